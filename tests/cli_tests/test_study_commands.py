@@ -68,6 +68,25 @@ def test_plan_says_what_a_study_would_do_and_touches_nothing(tmp_path: Path, stu
     assert not studies.exists()
 
 
+def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:
+    path, confirm = tmp_path / "own.yaml", "confirm: {rounds: 4, max_rounds: 4, goals: [latency], new_broker: "
+
+    def planned(extra: str) -> tuple[float, str]:
+        path.write_text(f"workload: {{record_bytes: [100, 1000]}}\n{extra}")
+        plan = json.loads(tuner("plan", str(path), "--json").out)
+        return plan["seconds"], plan["sessions"]
+
+    once_s, nothing = planned(confirm + "never}")
+    assert nothing == ""
+    anew_s, told = planned(confirm + "each round}")
+    assert planned(confirm.replace(", new_broker: ", "}")) == (anew_s, told), "the default on brokers of our own"
+    assert anew_s - once_s == pytest.approx(2 * 4 * (8 + 2 * 26))
+    assert "each of up to 4 rounds is measured on newly started brokers, which adds up to 0:04:00" in told
+    apart_s, told = planned(confirm + "never, spread_over: 2h}")
+    assert apart_s - once_s == pytest.approx(2 * (2 * 3600 + 4 * 26))
+    assert "up to 4 rounds are spread over at most 2:00:00 for a record size, 0:30:00 apart" in told
+
+
 def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(_STUDY)

@@ -183,13 +183,13 @@ def test_it_can_be_continued_after_any_measurement() -> None:
 
 def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
     earlier = carried_out(plan(), no_better)
-    spec = ConfirmSpec(rounds=4, max_rounds=4, looks=2, ablation_rounds=0)
+    spec = ConfirmSpec(rounds=8, max_rounds=8, looks=2, ablation_rounds=0)
     later = ConfirmationPlan.of(spec, baseline().fingerprint, plan().nominees, earlier)
     assert later.first_round > max(each.round for each in earlier if each.round is not None)
     trials = carried_out(later, steady, earlier)
     assert len(trials) > len(earlier)
     found = {each.fingerprint: each for each in confirmations_of(trials, [later], BASELINE, OBJECTIVES)}
-    assert found[fingerprint(FASTER)].gains["mb_per_s"].rounds == 4
+    assert found[fingerprint(FASTER)].gains["mb_per_s"].rounds == 8
     assert found[fingerprint(FASTER)].better("mb_per_s")
     assert found[fingerprint(FASTER)].goals == {Goal.THROUGHPUT}
     assert found[fingerprint(QUICK)].worse("mb_per_s")

@@ -118,6 +118,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
             }
             for size, space in spaces.items()
         ],
+        "sessions": _sessions_text(spec),
         "creates": _creates(spec),
     }
 
@@ -139,6 +140,8 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
             "confirm the winners",
             markup=False,
         )
+    if record["sessions"]:
+        OUT.print(f"sessions  {record['sessions']}", markup=False, soft_wrap=True)
     OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
     written = record["bytes_at_most"]
     if written is None:
@@ -188,12 +191,46 @@ def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | 
     others = _most_confirmations(spec) + spec.stabilising_trials
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
     if all(count is not None for count in trials.values()):
-        known.append(sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets))
+        rounds = _most_rounds(spec)
+        at_once_s = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
+        # While a round is waited for, nothing else is measured.
+        apart_s = max(spec.starting_s(rounds), rounds * spec.confirm.gap_s)
+        known.append(at_once_s + len(trials) * apart_s)
     return min(known, default=None)
 
 
 def _most_confirmations(spec: StudySpec) -> int:
-    return most_steps(spec.confirm) + spec.winner_stabilising_trials
+    return most_steps(spec.confirm) + spec.winner_stabilising_trials + _most_rounds(spec) * spec.burn_ins_per_round
+
+
+def _most_rounds(spec: StudySpec) -> int:
+    return max(spec.confirm.rounds, spec.confirm.max_rounds) if spec.confirm.rounds else 0
+
+
+def _sessions_s(spec: StudySpec) -> float:
+    """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
+    rounds = _most_rounds(spec)
+    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + _OVERHEAD_S)
+
+
+def _sessions_text(spec: StudySpec) -> str:
+    """Return a text about what each round begins with; empty if the rounds follow one another."""
+    most, said = _most_rounds(spec), []
+    if not most:
+        return ""
+    if spec.rounds_on_new_brokers:
+        added = datetime.timedelta(seconds=round(_sessions_s(spec)))
+        said.append(
+            f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
+            "size (confirm.new_broker)"
+        )
+    if spec.confirm.spread_over_s:
+        over = datetime.timedelta(seconds=round(spec.confirm.spread_over_s))
+        gap = datetime.timedelta(seconds=round(spec.confirm.gap_s))
+        said.append(
+            f"up to {most} rounds are spread over at most {over} for a record size, {gap} apart (confirm.spread_over)"
+        )
+    return "; ".join(said)
 
 
 def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:

@@ -21,6 +21,8 @@ from tuner.storage.protocols import ResultsStore
 CONFIRMING: Final = "confirming"
 """The name under which the results store keeps the `ConfirmationPlan`s of each record size, the oldest first."""
 _SESSIONS: Final = "confirm_sessions"
+_SESSION_GAP_S: Final = 900.0
+"""The shortest time between two rounds, in seconds, after which the second round is a session of its own."""
 _ID_ON_RECORD: Final = "session"
 """The key of `ConfirmationPlan.confirmation_id` in stored plans."""
 
@@ -48,6 +50,8 @@ class ConfirmationPlan:
             record size of a study has this rate for itself, and so has each `tuner verify`, which is a new study: of n
             record sizes or n files to verify, at least one is judged better by chance with at most n times this rate.
         allow_loss: The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`.
+        new_broker: Whether each round is measured on newly started brokers.
+        gap_s: Seconds from the start of one round to the start of the next; 0 if there is no pause between rounds.
     """
 
     baseline: str
@@ -64,6 +68,22 @@ class ConfirmationPlan:
     end_round: int | None = None
     error_rate: float = ERROR_RATE
     allow_loss: float = ALLOW_LOSS
+    new_broker: bool = False
+    gap_s: float = 0.0
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether each round begins with a burn-in run of its first config, after a start of the brokers or a pause."""
+        return self.new_broker or self.gap_s > 0
+
+    @property
+    def in_sessions(self) -> bool:
+        """Whether each round is a session of its own: on newly started brokers, or some time after the round before.
+
+        If so, the scatter of the rounds' ratios contains what differs between sessions. If not, a gain is only about
+        the minutes in which the rounds were measured.
+        """
+        return self.new_broker or self.gap_s >= _SESSION_GAP_S
 
     @classmethod
     def of(

@@ -6,9 +6,10 @@ There are three stages:
 1. **Repeats.** The config with the best values in a search was partly lucky. So for each goal, the best few configs
    (the nominees) are measured again together with the baseline. The best nominee, by these repeats alone, is the goal's
    winner.
-2. **Rounds.** The baseline and the winners are measured in turn, in a new random order for each round. For each goal,
-   the rounds test one claim: that its winner is better than the baseline. A fixed number of first rounds shows how much
-   the ratios scatter. That decides how many more rounds a winner gets (`objectives.ratios`), up to a maximum.
+2. **Rounds.** The baseline and the winners are measured in turn. In each round, the order is chosen such that every
+   config follows every config equally often (`tuner.confirmation.order`). For each goal, the rounds test one claim:
+   that its winner is better than the baseline. A fixed number of first rounds shows how much the ratios scatter. That
+   decides how many more rounds a winner gets (`objectives.ratios`), up to a maximum.
 3. **Ablation.** Each winner that has proven better is measured with one knob at a time set back to the baseline's
    value.
 """
@@ -17,7 +18,6 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from statistics import fmean, geometric_mean
 from typing import Final, Self
 
@@ -28,6 +28,7 @@ from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective
 from objectives.stalls import rounds_to_survive, stall_allowance
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
+from tuner.confirmation.order import measured_rounds, order_of_round
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import ConfirmSpec, Goal
@@ -43,11 +44,19 @@ throughput.
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One measurement of a confirmation."""
+    """One measurement of a confirmation.
+
+    Attributes:
+        kind: Why it is made.
+        round: The number of its round.
+        config: The config to measure.
+        order: The configs that this round still has to measure, in their order; `config` is the first of them.
+    """
 
     kind: Kind
     round: int
     config: ProducerConfig
+    order: tuple[ProducerConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +268,23 @@ def next_step(
         trials: The trials of the record size.
         baseline_metrics: The baseline's metrics from the search.
         objectives: The objectives of the study.
-        seed: The seed of the random order within rounds.
+        seed: Decides between orders within a round that are equally good.
     """
     there = {(trial.kind, trial.round, trial.fingerprint) for trial in trials if trial.round is not None}
 
     def missing(kind: Kind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
         number = plan.first_round + round_number
-        order = sorted(set(fingerprints))
-        Random(f"{seed} {kind} {number}").shuffle(order)
-        return next((Step(kind, number, configs[each]) for each in order if (kind, number, each) not in there), None)
+        asked = {each for each in fingerprints if (kind, number, each) not in there}
+        if not asked:
+            return None
+        measured = measured_rounds(trials, _of_kind(trials, kind, plan))
+        last: str | None = measured[number][0] if number in measured else _last_measured(trials)
+        if kind is Kind.CONFIRM and plan.begins_anew:
+            last = None
+        earlier = [measured[each] for each in sorted(measured) if each < number]
+        order = order_of_round(fingerprints, earlier, last, f"{seed} {kind} {number}")
+        left = tuple(configs[each] for each in order if each in asked)
+        return Step(kind, number, left[0], left)
 
     for look in range(plan.looks):
         if step := missing(Kind.SECOND_LOOK, look, _to_be_repeated(plan)):
@@ -394,6 +411,10 @@ def _to_be_repeated(plan: ConfirmationPlan) -> set[str]:
     """
     found = {fingerprint for each in plan.nominees.values() if len(each) > 1 for fingerprint in each}
     return found | {plan.baseline} if found else found
+
+
+def _last_measured(trials: Sequence[Trial]) -> str:
+    return max(trials, key=lambda trial: trial.number).fingerprint if trials else ""
 
 
 def _of_kind(trials: Iterable[Trial], kind: Kind, plan: ConfirmationPlan) -> list[Trial]:

@@ -211,6 +211,11 @@ class Bench:
             if finished is not None:
                 return finished
 
+    def start_anew(self) -> None:
+        """Start the brokers of the target that the next trial is measured on anew, while no trial is running."""
+        self._give_back(0)
+        self._targets[0].start_anew()
+
     def close(self) -> None:
         """Release the topics of all trials, also of trials that are still being measured.
 

@@ -78,10 +78,14 @@ class Budget:
             left_s.append(-self.late_s())
         return max(0.0, min(left_s)) if left_s else None
 
+    def now_s(self) -> float:
+        """Return the current time by the wall clock, as seconds since 1970."""
+        return self._now().timestamp()
+
     def late_s(self) -> float:
         """Return the seconds since the moment of `search.until`; negative before it, and if there is none."""
         # The difference is taken in UTC, so that a night in which the clocks are put back is an hour longer.
-        return -inf if self._deadline is None else self._now().timestamp() - self._deadline.timestamp()
+        return -inf if self._deadline is None else self.now_s() - self._deadline.timestamp()
 
     def check_deadline(self, allowed_s: float = 0.0) -> None:
         """Check that a trial may still start, by the wall clock.

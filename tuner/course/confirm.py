@@ -4,12 +4,14 @@ So no gain rests on one lucky trial.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
 from tuner.confirmation.rounds import Step, least_steps, next_step, winners_of
 from tuner.course.burn_in import Stabiliser
+from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal
 from tuner.results.recommendation import nominees
@@ -38,13 +40,16 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         )
         return
     configs = _configs(loop, results, plan)
+    sessions = Sessions(loop, size, plan)
     announced: set[Kind] = set()
     measured = 0
     while step := next_step(
         plan, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
     ):
         if step.kind not in announced:
-            if not announced & {Kind.CONFIRM, Kind.ABLATION}:
+            # On newly started brokers, each round makes burn-in runs of its own.
+            anew = step.kind is Kind.CONFIRM and plan.new_broker
+            if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
                 for config in _to_stabilise(step.kind, plan, configs, results, record):
                     stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
@@ -57,6 +62,9 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             loop.reporter.say(f"{size} B: the confirmation ends, as no time is left for more rounds")
             return
         rate_records_per_s = stabiliser.of_baseline(size)
+        if not sessions.begin(step, rate_records_per_s):
+            loop.reporter.say(f"{size} B: the confirmation ends, as the next round is due after the study's time")
+            return
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
         stabiliser.check_rate(size)
         measured += 1
@@ -110,8 +118,22 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> Confir
     fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
     earlier = plans_in(loop.store.facts(), results.record_bytes)
     plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id, earlier)
+    plan = replace(plan, new_broker=loop.spec.rounds_on_new_brokers, gap_s=_gap_s(loop, results.record_bytes))
     add_plan(loop.store, results.record_bytes, plan)
     return plan
+
+
+def _gap_s(loop: TrialLoop, record_bytes: str) -> float:
+    """Return the seconds from the start of one round to the start of the next, in the time that the study has left.
+
+    The record sizes that follow get equal shares of that time.
+    """
+    asked, left_s = loop.spec.confirm, loop.budget.left_s()
+    if left_s is None:
+        return asked.gap_s
+    sizes = [str(size) for size in loop.spec.workload.record_sizes]
+    share_s = left_s / (len(sizes) - sizes.index(record_bytes))
+    return min(asked.gap_s, share_s / max(1, asked.rounds, asked.max_rounds))
 
 
 def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:

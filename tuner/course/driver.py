@@ -77,7 +77,9 @@ def _search(
     if next_kind(record.counted, spec.search) is None:
         return
     left_s = loop.budget.left_s() or 0.0
-    kept_s = left_s - left_s / sizes_left + loop.confirm_s()
+    # The rounds of a confirmation may be spread over a longer time. At most half of the time is kept for that.
+    spread_s = min(spec.confirm.rounds * spec.confirm.gap_s, left_s / sizes_left / 2)
+    kept_s = left_s - left_s / sizes_left + max(loop.confirm_s(), spread_s)
     left_bytes = loop.budget.left_bytes() or 0.0
     of_others = left_bytes - left_bytes / sizes_left
     if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):

@@ -176,6 +176,13 @@ class TrialTarget(Protocol):
             trial: The number of the trial.
         """
 
+    def start_anew(self) -> None:
+        """Stop the brokers that we started, and start new ones; do nothing if the cluster is not ours.
+
+        Raises:
+            EmbeddedBrokerError: The brokers could not be started.
+        """
+
     def mend(self) -> None:
         """Make the cluster usable again after a broker was lost.
 
@@ -223,6 +230,13 @@ class ClusterTarget:
                 return (Isolated(opened.on_topic(ours, limits=share_of), kept=True),) * producers
 
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
+
+    def start_anew(self) -> None:
+        """Stop the brokers that we started, and measure on new ones from now on."""
+        if self.opened.target.bootstrap is None:
+            with suppress(RunnerError):  # our topics end with the brokers
+                self._stack.close()
+            self.opened = self._stack.enter_context(self._open())
 
     def mend(self) -> None:
         """Wait until the cluster can be opened again, and measure on the newly opened cluster from now on.
@@ -286,6 +300,9 @@ class SimulatedTarget:
         """Provide the runners; there is no topic."""
         seeded = tuple(_SeededByTrial(runner, trial) for runner in self.runners)
         yield TrialLease(lambda _: seeded, lambda: None, owned=True)
+
+    def start_anew(self) -> None:
+        """Do nothing, as there is no broker."""
 
     def mend(self) -> None:
         """Do nothing, as there is no broker that could be lost."""

@@ -77,6 +77,7 @@ def run_study(
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
     now: Callable[[], datetime.datetime] = datetime.datetime.now,
+    sleep: Callable[[float], None] = time.sleep,
     mix_environments: bool = False,
 ) -> StudyResults:
     """Run a study to its end; a study that already has trials is continued.
@@ -96,6 +97,7 @@ def run_study(
         rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
             is a share of the throughput of the baseline.
         now: Returns the current local time, with which `search.until` is compared.
+        sleep: Waits the given number of seconds until a round is due, if the rounds are spread over time.
         mix_environments: Whether to continue a study whose trials were measured on another host, with another version
             of the client, or on another cluster. The results then say so.
 
@@ -153,6 +155,7 @@ def run_study(
         bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror, make_budget)
+        loop.sleep = sleep
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             drive(loop, make_strategy, topic_max, confirmation_id, searching=searching)
@@ -254,8 +257,11 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     # What decides a claim is no limit: a study does not have to measure more because it changes.
-    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss")
-    return {name: value for name, value in plain.items() if name not in left_out}
+    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s")
+    limits = {name: value for name, value in plain.items() if name not in left_out}
+    # These are left out if they were not asked for: studies of older releases are stored without them.
+    asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
+    return limits | {name: value for name, value in asked.items() if value}
 
 
 def _loop(

@@ -3,7 +3,7 @@
 import datetime
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from statistics import fmean
@@ -56,6 +56,7 @@ class TrialLoop:
         recent: The newest trials, of all record sizes.
         on_record: How many trials are stored, of all record sizes.
         totals: By record size, how many trials its search will have; None if only time or bytes end the search.
+        sleep: Waits the given number of seconds; a parameter, so that tests need not wait.
     """
 
     spec: StudySpec
@@ -68,6 +69,7 @@ class TrialLoop:
     recent: deque[Trial]
     on_record: int
     totals: dict[RecordSizes, int | None]
+    sleep: Callable[[float], None] = time.sleep
     _failures: int = 0
     _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
@@ -210,7 +212,8 @@ class TrialLoop:
         """Return the seconds to reserve for a confirmation of one record size that takes the fewest possible rounds."""
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
-        return self._least_confirming_trials * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
+        each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
+        return self._least_confirming_trials * each_s + self.spec.starting_s(self.spec.confirm.rounds)
 
     def confirm_bytes(self) -> float:
         """Return the bytes to reserve for a confirmation of one record size that takes the fewest possible rounds."""
@@ -219,7 +222,8 @@ class TrialLoop:
     @property
     def _least_confirming_trials(self) -> int:
         """The least number of trials that the confirmation of one record size takes."""
-        return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials
+        in_rounds = self.spec.confirm.rounds * self.spec.burn_ins_per_round
+        return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials + in_rounds
 
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""

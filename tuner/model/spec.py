@@ -39,6 +39,13 @@ class Goal(StrEnum):
     BALANCED = "balanced"
 
 
+class NewBroker(StrEnum):
+    """When a confirmation starts the tuner's own brokers anew."""
+
+    EACH_ROUND = "each round"
+    NEVER = "never"
+
+
 class Executor(StrEnum):
     """Where benchmarks run."""
 
@@ -47,6 +54,8 @@ class Executor(StrEnum):
     SIMULATED = "simulated"
 
 
+BROKER_START_S: Final = 8.0
+"""Seconds to stop the brokers and start new ones, to estimate how long a study takes."""
 PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {
     Goal.THROUGHPUT: ((Objective("mb_per_s"),), ()),
     Goal.LATENCY: (
@@ -182,6 +191,9 @@ class ConfirmSpec:
         allow_loss: The part of the throughput, or of any other objective, that a config may give up for a gain in
             another one and still be called balanced; 0.1 is 10 %. A metric is called kept if the interval of its gain
             lies above 1 - `allow_loss`.
+        new_broker: Whether each round is measured on newly started brokers; None for the default, which
+            `StudySpec.rounds_on_new_brokers` returns.
+        spread_over_s: Seconds over which the rounds are spread; 0 measures them one after another.
     """
 
     rounds: int = 8
@@ -193,6 +205,13 @@ class ConfirmSpec:
     ablation_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
     allow_loss: float = ALLOW_LOSS
+    new_broker: NewBroker | None = None
+    spread_over_s: float = 0.0
+
+    @property
+    def gap_s(self) -> float:
+        """Seconds between the starts of two rounds, so that `max_rounds` rounds take `spread_over_s`."""
+        return self.spread_over_s / max(1, self.rounds, self.max_rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +332,31 @@ class StudySpec:
         """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
         return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
+
+    @property
+    def rounds_on_new_brokers(self) -> bool:
+        """Whether each round of the confirmation is measured on newly started brokers.
+
+        This needs brokers that we start. It is the default for the winners of a search, but not for a given config: a
+        user of `tuner verify` waits for the answer.
+        """
+        asked = self.confirm.new_broker
+        own = all(target.bootstrap is None for target in self.targets) and self.executor is not Executor.SIMULATED
+        return own and (asked is NewBroker.EACH_ROUND or (asked is None and not self.confirm.configs))
+
+    @property
+    def burn_ins_per_round(self) -> int:
+        """The most burn-in runs in each round of the confirmation.
+
+        After a start of the brokers, each config of the round has one. After a pause, the round's first config has one.
+        """
+        if self.rounds_on_new_brokers:
+            return 1 + len(self.confirm.goals)
+        return 1 if self.confirm.spread_over_s else 0
+
+    def starting_s(self, rounds: int) -> float:
+        """Return the seconds that a number of rounds spends on starting brokers."""
+        return rounds * BROKER_START_S if self.rounds_on_new_brokers else 0.0
 
     @property
     def trial_s(self) -> float:

@@ -229,6 +229,7 @@ def recommend(
     results, warnings = _nearest(study, record_bytes)
     if study.simulated:
         warnings.append("simulated: a model made these numbers, nothing was measured on Kafka")
+    warnings += [str(each) for each in results.carry_overs if each.shows]
     if results.baseline is None:
         raise NoFeasibleConfig(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"

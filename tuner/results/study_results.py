@@ -13,6 +13,7 @@ from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
 from objectives.scoring import ALWAYS, Constraint, Objective
 from runners.workload import RecordSizes
+from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.gains import (
     BaselineAgain,
     Confirmation,
@@ -64,6 +65,8 @@ class SizeResults:
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
         baseline_again: The baseline as the newest confirmation has measured it; None if none has.
+        carry_overs: By how much the values of each objective depend on the config that was measured before, from the
+            rounds of the newest confirmation.
     """
 
     record_bytes: str
@@ -79,6 +82,7 @@ class SizeResults:
     confirmations: tuple[Confirmation, ...]
     without_winner: frozenset[Goal] = frozenset()
     baseline_again: BaselineAgain | None = None
+    carry_overs: tuple[CarryOver, ...] = ()
 
     def trial(self, number: int) -> Trial:
         """Return the trial with this number.
@@ -309,6 +313,7 @@ def size_results(
         confirmations=confirmations_of(trials, plans, medians, objectives),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
         baseline_again=again,
+        carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
     )
 
 

@@ -13,11 +13,20 @@ from search_spaces.record_size import check_record
 from search_spaces.roles import is_secret
 from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
-from tuner.model.spec import ConfirmSpec, Executor, SafetySpec, SearchSpec, StudySpec, TrackingSpec, WorkloadSpec
+from tuner.model.spec import (
+    ConfirmSpec,
+    Executor,
+    NewBroker,
+    SafetySpec,
+    SearchSpec,
+    StudySpec,
+    TrackingSpec,
+    WorkloadSpec,
+)
 from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems, Refusal
 from tuner.study_file.properties import Files, reads_local_files
-from tuner.study_file.sections import Section, StudyFile, TargetSection, WorkloadSection
+from tuner.study_file.sections import ConfirmSection, Section, StudyFile, TargetSection, WorkloadSection
 
 # Source: the default of max.message.bytes in Apache Kafka's topic configs.
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
@@ -54,6 +63,7 @@ class Builder:
         baseline = self._baseline()
         self._check_record_sizes(baseline)
         self._check_executor()
+        self._check_sessions(targets)
         self._check_acknowledged(baseline)
         self.problems.stop_if_any()
         self._check_space(baseline)
@@ -70,7 +80,7 @@ class Builder:
             objectives=asked.objectives,
             constraints=tuple(dict.fromkeys((*asked.constraints, *file.constraints))),
             search=SearchSpec(**{**_values(file.search), "trials": self._trials()}),
-            confirm=ConfirmSpec(**{**_values(file.confirm), "goals": tuple(file.confirm.goals)}),
+            confirm=_confirm(file.confirm),
             tracking=TrackingSpec(**_values(file.tracking)),
             safety=SafetySpec(
                 max_bytes_per_trial=file.safety.max_bytes_per_trial,
@@ -124,6 +134,15 @@ class Builder:
             self.problems.add(
                 ("executor", "placement"),
                 "each zone needs at least one producer; raise workload.producers or name fewer zones",
+            )
+
+    def _check_sessions(self, targets: tuple[Target, ...]) -> None:
+        own = all(target.bootstrap is None for target in targets)
+        if self.file.confirm.new_broker is NewBroker.EACH_ROUND and not own:
+            self.problems.add(
+                ("confirm", "new_broker"),
+                "`new_broker: each round` needs brokers that the tuner starts, but bootstrap names a running cluster; "
+                "leave new_broker out, or give spread_over to measure the rounds at different hours",
             )
 
     def _check_replication(self, targets: tuple[Target, ...]) -> None:
@@ -226,6 +245,12 @@ def _workload(section: WorkloadSection) -> WorkloadSpec:
         rate_ratio=section.paced.rate_ratio,
         seed=section.seed,
     )
+
+
+def _confirm(section: ConfirmSection) -> ConfirmSpec:
+    values = {**_values(section), "goals": tuple(section.goals), "spread_over_s": section.spread_over}
+    del values["spread_over"]
+    return ConfirmSpec(**values)
 
 
 def _values(section: Section) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tuner.model.spec import (
     Executor,
     Goal,
     Method,
+    NewBroker,
     PhaseSpec,
     SafetySpec,
     SearchSpec,
@@ -231,6 +232,10 @@ class ConfirmSection(Section):
     """The goals for which a winner is confirmed."""
     allow_loss: Annotated[float, fields.number(0, 1)] = _CONFIRM.allow_loss
     """The part of an objective, such as the throughput, that a config may give up and still be called balanced."""
+    new_broker: Annotated[NewBroker, fields.one_of(NewBroker)] | None = _CONFIRM.new_broker
+    """each round: measure each round on newly started brokers, as starts differ. Default: never on your own cluster."""
+    spread_over: Duration = _CONFIRM.spread_over_s
+    """Time over which the rounds are spread, such as 6h, as hours differ. 0: the rounds follow one another."""
 
 
 class TrackingSection(Section):

@@ -95,6 +95,8 @@ confirm:
   ablation_rounds: 2            # rounds that show what each change of a proven winner brings; 0 for none
   goals: [throughput, latency, balanced]
   allow_loss: 0.1               # what a balanced config may give up in one objective to gain more in another
+#  new_broker: each round        # or never: brokers that the tuner starts are started anew for each round
+#  spread_over: 6h               # the time over which the rounds are spread; by default they follow one another
 
 # The copy of the study in MLflow.
 tracking:

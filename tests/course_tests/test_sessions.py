@@ -1,0 +1,231 @@
+"""Rounds as sessions: on newly started brokers, or spread over time, so that their scatter shows what differs."""
+
+import datetime
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.librdkafka.librdkafka_runner import Limits
+from runners.reporting import silent
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.studies import Told, simulated_study
+from tests.builders.trials import baseline
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.course.open_target import ClusterTarget, open_target
+from tuner.course.run import run_study
+from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
+from tuner.model.target import Target
+from tuner.model.trial import Kind, Trial
+from tuner.storage.sqlite import SqliteStore
+
+EVENING = datetime.datetime(2026, 3, 1, 22, 0)
+HOUR = datetime.timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class Night:
+    """A wall clock that moves only while the study waits.
+
+    Attributes:
+        at: The time.
+        stops_at: The time at which the user presses Ctrl-C.
+        slept: How long the study waited each time, in seconds.
+    """
+
+    at: datetime.datetime = EVENING
+    stops_at: datetime.datetime = EVENING + 1000 * HOUR
+    slept: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.at += datetime.timedelta(seconds=seconds)
+        if self.at >= self.stops_at:
+            raise KeyboardInterrupt
+
+
+@dataclass(slots=True)
+class Timed(Told):
+    """A `Reporter` that notes the time at which each round's first trial ended, by record size."""
+
+    night: Night = field(default_factory=Night)
+    rounds: dict[tuple[str, int], datetime.datetime] = field(default_factory=dict)
+
+    def trial(self, standing: object, trial: Trial) -> None:
+        self.trials.append(trial)
+        if trial.kind is Kind.CONFIRM and trial.round is not None:
+            self.rounds.setdefault((trial.record_bytes, trial.round), self.night.at)
+
+
+def spread(hours: float = 4, rounds: int = 4, sizes: tuple[int, ...] = (1000,)) -> StudySpec:
+    spec = simulated_study(sizes, rounds=rounds, trials=6, burn_in_max=1)
+    return replace(spec, confirm=replace(spec.confirm, spread_over_s=hours * 3600, goals=(Goal.LATENCY,)))
+
+
+def run(folder: Path, night: Night, spec: StudySpec) -> Timed:
+    told = Timed(night=night)
+    run_study(spec, "", folder, told, now=lambda: night.at, sleep=night.sleep)
+    return told
+
+
+def plans_of(folder: Path, size: str = "1000") -> tuple[ConfirmationPlan, ...]:
+    store = SqliteStore(folder, create=False)
+    try:
+        return plans_in(store.facts(), size)
+    finally:
+        store.close()
+
+
+def own_brokers(**confirm: object) -> StudySpec:
+    spec = replace(simulated_study((1000,), rounds=4, trials=6), executor=Executor.LOCAL)
+    return replace(spec, confirm=replace(spec.confirm, goals=(Goal.LATENCY,), **confirm))  # type: ignore[arg-type]
+
+
+def first_of_rounds(trials: list[Trial]) -> list[int]:
+    """Return the places of the trials with which rounds begin."""
+    before = [None, *(each.round for each in trials)]
+    return [place for place, each in enumerate(trials) if each.kind is Kind.CONFIRM and each.round != before[place]]
+
+
+def test_the_rounds_are_spread_over_the_time(tmp_path: Path) -> None:
+    told = run(tmp_path, Night(), spread())
+    assert told.rounds == {("1000", number): EVENING + number * HOUR for number in range(4)}
+    waits = [each for each in told.sentences if "waiting" in each]
+    assert len(waits) == 3
+    assert "waiting until 2026-03-01 23:00 for round 2" in waits[0]
+    assert plans_of(tmp_path)[0].in_sessions
+
+
+def test_each_spread_round_begins_with_a_burn_in_run_of_its_first_config(tmp_path: Path) -> None:
+    trials = run(tmp_path, Night(), spread()).trials
+    begun = first_of_rounds(trials)
+    assert len(begun) == 4
+    for number in begun:
+        assert trials[number - 1].kind is Kind.STABILISE
+        assert trials[number - 1].fingerprint == trials[number].fingerprint
+
+
+def test_an_interrupted_wait_goes_on_until_the_same_time(tmp_path: Path) -> None:
+    stopped = Night(stops_at=EVENING + 1.5 * HOUR)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, stopped, spread())
+    assert max(stopped.slept) <= 60, "Ctrl-C and a host that slept are noticed soon"
+    told = run(tmp_path, Night(EVENING + 1.75 * HOUR), spread())
+    assert told.rounds == {("1000", number): EVENING + number * HOUR for number in (2, 3)}
+
+
+def test_after_a_long_interruption_the_rounds_do_not_crowd(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, Night(stops_at=EVENING + 0.5 * HOUR), spread())
+    told = run(tmp_path, Night(EVENING + 30 * HOUR), spread())
+    assert [*told.rounds.values()] == [EVENING + hours * HOUR for hours in (30, 31, 32)]
+
+
+def test_each_record_size_waits_for_its_own_rounds(tmp_path: Path) -> None:
+    told = run(tmp_path, Night(), spread(2, 2, (100, 1000)))
+    hours = [0, 1, 1, 2]
+    assert [*told.rounds.values()] == [EVENING + hour * HOUR for hour in hours]
+
+
+def test_the_rounds_end_before_the_deadline(tmp_path: Path) -> None:
+    spec = spread(8, 4)
+    spec = replace(spec, search=replace(spec.search, until="02:00"))
+    told = run(tmp_path, Night(), spec)
+    assert len(told.rounds) == 4
+    assert max(told.rounds.values()) < EVENING + 4 * HOUR
+    assert min(told.rounds.values()) == EVENING
+
+
+def test_a_deadline_that_comes_sooner_shortens_the_wait(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, Night(stops_at=EVENING + 0.5 * HOUR), spread())
+    spec = spread()
+    spec = replace(spec, search=replace(spec.search, until="23:15"))
+    # The limits of the search have changed, so that a new confirmation begins in the time that is left.
+    told = run(tmp_path, Night(EVENING + 0.75 * HOUR), spec)
+    assert len(told.rounds) == 4
+    assert max(told.rounds.values()) < EVENING + 1.25 * HOUR
+
+
+def test_without_the_option_nothing_waits(tmp_path: Path) -> None:
+    night = Night()
+    told = run(tmp_path, night, spread(0))
+    assert len(told.rounds) == 4
+    assert not night.slept
+    assert not plans_of(tmp_path)[0].in_sessions
+
+
+@pytest.mark.parametrize(("gap_s", "in_sessions"), [(60.0, False), (3600.0, True)])
+def test_rounds_a_minute_apart_are_no_sessions(gap_s: float, in_sessions: bool) -> None:
+    assert ConfirmationPlan(baseline().fingerprint, {}, gap_s=gap_s).in_sessions is in_sessions
+
+
+def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: Path) -> None:
+    told = Told()
+    (size,) = run_study(own_brokers(), "", tmp_path, told, simulated=SimulatedRunner()).sizes
+    assert sum("on newly started brokers" in each for each in told.sentences) == 4
+    assert plans_of(tmp_path)[0].in_sessions
+    trials = list(size.trials)
+    begun = first_of_rounds(trials)
+    assert len(begun) == 4
+    for number in begun:
+        burn_ins, measured = trials[number - 2 : number], trials[number : number + 2]
+        assert [each.kind for each in (*burn_ins, *measured)] == [Kind.STABILISE] * 2 + [Kind.CONFIRM] * 2
+        assert [each.fingerprint for each in reversed(burn_ins)] == [each.fingerprint for each in measured]
+
+
+@pytest.mark.parametrize(
+    ("spec", "anew"),
+    [
+        (own_brokers(), True),
+        (own_brokers(new_broker=NewBroker.NEVER), False),
+        (own_brokers(configs=(ProducerConfig.parse({"linger.ms": 1}),)), False),
+        (own_brokers(new_broker=NewBroker.EACH_ROUND, configs=(ProducerConfig.parse({"linger.ms": 1}),)), True),
+        (replace(own_brokers(), targets=(Target(bootstrap="broker:9092"),)), False),
+        (replace(own_brokers(), executor=Executor.SIMULATED), False),
+    ],
+    ids=["own", "never", "verify", "verify on request", "a user's cluster", "simulated"],
+)
+def test_new_brokers_are_the_default_for_a_search_on_our_own(spec: StudySpec, anew: bool) -> None:
+    assert spec.rounds_on_new_brokers is anew
+
+
+@pytest.mark.broker
+def test_brokers_of_our_own_are_started_anew() -> None:
+    target = ClusterTarget(partial(open_target, Target(), silent), 1, 5.0, silent, time.sleep)
+    try:
+        before = target.opened.cluster
+        target.start_anew()
+        after = target.opened.cluster
+        assert [each.pid for each in before.local_brokers] != [each.pid for each in after.local_brokers]
+        assert not any(psutil.pid_exists(each.pid) for each in before.local_brokers)
+        load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.0, 0.5), partitions=1)
+        saturating = load.saturating(load.record_sizes[0])
+        with target.lease(saturating, Limits(), 0) as lease:
+            assert lease.runners(10**9)[0].run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
+    finally:
+        target.close()
+
+
+@pytest.mark.broker
+def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> None:
+    address = Target(bootstrap=broker.connection["bootstrap.servers"])
+    target = ClusterTarget(partial(open_target, address, silent), 1, 5.0, silent, time.sleep)
+    try:
+        before = target.opened
+        target.start_anew()
+        assert target.opened is before
+    finally:
+        target.close()
+
+
+def test_a_plan_of_an_older_release_has_one_start() -> None:
+    stored = ConfirmationPlan(baseline().fingerprint, {}).as_json()
+    del stored["new_broker"], stored["gap_s"]
+    assert not ConfirmationPlan.from_json(stored).in_sessions

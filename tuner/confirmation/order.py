@@ -1,0 +1,74 @@
+"""The order of the measurements within a round, so that what one measurement leaves behind does not count as a gain.
+
+A measurement may change the next one: the broker still writes the last topic to its disk, or its caches are full of it.
+If a candidate slows down what follows it, and the baseline always follows a candidate, then the candidate looks better
+than it is. In a random order, a single candidate follows the baseline in three cases of four.
+
+So every config follows every config equally often, and itself as often as the others. What follows a certain config
+is then part of the mean of all configs alike, and cancels out in their ratios. A config follows itself where one round
+ends and the next one begins. With two configs the rounds are AB, BA, AB, BA and so on. Such an order is a
+first-order balanced design. Source: Williams, "Experimental designs balanced for the estimation of residual effects of
+treatments" (1949).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, permutations
+from random import Random
+from typing import Final
+
+from tuner.model.trial import Trial
+
+_MOST_PERMUTED: Final = 5
+"""The largest number of configs for which all orders are compared; for more configs, some random orders are."""
+_DRAWN: Final = 200
+"""The number of random orders that are compared if there are too many orders to compare all of them."""
+
+
+def order_of_round(
+    members: Iterable[str], rounds: Sequence[Sequence[str]], last: str | None, seed: str
+) -> tuple[str, ...]:
+    """Return the configs of a round in the order in which they are to be measured.
+
+    The order makes the numbers of (predecessor, config) pairs most even over all rounds, and, among such orders, the
+    numbers of (place in the round, config) pairs. Chance decides between orders that are equally good.
+
+    Args:
+        members: The fingerprints of the configs.
+        rounds: The earlier rounds: what was measured before each of them, then their configs as they were measured.
+        last: What is measured before this round; None if each round begins with an unrecorded run of its first config,
+            so that this config follows itself.
+        seed: Decides between orders that are equally good.
+    """
+    asked, random = sorted(set(members)), Random(seed)
+    if len(asked) <= _MOST_PERMUTED:
+        orders = list(permutations(asked))
+        random.shuffle(orders)
+    else:
+        orders = [tuple(random.sample(asked, len(asked))) for _ in range(_DRAWN)]
+    pairs = Counter(pair for earlier in rounds for pair in pairwise(earlier))
+    places = Counter(each for earlier in rounds for each in enumerate(earlier[1:]))
+
+    def unevenness(order: tuple[str, ...]) -> tuple[int, int]:
+        # Counts with a given sum are most even where the sum of their squares is smallest. This is what the order adds.
+        followed = Counter(pairwise((order[0] if last is None else last, *order)))
+        uneven = sum(count * (2 * pairs[pair] + count) for pair, count in followed.items())
+        return uneven, sum(2 * places[place] + 1 for place in enumerate(order))
+
+    return min(orders, key=unevenness)
+
+
+def measured_rounds(trials: Sequence[Trial], rounds: Sequence[Trial]) -> dict[int, list[str]]:
+    """Return the rounds as they were measured, by number: what was measured before a round, then the round's configs.
+
+    Args:
+        trials: All trials of the record size.
+        rounds: The trials of the rounds, which are some of `trials`.
+    """
+    by_number = sorted(trials, key=lambda trial: trial.number)
+    before = {trial.number: previous.fingerprint for previous, trial in pairwise(by_number)}
+    found: dict[int, list[str]] = {}
+    for trial in sorted(rounds, key=lambda trial: trial.number):
+        if trial.round is not None:
+            found.setdefault(trial.round, [before.get(trial.number, "")]).append(trial.fingerprint)
+    return found
