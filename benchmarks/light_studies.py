@@ -216,6 +216,7 @@ class LightStudy:
             "name": self.spec.name,
             "record_sizes": [str(size) for size in self.spec.workload.record_sizes],
             "objectives": [objective.metric for objective in self.spec.objectives],
+            "constraints": [str(constraint) for constraint in self.spec.constraints],
             "client_version": "simulated",
         }
         for name, value in facts.items():
