@@ -154,7 +154,8 @@ def _study(name: str, trials: int, seed: int) -> Found:
         WorkloadSpec((RecordSizes.fixed(RECORD_BYTES),), saturate=_PHASE, paced=_PHASE, seed=seed * 10_000),
         search=SearchSpec(trials=trials, seed=seed, racing=False, **case.search),
         confirm=ConfirmSpec(ablation_rounds=0, **case.confirm),
-        executor=Executor.SIMULATED,
+        # A light study runs as on brokers of our own, which can be started anew.
+        executor=Executor.SIMULATED if case.complete else Executor.LOCAL,
         **case.study,
     )
     if case.planted is None:
