@@ -9,6 +9,7 @@ values above the number of records that fit into `batch.size`. So every change t
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
@@ -32,27 +33,36 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=5)
     parser.add_argument("--record-bytes", type=int, default=1000)
     asked = parser.parse_args()
+    wrong = changes_recommended([_spec(seed, asked.record_bytes) for seed in range(asked.studies)])
+    print(f"\nStudies that recommend a change, although no change can help: {wrong} of {asked.studies} (goal: none)")
+    sys.exit(1 if wrong else 0)
+
+
+def changes_recommended(specs: Sequence[StudySpec]) -> int:
+    """Run studies of one record size in which no change can help, and print what each of them found.
+
+    Returns:
+        How many studies recommend a change.
+    """
     wrong = 0
-    for seed in range(asked.studies):
+    for number, spec in enumerate(specs):
         started = time.monotonic()
-        spec = _spec(seed, asked.record_bytes)
         with tempfile.TemporaryDirectory(prefix="tuner-no-ops-") as folder:
             results = run_study(spec, "", Path(folder) / spec.name, SilentReporter())
-        changed = [goal for goal in Goal if not recommend(results, str(asked.record_bytes), goal).is_baseline]
-        wrong += bool(changed)
         size = results.sizes[0]
+        changed = [goal for goal in Goal if not recommend(results, size.record_bytes, goal).is_baseline]
+        wrong += bool(changed)
         told = "; ".join(
             f"{metric} {ratio}" for each in size.confirmations for metric, ratio in each.gains.items() if each.goals
         )
         steps = sum(trial.kind in CONFIRMING_KINDS for trial in size.trials)
         print(
-            f"- study {seed}: recommends {', '.join(map(str, changed)) or 'to keep the baseline'}; "
+            f"- study {number}: recommends {', '.join(map(str, changed)) or 'to keep the baseline'}; "
             f"{len(size.trials)} trials, {steps} of them in the confirmation, {time.monotonic() - started:.0f} s; "
             f"gains in the confirmation: {told or 'none was measured'}",
             flush=True,
         )
-    print(f"\nStudies that recommend a change, although no change can help: {wrong} of {asked.studies} (goal: none)")
-    sys.exit(1 if wrong else 0)
+    return wrong
 
 
 def _spec(seed: int, record_bytes: int) -> StudySpec:

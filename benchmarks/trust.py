@@ -1,32 +1,34 @@
 """Counts how often simulated studies give bad advice, or state an interval that does not contain the true gain.
 
-Bad advice is to recommend a change that does not help, or to recommend no change although one helps.
+python -m benchmarks.trust [--studies 400] [--trials 40] [--only aa-5,power] [--processes 2] [--json]
 
-python -m benchmarks.trust [--studies 200] [--trials 40] [--only aa-5,aa-10,aa-stalls,power,cluster] [--processes 2]
-
-All studies are complete studies, whose results are computed instead of measured. Their seeds are 0, 1, 2, ... There are
-these cases:
-
-- `aa-5`, `aa-10`: every config performs the same, with 5 % and 10 % of noise. Any recommendation is wrong.
-- `aa-stalls`: every config performs the same, with 8 % of noise. In one trial of ten, latencies are 3 to 6 times as
-  high. Any recommendation is wrong.
-- `power`: some configs are truly 1.2 times as good, with 5 % of noise. Each study should recommend one of them.
-- `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. The stated intervals should contain the
-  true gains.
+Bad advice is to recommend a change that does not help, or to recommend no change although one helps. The cases, with
+the disturbances of their simulated machine and their goals, are in `benchmarks.trust_cases`. Their seeds are 0, 1, 2,
+and so on. Most studies are light (`benchmarks.light_studies`). The cases whose names begin with `complete`, and
+`cluster`, run complete studies with sampler, bench and storage; there are half as many of them. The case `cluster` has
+the simulated cluster of `runners.simulated` with 5 % of noise.
 """
 
+import json
+import math
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
-from statistics import median
+from random import Random
+from statistics import stdev
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
-from benchmarks.planted import Planted
+from benchmarks.light_studies import LightStudy
+from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from benchmarks.problems.truth import Truth
+from benchmarks.trust_cases import CASES, Advice, Case, Figure, Found, Interval
+from objectives.ratios import Ratio
 from objectives.scoring import Objective
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
@@ -34,164 +36,259 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
-from tuner.model.spec import (
-    ConfirmSpec,
-    Executor,
-    Goal,
-    Method,
-    PhaseSpec,
-    SearchSpec,
-    StudySpec,
-    WorkloadSpec,
-)
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.goals import goal_metrics
+from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.recommendation import recommend
+from tuner.results.study_results import StudyResults
 
-RECORD_BYTES = 1000
-GAIN = 1.2
-CASES: Mapping[str, Planted | None] = {
-    "aa-5": Planted(0.05),
-    "aa-10": Planted(0.10),
-    "aa-stalls": Planted(0.08, stalls_ratio=0.1),
-    "power": Planted(0.05, GAIN),
-    "cluster": None,
-}
-"""The cases by name, each with the `Runner` that computes its results. None stands for the simulated cluster."""
 _CLUSTER_NOISE = 0.05
+_METRICS = ("mb_per_s", "latency_p99_ms")
+_PHASE = PhaseSpec(1.0, 1.5)
+_WARM_S = 7200.0
+_NEXT_DAY_S = 16 * 3600.0
+_RESAMPLES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One gain that a study stated for a recommendation, and the true gain.
+class Row:
+    """A row of the table.
 
     Attributes:
-        goal: The goal of the recommendation.
-        metric: The metric of the gain.
-        true: The true gain.
-        low: Lower end of the stated interval.
-        value: The stated gain.
-        high: Upper end of the stated interval.
-        claimed: Whether the goal asks for this metric. If so, the study tested the gain; otherwise it only shows it.
+        scenario: The name of the case.
+        studies: Number of studies.
+        what: What the figure is.
+        figure: The figure; None if no study has it.
+        error: The Monte Carlo standard error of the figure.
+        goal: The goal in words.
+        met: Whether the goal is met.
     """
 
-    goal: Goal
-    metric: str
-    true: float
-    low: float
-    value: float
-    high: float
-    claimed: bool
+    scenario: str
+    studies: int
+    what: str
+    figure: float | None
+    error: float
+    goal: str
+    met: bool
 
+    @property
+    def seeds(self) -> str:
+        """The seeds of the studies."""
+        return f"0 to {self.studies - 1}"
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The outcome of one study.
-
-    Attributes:
-        told: All gains of all recommendations; empty if the study recommends to keep the baseline.
-        confirming: Number of trials in the study's confirmation.
-    """
-
-    told: tuple[Told, ...]
-    confirming: int
+    def as_markdown(self) -> str:
+        """Return the row as a line of a Markdown table."""
+        if self.figure is None:
+            shown = "none"
+        elif self.figure > 2:  # a number of trials
+            shown = f"{self.figure:.0f} +/- {self.error:.1f}"
+        else:
+            shown = f"{100 * self.figure:.1f} +/- {100 * self.error:.1f} %"
+        met = "" if not self.goal else "met" if self.met else "**missed**"
+        return f"| `{self.scenario}` | {self.studies} | {self.seeds} | {self.what} | {shown} | {self.goal} | {met} |"
 
 
 def main() -> None:
     """Run the studies of all cases. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--only", default=",".join(CASES))
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--studies", type=int, default=400, help="light studies of each case (default 400)")
+    parser.add_argument("--trials", type=int, default=40, help="trials of each search (default 40)")
+    parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
+    parser.add_argument("--processes", type=int, default=2, help="how many studies run at a time (default 2)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args()
-    kept = [_case(name, asked.studies, asked.trials, asked.processes) for name in asked.only.split(",")]
-    sys.exit(0 if all(kept) else 1)
+    names = asked.only.split(",")
+    if unknown := sorted(set(names) - set(CASES)):
+        parser.error(f"--only must name cases among {', '.join(CASES)}, but got {', '.join(unknown)}")
+    rows: list[Row] = []
+    if not asked.json:
+        print("| scenario | studies | seeds | what | figure | goal | |\n| --- | ---: | --- | --- | ---: | ---: | --- |")
+    with get_context("spawn").Pool(asked.processes) as pool:
+        for name in names:
+            studies = max(2, asked.studies // 2) if CASES[name].complete else asked.studies
+            for row in _rows(name, _found(pool, name, studies, asked.trials)):
+                rows.append(row)
+                if not asked.json:
+                    print(row.as_markdown(), flush=True)
+    if asked.json:
+        shown = [{name: getattr(row, name) for name in (*Row.__slots__, "seeds")} for row in rows]
+        print(json.dumps({"schema_version": 1, "trials": asked.trials, "rows": shown}, indent=1))
+    sys.exit(0 if all(row.met for row in rows) else 1)
 
 
-def _case(name: str, studies: int, trials: int, processes: int) -> bool:
-    with get_context("spawn").Pool(processes) as pool:
-        found = []
-        for each in pool.imap(partial(_study, name, trials), range(studies)):
-            found.append(each)
-            if len(found) % 20 == 0:
-                print(f"  {name}: {len(found)} of {studies} studies have ended", file=sys.stderr, flush=True)
-    recommending = [each for each in found if each.told]
-    steps = median(each.confirming for each in found)
-    print(
-        f"\n{name}: {studies} studies with seeds from 0, each of {trials} trials; the confirmation has {steps:g} more "
-        "(median)\n"
-    )
-    if name.startswith("aa"):
-        wrong = len(recommending) / studies
-        return _told("studies that recommend a change, although no change helps", wrong, 0.05, at_most=True)
-    goals = [_power(found, studies)] if name == "power" else []
-    told = [each for study in recommending for each in study.told]
-    return all([*goals, _coverage("stated gains", told), _coverage("tested gains", [t for t in told if t.claimed])])
+def _found(pool: Pool, name: str, studies: int, trials: int) -> list[Found]:
+    found = []
+    for each in pool.imap(partial(_study, name, trials), range(studies)):
+        found.append(each)
+        if len(found) % 50 == 0:
+            print(f"  {name}: {len(found)} of {studies} studies have ended", file=sys.stderr, flush=True)
+    return found
 
 
-def _power(found: list[Found], studies: int) -> bool:
-    hit = sum(any(each.true >= GAIN for each in study.told) for study in found)
-    return _told(
-        f"studies that recommend a config that is truly {GAIN} times as good", hit / studies, 0.9, at_most=False
-    )
+def _rows(name: str, found: Sequence[Found]) -> list[Row]:
+    rows = []
+    for figure in CASES[name].figures:
+        value = figure.measure(found)
+        missing = math.isnan(value)
+        met = figure.goal is None if missing else figure.met(value)
+        error = 0.0 if missing else _error(figure, found)
+        rows.append(Row(name, len(found), figure.what, None if missing else value, error, figure.bound, met))
+    return rows
 
 
-def _coverage(what: str, told: list[Told]) -> bool:
-    held = sum(each.low <= each.true <= each.high for each in told) / max(1, len(told))
-    width = median((each.high - each.low) / each.value for each in told) if told else float("inf")
-    ours = _told(f"{what}: share of {len(told)} intervals that contain the true gain", held, 0.93, at_most=False)
-    return _told(f"{what}: median width of the intervals, relative to the gain", width, 0.1, at_most=True) and ours
-
-
-def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
-    kept = value <= goal if at_most else value >= goal
-    bound = "at most" if at_most else "at least"
-    print(f"- {what}: {value:.1%} (goal: {bound} {goal:.0%}: {'met' if kept else 'missed'})")
-    sys.stdout.flush()
-    return kept
+def _error(figure: Figure, found: Sequence[Found]) -> float:
+    """Return the standard error of a figure over studies, by drawing the studies again with replacement."""
+    random = Random(0)
+    drawn = [figure.measure(random.choices(found, k=len(found))) for _ in range(_RESAMPLES)]
+    known = [value for value in drawn if not math.isnan(value)]
+    return stdev(known) if len(known) > 1 else 0.0
 
 
 def _study(name: str, trials: int, seed: int) -> Found:
-    planted = CASES[name]
-    # All noise of a study is derived from the seed of the workload.
-    load = WorkloadSpec(
-        (RecordSizes.fixed(RECORD_BYTES),), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0), seed=seed * 10_000
-    )
+    case = CASES[name]
     spec = StudySpec(
         f"{name}-{seed}",
-        load,
-        search=SearchSpec(method=Method.BAYESIAN, trials=trials, seed=seed, racing=False),
-        confirm=ConfirmSpec(ablation_rounds=0),
-        executor=Executor.SIMULATED,
+        # The noise of complete studies depends on the seed of the workload.
+        WorkloadSpec((RecordSizes.fixed(RECORD_BYTES),), saturate=_PHASE, paced=_PHASE, seed=seed * 10_000),
+        search=SearchSpec(trials=trials, seed=seed, racing=False, **case.search),
+        confirm=ConfirmSpec(ablation_rounds=0, **case.confirm),
+        # A light study runs as on brokers of our own, which can be started anew.
+        executor=Executor.SIMULATED if case.complete else Executor.LOCAL,
+        **case.study,
     )
-    runner: Runner = planted or SimulatedRunner(_CLUSTER_NOISE, window_noise_ratio=0.0)
-    with tempfile.TemporaryDirectory(prefix="tuner-trust-") as folder:
-        results = run_study(spec, "", Path(folder) / spec.name, SilentReporter(), None, runner)
-    truth = _truths(planted)
-    told = []
-    for goal in Goal:
-        found = recommend(results, str(RECORD_BYTES), goal)
-        if not found.is_baseline:
-            for metric, ratio in found.gains.items():
-                about = goal is Goal.BALANCED or metric == {Goal.THROUGHPUT: "mb_per_s"}.get(goal, "latency_p99_ms")
-                true = truth(found.config, metric)
-                told.append(Told(goal, metric, true, ratio.low, ratio.value, ratio.high, about))
-    return Found(tuple(told), sum(trial.kind in CONFIRMING_KINDS for trial in results.sizes[0].trials))
+    if case.planted is None:
+        return _of_cluster(case, spec)
+    machine = Machine(case.planted, case.disturbances, seed)
+    planted = case.planted
+    if case.complete:
+        results = _completely(spec, MachineRunner(machine))
+        return _outcome(case, results, planted.true_gain, partial(_once_more, machine))
+    study = LightStudy(spec, machine)
+    results, repeated = study.run(), []
+    for number in range(case.confirmations):
+        results = study.confirm_again() if number else results
+        advice = _advice(case, results, planted.true_gain, {})
+        repeated.append(any(each.is_false for each in advice))
+    return _outcome(case, results, planted.true_gain, partial(_once_more, machine), tuple(repeated))
 
 
-class _truths:  # noqa: N801 - used as a function
-    """Computes the true gain of a config over the client's defaults."""
+def _of_cluster(case: Case, spec: StudySpec) -> Found:
+    runner, cluster = SimulatedRunner(_CLUSTER_NOISE, window_noise_ratio=0.0), Truth.of(RECORD_BYTES)
 
-    def __init__(self, planted: Planted | None) -> None:
-        self._planted = planted
-        self._cluster = Truth.of(RECORD_BYTES) if planted is None else None
-
-    def __call__(self, config: ProducerConfig, metric: str) -> float:
-        if self._planted is not None:
-            return self._planted.true_gain(config)
-        assert self._cluster is not None
-        ours, theirs = self._cluster.outcome(config), self._cluster.standard
+    def true_gain(config: ProducerConfig, metric: str) -> float:
+        ours, theirs = cluster.outcome(config), cluster.standard
         return Objective(metric).gain(getattr(ours, metric), getattr(theirs, metric))
+
+    random = Random(spec.search.seed)
+
+    def once_more(config: ProducerConfig) -> dict[str, float]:
+        return {
+            metric: true_gain(config, metric) * math.exp(random.gauss(0.0, math.sqrt(2) * _CLUSTER_NOISE))
+            for metric in _METRICS
+        }
+
+    return _outcome(case, _completely(spec, runner), true_gain, once_more)
+
+
+def _completely(spec: StudySpec, runner: Runner) -> StudyResults:
+    with tempfile.TemporaryDirectory(prefix="tuner-trust-") as folder:
+        return run_study(spec, "", Path(folder) / spec.name, SilentReporter(), None, runner)
+
+
+TrueGain = Callable[[ProducerConfig, str], float]
+
+
+def _once_more(machine: Machine, config: ProducerConfig) -> dict[str, float]:
+    """Measure the baseline and a config once more, on warm brokers that were started anew the next day."""
+    machine.restart()
+    machine.rest(_NEXT_DAY_S)
+    machine.up_s = _WARM_S
+    trial_s = 2 * (_PHASE.warmup_s + _PHASE.measured_s)
+    (their_mb, their_ms), (our_mb, our_ms) = (machine.measure(each, trial_s) for each in (BASELINE, config))
+    return {"mb_per_s": our_mb / their_mb, "latency_p99_ms": their_ms / our_ms}
+
+
+def _outcome(
+    case: Case,
+    results: StudyResults,
+    true_gain: TrueGain,
+    once_more: Callable[[ProducerConfig], dict[str, float]],
+    repeated: tuple[bool, ...] = (),
+) -> Found:
+    size = results.sizes[0]
+    again, intervals = {}, []
+    for each in size.confirmations:
+        config = size.trial_of(each.fingerprint).config()
+        again[each.fingerprint] = once_more(config)
+        intervals += _intervals(each.gains, config, true_gain, again[each.fingerprint])
+    rate = size.rate_records_per_s or 0.0
+    return Found(
+        _advice(case, results, true_gain, again),
+        tuple(intervals),
+        sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
+        rate / (0.3 * MB_PER_S * 1e6 / RECORD_BYTES) - 1.0,
+        repeated,
+    )
+
+
+def _advice(
+    case: Case, results: StudyResults, true_gain: TrueGain, again: dict[str, dict[str, float]]
+) -> tuple[Advice, ...]:
+    found = []
+    for goal in Goal:
+        try:
+            told = recommend(results, str(RECORD_BYTES), goal, case.conditions)
+        except NoFeasibleConfig:
+            found.append(Advice(goal, refused=True))
+            continue
+        asked = goal_metrics(goal, results.objectives)
+        if told.is_baseline:
+            found.append(Advice(goal, asked))
+            continue
+        config = told.config
+        gains = [true_gain(config, metric) for metric in asked]
+        kept = all(
+            limit.violation(_true_value(limit.metric, config, true_gain), None) <= 0
+            for limit in case.study.get("constraints", ())
+        )
+        found.append(
+            Advice(
+                goal,
+                asked,
+                change=True,
+                true_gain=prod(gains) ** (1 / len(gains)),
+                told=tuple(_intervals(told.gains, config, true_gain, again.get(config.fingerprint, {}))),
+                proven=told.proven,
+                within_limits=kept,
+            )
+        )
+    return tuple(found)
+
+
+def _true_value(metric: str, config: ProducerConfig, true_gain: TrueGain) -> float:
+    gain = true_gain(config, metric)
+    return MB_PER_S * gain if metric == "mb_per_s" else P99_MS / gain
+
+
+def _intervals(
+    gains: Mapping[str, Ratio], config: ProducerConfig, true_gain: TrueGain, again: dict[str, float]
+) -> list[Interval]:
+    return [
+        Interval(
+            metric,
+            true_gain(config, metric),
+            gain.low,
+            gain.value,
+            gain.high,
+            gain.repeat_low,
+            gain.repeat_high,
+            again.get(metric, 1.0),
+        )
+        for metric in _METRICS
+        if (gain := gains.get(metric)) is not None
+    ]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,275 @@
+"""Studies on a simulated machine that take a fraction of a second.
+
+Everything but the measuring, the sampler and the storage is the code that runs real studies: the order of trials, the
+burn-in runs, the choice of the configs to confirm, the rounds, and what follows from them. Configs are proposed in a
+fixed order, and results are kept in memory.
+"""
+
+import datetime
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from typing_extensions import override
+
+from benchmarks.planted import BASELINE, Machine, metrics_of
+from objectives.repeats import Drift
+from objectives.scoring import Objective, score
+from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.workload import RecordSizes
+from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.space import SearchSpace
+from tuner.confirmation.plan import confirmation_of_command, ended
+from tuner.course.bench import Bench, StartedTrial
+from tuner.course.budget import Budget, next_occurrence
+from tuner.course.driver import drive
+from tuner.course.reporter import SilentReporter
+from tuner.course.trial_loop import TrialLoop
+from tuner.model.spec import StudySpec
+from tuner.model.trial import Kind, Progress, Proposal, State, Trial
+from tuner.results.size_record import SizeRecord
+from tuner.results.study_results import StudyResults, results_of
+from tuner.search.strategy import Strategy
+from tuner.storage.protocols import Hold, ResultsStore
+
+_OVERHEAD_S: Final = 1.0
+_RECENT: Final = 20
+_PLANTED_EVERY: Final = 3
+
+
+class MemoryStore(ResultsStore):
+    """A `ResultsStore` in memory."""
+
+    def __init__(self) -> None:
+        """Make an empty store."""
+        self._trials: list[Trial] = []
+        self._facts: dict[str, Any] = {}
+        self._progress: Progress | None = None
+
+    @override
+    def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
+        self._trials.append(trial)
+
+    @override
+    def trials(self, after: int = 0, limit: int | None = None) -> list[tuple[int, Trial]]:
+        numbered = list(enumerate(self._trials, start=1))[after:]
+        return numbered if limit is None else numbered[:limit]
+
+    @override
+    def attachment(self, trial: Trial, name: str) -> Any:
+        return None
+
+    @override
+    def set_fact(self, name: str, value: Any) -> None:
+        self._facts[name] = value
+
+    @override
+    def facts(self) -> dict[str, Any]:
+        return dict(self._facts)
+
+    @override
+    def set_study_file(self, text: str) -> None:
+        """Forget the text."""
+
+    @override
+    def study_file(self) -> str:
+        return ""
+
+    @override
+    def set_progress(self, progress: Progress) -> None:
+        self._progress = progress
+
+    @override
+    def progress(self) -> Progress | None:
+        return self._progress
+
+    @override
+    def hold(self, what: str) -> Hold | None:
+        return None
+
+    @override
+    def tenure(self) -> int | None:
+        return 0
+
+    @override
+    def await_tenure(self) -> None:
+        """Return at once."""
+
+    @override
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class OneAtATime(Bench):
+    """A bench that only says whether a trial is running."""
+
+    def __init__(self) -> None:
+        """Make a bench on which no trial is running."""
+        self.busy = False
+
+    @property
+    @override
+    def free(self) -> int:
+        return 0 if self.busy else 1
+
+
+class Uncorrected(SizeRecord):
+    """A `SizeRecord` without the drift of the baseline, which only a sampler needs and which takes long to compute."""
+
+    @override
+    def _drift_of(self, objective: Objective) -> Drift:
+        return Drift.of((), ())
+
+
+class InOrder(Strategy):
+    """Proposes configs in a fixed order; every third one is a planted config (see `benchmarks.planted`)."""
+
+    def __init__(self) -> None:
+        """Make the strategy; it needs no space, as it learns nothing."""
+
+    @override
+    def ask(self, index: int, starting_point: ProducerConfig | None = None) -> Proposal:
+        codec = "lz4" if index % _PLANTED_EVERY == 0 else "none"
+        return Proposal(index, _config(f"{0.02 * (index + 1):.2f}", codec), {})
+
+    @override
+    def tell(self, trial: Trial, index: int | None = None) -> None:
+        """Ignore the result."""
+
+
+_configs: dict[tuple[str, str], ProducerConfig] = {}
+
+
+def _config(linger_ms: str, codec: str) -> ProducerConfig:
+    if (linger_ms, codec) not in _configs:
+        _configs[linger_ms, codec] = ProducerConfig.parse({"linger.ms": linger_ms, "compression.type": codec})
+    return _configs[linger_ms, codec]
+
+
+@dataclass(slots=True)
+class LightLoop(TrialLoop):
+    """A `TrialLoop` whose trials are measured on a simulated machine.
+
+    Attributes:
+        machine: The machine.
+        place: The bench, which knows whether a trial is running.
+    """
+
+    machine: Machine = field(kw_only=True)
+    place: OneAtATime = field(kw_only=True)
+    _started: tuple[StartedTrial, Trial] | None = None
+
+    @override
+    def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
+        config, size = started.proposal.config, RecordSizes.parse(started.record_bytes)
+        seconds = self.spec.trial_s + _OVERHEAD_S
+        began = self.machine.now()
+        metrics = metrics_of(*self.machine.measure(config, seconds), rate_records_per_s)
+        judged = score(metrics, self.spec.objectives, self.spec.constraints, self.records[size].baseline_metrics)
+        stabilising = started.kind is Kind.STABILISE
+        trial = Trial(
+            record_bytes=started.record_bytes,
+            number=started.number,
+            kind=started.kind,
+            state=State.COMPLETE,
+            values=config.values,
+            fingerprint=config.fingerprint,
+            guarantee=str(Guarantee.of(config)),
+            metrics=metrics,
+            objectives=() if stabilising else judged.values,
+            violations={} if stabilising else dict(judged.violations),
+            started_at=began.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
+            duration_s=seconds,
+            load_s=self.spec.trial_s,
+            round=started.round,
+            proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
+        )
+        self._started, self.place.busy = (started, trial), True
+
+    @override
+    def finish(self) -> tuple[StartedTrial, Trial]:
+        assert self._started is not None, "a trial is under way"
+        started, trial = self._started
+        self._started, self.place.busy = None, False
+        self.store.append(trial)
+        self.records[RecordSizes.parse(started.record_bytes)].add(trial)
+        self.budget.spend(trial)
+        self.recent.append(trial)
+        return started, trial
+
+    @override
+    def tell_progress(self, progress: Progress) -> None:
+        """Tell nobody."""
+
+
+@dataclass(slots=True)
+class LightStudy:
+    """A study of one record size on a simulated machine.
+
+    Attributes:
+        spec: The specification of the study.
+        machine: The machine.
+        store: Where the results are kept.
+    """
+
+    spec: StudySpec
+    machine: Machine
+    store: MemoryStore = field(default_factory=MemoryStore)
+
+    def __post_init__(self) -> None:
+        """Store what results are computed from."""
+        assert self.spec.baseline.fingerprint == BASELINE.fingerprint
+        facts = {
+            "name": self.spec.name,
+            "record_sizes": [str(size) for size in self.spec.workload.record_sizes],
+            "objectives": [objective.metric for objective in self.spec.objectives],
+            "constraints": [str(constraint) for constraint in self.spec.constraints],
+            "client_version": "simulated",
+        }
+        for name, value in facts.items():
+            self.store.set_fact(name, value)
+
+    def run(self) -> StudyResults:
+        """Search and confirm, and return the results."""
+        self._drive("", searching=True)
+        return self.results()
+
+    def confirm_again(self) -> StudyResults:
+        """Confirm once more on brokers that were started anew, as `tuner confirm` does, and return the results."""
+        self.machine.restart()
+        self._drive(confirmation_of_command(self.store, {}), searching=False)
+        ended(self.store)
+        return self.results()
+
+    def results(self) -> StudyResults:
+        """Return the results so far."""
+        return results_of(self.store, Path(self.spec.name))
+
+    def _drive(self, confirmation_id: str, *, searching: bool) -> None:
+        until, trials = self.spec.search.until, [trial for _, trial in self.store.trials()]
+        deadline = next_occurrence(until, self.machine.now()) if until else None
+        records = {
+            size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
+        }
+        place = OneAtATime()
+        loop = LightLoop(
+            self.spec,
+            self.store,
+            place,
+            SilentReporter(),
+            None,
+            records,
+            Budget(self.spec.search, trials, deadline, self.machine.now),
+            deque(trials, _RECENT),
+            len(trials),
+            dict.fromkeys(records, self.spec.search.trials),
+            machine=self.machine,
+            place=place,
+        )
+        drive(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, searching=searching)
+
+
+def _strategy(space: SearchSpace, seed: int) -> InOrder:
+    return InOrder()

@@ -1,0 +1,46 @@
+"""Checks that a real study finds no gain in a config that is the baseline under another name.
+
+python -m benchmarks.same_config [--studies 10] [--record-bytes 1000]
+
+Each study starts new embedded brokers and searches nothing. It confirms one config, in the order in which every study
+measures: the client's defaults, with one default written out. Its name (the fingerprint) differs from the baseline's,
+but its effect does not. So every gain is noise, or something that one measurement leaves behind for the next one.
+"""
+
+import sys
+
+from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.no_ops import changes_recommended
+from runners.workload import RecordSizes
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+
+WRITTEN_OUT = "linger.ms"
+"""The property whose default is written out."""
+
+
+def main() -> None:
+    """Run the studies; the exit code is 1 if one of them recommends the other name."""
+    parser = benchmark_parser(__doc__)
+    parser.add_argument("--studies", type=int, default=10)
+    parser.add_argument("--record-bytes", type=int, default=1000)
+    asked = parser.parse_args()
+    wrong = changes_recommended([_spec(seed, asked.record_bytes) for seed in range(asked.studies)])
+    print(f"\nStudies that recommend the baseline under another name: {wrong} of {asked.studies} (goal: none)")
+    sys.exit(1 if wrong else 0)
+
+
+def _spec(seed: int, record_bytes: int) -> StudySpec:
+    phase, baseline = PhaseSpec(1.0, 1.5), ProducerConfig.parse({})
+    renamed = ProducerConfig.parse({WRITTEN_OUT: baseline.effective(WRITTEN_OUT)})
+    return StudySpec(
+        f"same-config-{seed}",
+        WorkloadSpec((RecordSizes.fixed(record_bytes),), saturate=phase, paced=phase, seed=seed),
+        search=SearchSpec(trials=1, burn_in_max=3, seed=seed),
+        confirm=ConfirmSpec(rounds=8, max_rounds=8, ablation_rounds=0, configs=(renamed,)),
+        executor=Executor.LOCAL,
+    )
+
+
+if __name__ == "__main__":
+    run_benchmark(main)
