@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from objectives.scoring import Constraint
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Trial
-from tuner.storage.files import undamaged
+from tuner.storage.bodies import undamaged
 from tuner.storage.protocols import ResultsStore
 
 CONFIRMING: Final = "confirming"

@@ -20,7 +20,7 @@ from tuner.model.identity import MIXED
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
-from tuner.storage.files import undamaged
+from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
