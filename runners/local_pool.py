@@ -95,14 +95,15 @@ class LocalPool:
         underway.begin(stop.set)
         job = underway.job
         count = len(job.runners)
-        begin_unix_s = time.time() + (_LEAD_S if count > 1 else 0.0)
+        wait_s = _LEAD_S if count > 1 else 0.0
+        begin_unix_s = time.time() + wait_s
         for producer, runner in enumerate(job.runners):
             thread = threading.Thread(
                 target=self._run_producer,
                 args=(
                     underway,
                     producer,
-                    StartingAt(runner, begin_unix_s),
+                    StartingAt(runner, begin_unix_s, wait_s),
                     job.config,
                     share(job.workload, count, producer),
                     stop,

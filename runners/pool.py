@@ -119,14 +119,16 @@ class StartingAt:
     Attributes:
         runner: The runner that measures.
         unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts at once.
+        longest_s: How long the runner waits at most. It waits this long if the wall clock was set back meanwhile.
     """
 
     runner: Runner
     unix_s: float
+    longest_s: float
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Wait until the moment to start, and then measure the config with `runner`."""
-        time.sleep(max(0.0, self.unix_s - time.time()))
+        time.sleep(min(max(0.0, self.unix_s - time.time()), self.longest_s))
         return self.runner.run(config, workload, watch)
 
 

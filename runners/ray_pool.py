@@ -154,7 +154,7 @@ class RayPool(Pool):
         slot.streams = {
             number: hand.actor.run.options(num_returns="streaming").remote(
                 run,
-                StartingAt(runner, begin_unix_s + hand.clock.ahead_s),
+                StartingAt(runner, begin_unix_s + hand.clock.ahead_s, wait_s),
                 job.config,
                 share(job.workload, count, number),
             )

@@ -120,6 +120,31 @@ class Catalogue:
         settable = [entry.name for entry in self._properties.values() if entry.role is not Role.RESERVED]
         return tuple(difflib.get_close_matches(name.lower().replace("_", "."), settable, n=2, cutoff=0.75))
 
+    def may_show(self, name: str) -> bool:
+        """Return whether a message may show a name that stands in a file where a property's name must be.
+
+        The text may be a secret: a line of a key that was broken into lines, or a password behind a forgotten `=`. So
+        it is shown if it has the form of a name; if it looks like the name of a secret, only if its words are known.
+        """
+        near = (each for each in self.nearest(name) if abs(len(each) - len(name)) <= _LONGEST_TYPO)
+        if name in self or name in JAVA_HINTS or any(near):
+            return True
+        has_form = len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+        return has_form and (not is_secret(name) or _known_words().issuperset(_WORDS.findall(name.lower())))
+
+
+_LONGEST_TYPO: Final = 3
+_LONGEST_NAME: Final = 100
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9_]+)+")
+_WORDS: Final = re.compile(r"[^._-]+")
+
+
+@lru_cache
+def _known_words() -> frozenset[str]:
+    """Return all words of the names of properties."""
+    names = [*load_catalogue()._properties, *JAVA_HINTS]
+    return frozenset(word for name in names for word in _WORDS.findall(name))
+
 
 # librdkafka lists these Kafka names as aliases of names that only librdkafka uses. We make the Kafka names canonical,
 # because users know them and paste them into other tools.

@@ -136,9 +136,9 @@ def _login(properties: dict[str, Value]) -> Iterator[_Translated]:
 def _check_login(login: Login, mechanism: str) -> None:
     if login.module not in _LOGINS:
         advice = _OTHER_LOGINS.get(login.module, "use the sasl.* properties of librdkafka")
-        raise _refused(
-            _JAAS, f"only PlainLoginModule or ScramLoginModule as the login; instead of {login.module}, {advice}"
-        )
+        # Any other word may be a password in the wrong place.
+        given = f"instead of {login.module}, {advice}" if login.module in _OTHER_LOGINS else f"otherwise, {advice}"
+        raise _refused(_JAAS, f"only PlainLoginModule or ScramLoginModule as the login; {given}")
     mechanisms = _LOGINS[login.module]
     if mechanism.upper() not in mechanisms:
         given = f"sasl.mechanism={mechanism}" if mechanism else "no sasl.mechanism (Java's default is GSSAPI)"

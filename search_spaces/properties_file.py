@@ -8,11 +8,13 @@ Source: the documentation of `java.util.Properties.load(Reader)` and `store`, Ja
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from search_spaces.errors import PropertiesFileError
+from search_spaces.catalogue import load_catalogue
+from search_spaces.errors import ConfigError, PropertiesFileError
 from search_spaces.roles import is_secret
 
 MAX_BYTES: Final = 1_000_000
@@ -35,7 +37,8 @@ def read_properties(path: Path) -> dict[str, str]:
     """Return the entries of a properties file, in the file's order.
 
     Raises:
-        PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, or a key is repeated.
+        PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, a key is repeated, or a line
+            does not begin with a property's name. The message does not show such a line, which may be a secret.
     """
     try:
         with path.open("rb") as file:
@@ -49,15 +52,34 @@ def read_properties(path: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PropertiesFileError(path.name, line, "", "a properties file must be UTF-8 text") from None
-    return parse_properties(text, source=path.name)
+    return parse_properties(text, source=path.name, is_name=load_catalogue().may_show)
 
 
-def parse_properties(text: str, *, source: str = "properties") -> dict[str, str]:
+@contextmanager
+def named_file(path: Path) -> Iterator[None]:
+    """Begin the message of an error in the block, which checks properties from a file, with the file's name.
+
+    Raises:
+        ConfigError: The error from the block.
+    """
+    try:
+        yield
+    except PropertiesFileError:  # names its file itself
+        raise
+    except ConfigError as error:
+        error.args = (f"{path.name}: {error}", *error.args[1:])
+        raise
+
+
+def parse_properties(
+    text: str, *, source: str = "properties", is_name: Callable[[str], bool] | None = None
+) -> dict[str, str]:
     """Return the entries in the text of a properties file, in the text's order.
 
     Args:
         text: The whole text.
         source: The name of the file in error messages.
+        is_name: Says whether a text can be a key; by default any text can.
 
     Raises:
         PropertiesFileError: An entry cannot be read, or a key is repeated.
@@ -67,6 +89,10 @@ def parse_properties(text: str, *, source: str = "properties") -> dict[str, str]
     for line, entry in _logical_lines(text):
         raw_key, raw_value = _split(entry)
         key = _unescape(raw_key, source, line, "")
+        if is_name is not None and not is_name(key):
+            rule = "a line must begin with a property's name, such as linger.ms=5"
+            advice = "a value that goes on in the next line needs a backslash at its line's end"
+            raise PropertiesFileError(source, line, "", f"{rule}; {advice} (not shown, since it may be a secret)")
         if key in first_lines:
             raise PropertiesFileError(
                 source,
@@ -154,7 +180,7 @@ def _unescape(raw: str, source: str, line: int, key: str) -> str:
         if digits is None:
             return _ESCAPES.get(escape["letter"], escape["letter"])
         if not _HEX_DIGITS.fullmatch(digits):
-            shown = "" if is_secret(key) else digits
+            shown = digits if key and not is_secret(key) else ""
             raise PropertiesFileError(source, line, key, "four hex digits must follow \\u", shown)
         return chr(int(digits, 16))
 

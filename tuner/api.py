@@ -305,13 +305,14 @@ def _size_text(record_bytes: int | str) -> str:
 
 def _config(config: "ProducerConfig | Mapping[str, Any] | str | Path | None") -> "ProducerConfig":
     from search_spaces.producer_config import ProducerConfig
-    from search_spaces.properties_file import read_properties
+    from search_spaces.properties_file import named_file, read_properties
 
     if isinstance(config, ProducerConfig):
         return config
     if config is None or isinstance(config, Mapping):
         return ProducerConfig.parse(config or {})
-    return ProducerConfig.parse(read_properties(Path(config)))
+    with named_file(Path(config)):
+        return ProducerConfig.parse(read_properties(Path(config)))
 
 
 def _space_of(study: Study, record_bytes: str) -> "SearchSpace":

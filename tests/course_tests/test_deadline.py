@@ -96,8 +96,8 @@ def test_another_deadline_replaces_the_first(begun: Path, until: str) -> None:
 
 def test_a_deadline_that_lies_in_the_past_measures_nothing(tmp_path: Path) -> None:
     with pytest.raises(DeadlinePassed, match="after 2026-03-01 09:00"):
-        Night().study(tmp_path, "2026-03-01 09:00")
-    assert not on_record(tmp_path)
+        Night().study(tmp_path / "night", "2026-03-01 09:00")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_host_that_slept_beyond_the_deadline_measures_no_more(tmp_path: Path) -> None:

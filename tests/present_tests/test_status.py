@@ -179,12 +179,24 @@ def test_recommendations_are_shown_once_a_size_is_confirmed(tmp_path: Path) -> N
     assert kept["recommended"][1]["gains"]["mb_per_s"]["low"] == gain.low
 
 
-def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searching: Progress) -> None:
-    def later(trial: Trial) -> Trial:
-        return replace(trial, started_at=f"2026-03-01T{20 + (trial.record_bytes == '1000')}:00:00+00:00")
+@pytest.mark.parametrize("hour", [21, 19])
+def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searching: Progress, hour: int) -> None:
+    """The clock may have been set back between the two."""
 
-    found = asked(tmp_path, searching, rounds=3, record_sizes=("100", "1000"), change=later)
+    def at(trial: Trial) -> Trial:
+        return replace(trial, started_at=f"2026-03-01T{hour if trial.record_bytes == '1000' else 20}:00:00+00:00")
+
+    found = asked(tmp_path, searching, rounds=3, record_sizes=("100", "1000"), change=at)
     assert [bool(size.recommended) for size in found.sizes] == [True, False]
+
+
+def test_the_last_failures_are_shown_although_the_clock_was_set_back(tmp_path: Path, searching: Progress) -> None:
+    def fail(trial: Trial) -> Trial:
+        lost = failed(trial) if trial.kind is Kind.SEARCH else trial
+        return replace(lost, started_at=f"2026-03-01T{23 - trial.number}:00:00+00:00")
+
+    shown = [key for key, _ in asked(tmp_path, searching, change=fail).failures]
+    assert shown == ["1000/0008", "1000/0009", "1000/0011"]
 
 
 def test_a_recommendation_without_a_gain_says_so() -> None:

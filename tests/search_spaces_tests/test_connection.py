@@ -51,6 +51,7 @@ def test_a_quoted_value_is_read_back(password: str, quote: str) -> None:
         f"{SCRAM} required username=u;",
         f"{SCRAM} required username=u password=hunter2 tokenauth=true;",
         f"{PLAIN} required username=u password=hunter2;",
+        "hunter2 required username=u;",
         "com.sun.security.auth.module.Krb5LoginModule required keyTab=hunter2;",
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientSecret=hunter2;",
     ],

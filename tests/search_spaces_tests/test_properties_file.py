@@ -13,6 +13,9 @@ from search_spaces import (
     parse_properties,
     read_properties,
 )
+from search_spaces.connection import ConnectionConfig
+from search_spaces.errors import UnknownProperty
+from search_spaces.properties_file import named_file
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -88,3 +91,35 @@ def test_a_pair_without_a_key_is_refused_and_not_shown(pair: str) -> None:
 def test_a_pair_given_twice_is_refused() -> None:
     with pytest.raises(PropertiesFileError, match=r"-X, line 2: a: .*pair 1"):
         parse_pairs(["a=1", "a=2"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssl.key.pem=-----BEGIN PRIVATE KEY-----\nMIIEhunter2hunter2hunter2\n",
+        "sasl.password=\nhunter2\n",
+        "sasl.mechanism=PLAIN\nsasl.password-hunter2hunter2\n",
+        "sasl.mechanism=PLAIN\nsasl.password}hunter2=1\n",
+        "acks=1\nhunter2=1\nhunter2=1\n",
+    ],
+)
+def test_a_line_that_may_be_a_secret_is_not_shown(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(text)
+    with pytest.raises(PropertiesFileError, match=r"client\.properties, line 2: a line must begin with") as raised:
+        read_properties(path)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["linger", "sasl.pasword", "no.such.name", "buffer.memory", "ssl.truststore.password"])
+def test_a_wrong_name_is_read_and_can_be_shown(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(f"{name}=1\n")
+    assert read_properties(path) == {name: "1"}
+
+
+def test_the_file_of_a_wrong_property_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    told = r"^client\.properties: librdkafka has no property 'sasl\.pasword'"
+    with pytest.raises(UnknownProperty, match=told), named_file(path):
+        ConnectionConfig.parse({"sasl.pasword": "hunter2"})

@@ -1,5 +1,7 @@
 """The contract of `ResultsStore`, as a class of tests that the tests of every implementation inherit."""
 
+import gzip
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,13 +10,22 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.builders.trials import failed, trial
+from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Progress, StudyState
 from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]
 """Opens the test's study once more, for reading; all stores are closed after the test."""
 
+Damage = Callable[[str, Any], None]
+"""Replaces the stored form of all the study's values in a table: `trials`, `attachments`, `facts` or `progress`."""
+
 LONG = {"series": [[second / 10, second * 3.5, None] for second in range(1_000)], "text": "größer \u2028 🦄"}
+WRONG_TYPES: tuple[dict[str, Any], ...] = (
+    {"number": "0"}, {"number": 0.5}, {"number": True}, {"values": {"acks": 1}}, {"values": []}, {"metrics": None},
+    {"metrics": {"mb_per_s": "100"}}, {"objectives": [[1.0]]}, {"objectives": {}}, {"flagged": 1}, {"error": None},
+    {"course": {"mb_per_s": [None]}}, {"warnings": "one"}, {"round": "1"}, {"params": {"linger.ms": []}},
+)  # fmt: skip
 
 
 class ResultsStoreContract:
@@ -31,6 +42,56 @@ class ResultsStoreContract:
     def store(self) -> ResultsStore:
         """Return the store of the test's study, opened as its driver."""
         raise NotImplementedError
+
+    @pytest.fixture
+    def damage(self, store: ResultsStore) -> Damage:
+        """Return a function that writes something else where the store has written a value."""
+        raise NotImplementedError
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            *('{"kind":"search"', "", "null", "[]", "17", '"text"', "{}", "[" * 100_000, '{"kind": "seArch"}'),
+            *(json.dumps({**trial(0).as_json(), **odd}) for odd in WRONG_TYPES),
+        ],
+    )
+    def test_a_damaged_trial_is_named(self, store: ResultsStore, reopen: Open, damage: Damage, body: str) -> None:
+        store.append(trial(0))
+        damage("trials", body)
+        for each in (store, reopen()):
+            with pytest.raises(RecordDamaged, match=r"row \d+ of the trials in .* must be as kafka-tuner wrote it"):
+                each.trials()
+
+    @pytest.mark.parametrize("body", [b"", b"{}", b"\x1f\x8b\x08", gzip.compress(b"[1,"), gzip.compress(b"[1]")[:-5]])
+    def test_a_damaged_attachment_is_named(
+        self, store: ResultsStore, reopen: Open, damage: Damage, body: bytes
+    ) -> None:
+        store.append(trial(0), {"saturated": LONG})
+        damage("attachments", body)
+        for each in (store, reopen()):
+            with pytest.raises(RecordDamaged, match=r"saturated.* must be as kafka-tuner wrote it"):
+                each.attachment(trial(0), "saturated")
+
+    @pytest.mark.parametrize("body", ["", '{"1000": 20', "[" * 100_000])
+    def test_a_damaged_fact_is_named(self, store: ResultsStore, reopen: Open, damage: Damage, body: str) -> None:
+        store.set_fact("rates", {"1000": 20_000.5})
+        damage("facts", body)
+        for each in (store, reopen()):
+            with pytest.raises(RecordDamaged, match=r"the fact 'rates' in .* must be as kafka-tuner wrote it"):
+                each.facts()
+
+    @pytest.mark.parametrize(
+        "body", ["", "[]", "null", '{"state": "run', '{"state": "walking"}', '{"state": "running", "pid": "7"}']
+    )
+    def test_a_damaged_progress_report_is_left_out(
+        self, store: ResultsStore, reopen: Open, damage: Damage, body: str
+    ) -> None:
+        reader = reopen()
+        store.set_progress(Progress(StudyState.RUNNING))
+        store.close()
+        assert reader.progress() is not None
+        damage("progress", body)
+        assert reader.progress() is None
 
     def test_a_new_store_is_empty(self, store: ResultsStore) -> None:
         assert isinstance(store, self.covers)

@@ -7,14 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.builders.trials import trial
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
-from tests.storage_tests.store_contract import Open, ResultsStoreContract
+from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.trial import Progress, StudyState
 from tuner.storage.postgres import PostgresStore
@@ -47,6 +49,14 @@ class TestPostgresStore(ResultsStoreContract):
     @pytest.fixture
     def reopen(self, night: Opened, store: ResultsStore) -> Open:
         return night.read
+
+    @pytest.fixture
+    def damage(self, database: str) -> Damage:
+        def replace(table: str, body: Any) -> None:
+            with psycopg.connect(database) as db:
+                db.execute(f"UPDATE kafka_tuner.{table} SET body = %s".encode(), [body])
+
+        return replace
 
 
 def test_looking_for_a_missing_study_does_not_create_it(night: Opened, tmp_path: Path) -> None:

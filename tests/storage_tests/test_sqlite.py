@@ -9,15 +9,16 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.builders.trials import trial
-from tests.storage_tests.store_contract import Open, ResultsStoreContract
+from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
-from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import MIGRATIONS, FolderStorage, SqliteStore
 
@@ -42,6 +43,22 @@ class TestSqliteStore(ResultsStoreContract):
     @pytest.fixture
     def store(self, reopen: Open) -> ResultsStore:
         return reopen()
+
+    @pytest.fixture
+    def damage(self, tmp_path: Path) -> Damage:
+        folder = tmp_path / "größe 1"
+
+        def replace(table: str, body: Any) -> None:
+            if table == "attachments":
+                for path in folder.glob("trials/*/*.json.gz"):
+                    path.write_bytes(body)
+            elif table == "progress":
+                (folder / "progress.json").write_text(body)
+            else:
+                with contextlib.closing(sqlite3.connect(folder / RESULTS_FILE)) as db, db:
+                    db.execute(f"UPDATE {table} SET body = ?", [body])
+
+        return replace
 
 
 @pytest.fixture
@@ -92,6 +109,13 @@ def test_overwritten_pages_are_reported_as_damaged_when_they_are_read(tmp_path: 
     with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
         store.trials()
     store.close()
+
+
+def test_a_study_file_that_is_no_text_is_named(store: SqliteStore) -> None:
+    store.set_study_file("study: größer\n")
+    (store.folder / STUDY_FILE).write_bytes("study: größer\n".encode("latin-1"))
+    with pytest.raises(RecordDamaged, match=f"{store.folder / STUDY_FILE} must be as kafka-tuner wrote it"):
+        store.study_file()
 
 
 def test_the_database_of_another_program_is_refused_and_not_changed(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from search_spaces.connection import ConnectionConfig
-from search_spaces.properties_file import parse_pairs, read_properties
+from search_spaces.producer_config import canonical_values
+from search_spaces.properties_file import named_file, parse_pairs, read_properties
+from search_spaces.roles import Role
 from tuner.model.quantities import clock_time, size_bytes
 from tuner.model.target import Target, check_addresses
 
@@ -163,7 +165,10 @@ def target_of(
             "--bootstrap and --container exclude each other: give the address of a running cluster, or the image of a "
             "broker to start"
         )
-    connection = ConnectionConfig.parse(read_properties(command_config)).values if command_config else {}
+    connection: dict[str, str] = {}
+    if command_config:
+        with named_file(command_config):
+            connection = ConnectionConfig.parse(read_properties(command_config)).values
     connection.pop("bootstrap.servers", None)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
 
@@ -172,7 +177,11 @@ def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
     """Return the producer properties of `--config` and `-X`. A value given with `-X` wins over the file.
 
     Raises:
-        ConfigError: The file can't be read, or an argument of `-X` is not of the form KEY=VALUE.
+        ConfigError: The file or one of its entries can't be used, or an argument of `-X` is not of the form KEY=VALUE.
     """
-    values = read_properties(file) if file else {}
+    values: dict[str, str] = {}
+    if file:
+        with named_file(file):
+            values = read_properties(file)
+            canonical_values(values, Role.PRODUCER)
     return {**values, **parse_pairs(pairs)}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from search_spaces.producer_config import ProducerConfig, same_effect
-from search_spaces.properties_file import read_properties
+from search_spaces.properties_file import named_file, read_properties
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.run import kept_study
@@ -138,7 +138,8 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    config = ProducerConfig.parse(read_properties(file))
+    with named_file(file):
+        config = ProducerConfig.parse(read_properties(file))
     storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
     name = _free_name(stem, storage)
     if study is None:

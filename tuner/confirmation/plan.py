@@ -15,7 +15,7 @@ from objectives.ratios import ERROR_RATE
 from objectives.scoring import Constraint
 from tuner.model.spec import ALLOW_LOSS, ConfirmSpec, Goal
 from tuner.model.trial import Kind, Trial
-from tuner.storage.files import undamaged
+from tuner.storage.bodies import undamaged
 from tuner.storage.protocols import ResultsStore
 
 CONFIRMING: Final = "confirming"

@@ -1,11 +1,11 @@
 """What a study that is resumed keeps of its earlier runs: its deadline, and the environment that it was measured in."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from runners.reporting import counted
-from tuner.course.budget import next_occurrence
+from tuner.course.budget import Budget, next_occurrence
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import MIXED, environment_changes
 from tuner.model.spec import StudySpec
@@ -35,6 +35,22 @@ def deadline_of(
         kept = {"until": until, "ends_at": next_occurrence(until, now).astimezone().isoformat()}
         store.set_fact(_DEADLINE, kept)
     return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
+
+
+def check_new(spec: StudySpec, is_new: Callable[[], bool], now: Callable[[], datetime.datetime]) -> None:
+    """Refuse a new study whose deadline has passed, before anything of it is stored.
+
+    Args:
+        spec: The specification of the study.
+        is_new: Returns whether nothing is stored about the study yet.
+        now: Returns the current local time.
+
+    Raises:
+        DeadlinePassed: The study is new, and the moment of `search.until` has passed.
+    """
+    until = spec.search.until
+    if until is not None and (moment := next_occurrence(until, now())) <= now() and is_new():
+        Budget(spec.search, (), deadline=moment, now=now).check_deadline()
 
 
 def check_environment(

@@ -43,7 +43,7 @@ from tuner.course.open_target import (
     tell_waiting,
 )
 from tuner.course.reporter import Mirror, Reporter
-from tuner.course.resuming import check_environment, deadline_of
+from tuner.course.resuming import check_environment, check_new, deadline_of
 from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
 from tuner.model.identity import check_unchanged, study_identity, target_label
@@ -113,8 +113,11 @@ def run_study(
         RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
         TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
     """
+    kept = storage or storage_at()
     with ExitStack() as stack:
-        store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
+        if searching:
+            check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
+        store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # it decides about what is measured already
                 store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)

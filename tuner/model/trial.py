@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, Self
 
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.json_types import check_types
 
 
 class Kind(StrEnum):
@@ -144,8 +145,15 @@ class Trial:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the trial that `as_json` wrote. Unknown fields are ignored, so that older code reads newer files."""
+        """Return the trial that `as_json` wrote. Unknown fields are ignored, so that older code reads newer files.
+
+        Raises:
+            KeyError: A field that every trial has is missing.
+            TypeError: As KeyError, or a field is of the wrong type.
+            ValueError: This release does not know the kind or the state of the trial.
+        """
         known = {name: data[name] for name in cls.__slots__ if name in data}
+        check_types(cls, known)
         known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
         for name in ("objectives", "warnings"):
             known[name] = tuple(known.get(name, ()))
@@ -237,9 +245,11 @@ class Progress:
 
         Raises:
             KeyError: The field `state` is missing.
+            TypeError: A field is of the wrong type.
             ValueError: This release does not know the state or the kind of trial.
         """
         known = {name: data[name] for name in cls.__slots__ if name in data}
+        check_types(cls, known)
         known["state"] = StudyState(known["state"])
         known["kind"] = Kind(known["kind"]) if known.get("kind") else None
         return cls(**known)

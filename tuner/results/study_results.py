@@ -28,7 +28,7 @@ from tuner.model.identity import MIXED
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
-from tuner.storage.files import undamaged
+from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -181,6 +181,7 @@ class StudyResults:
         facts: Versions and fingerprints of client, cluster and host, start and end times, settings.
         objectives: What the study optimises.
         sizes: The results of each record size, in the order of their searches.
+        newest: The trial that was stored last; None if there is none.
     """
 
     name: str
@@ -189,6 +190,7 @@ class StudyResults:
     facts: Mapping[str, Any]
     objectives: tuple[Objective, ...]
     sizes: tuple[SizeResults, ...]
+    newest: Trial | None = None
 
     def size(self, record_bytes: str) -> SizeResults | None:
         """Return the results of a record size or mix, such as `100:70,1000:30`; None if the study does not have it."""
@@ -263,6 +265,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
             )
             for size in facts.get("record_sizes", [])
         ),
+        newest=trials[-1] if trials else None,
     )
 
 

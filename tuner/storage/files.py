@@ -1,15 +1,15 @@
 """Files in a study's folder: their names, atomic writes, and the progress file."""
 
 import json
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from runners import places
-from tuner.model.errors import RecordDamaged, RecordUnwritable
+from tuner.model.errors import RecordUnwritable
 from tuner.model.trial import Progress
+from tuner.storage import bodies
 
 RESULTS_FILE: Final = "results.db"
 STUDY_FILE: Final = "study.yaml"
@@ -47,25 +47,6 @@ def unwritable(path: Path, reason: str) -> RecordUnwritable:
     )
 
 
-@contextmanager
-def undamaged(what: str) -> Iterator[None]:
-    """Run the block, which reads a stored value.
-
-    Args:
-        what: The value and its place, for the error message.
-
-    Raises:
-        RecordDamaged: The value is not as kafka-tuner wrote it.
-    """
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zlib.error) as error:
-        raise RecordDamaged(
-            f"{what} must be as kafka-tuner wrote it, but can't be read ({type(error).__name__}: {str(error)[:200]}); "
-            "restore it from a copy, or start a new study under another name"
-        ) from None
-
-
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file that everybody may read. Neither a reader nor a crash ever finds the file half-written."""
     places.write_atomically(path, data, mode=0o644)
@@ -83,6 +64,7 @@ def write_progress(folder: Path, progress: Progress) -> None:
 def read_progress(folder: Path) -> Progress | None:
     """Return the progress that was written last; None if the file is missing or can't be read."""
     try:
-        return Progress.from_json(json.loads((folder / _PROGRESS).read_text(encoding="utf-8")))
-    except (OSError, KeyError, TypeError, ValueError):
+        body = (folder / _PROGRESS).read_bytes()
+    except OSError:
         return None
+    return bodies.read_progress(body)

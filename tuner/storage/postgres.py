@@ -1,6 +1,5 @@
 """Studies in a PostgreSQL database, which several hosts can read, run and take over from each other."""
 
-import gzip
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,15 @@ from typing_extensions import override
 from runners.reporting import Say
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
+from tuner.storage.bodies import (
+    attachment_body,
+    read_attachment,
+    read_facts,
+    read_progress,
+    read_trials,
+    trial_body,
+    undamaged,
+)
 from tuner.storage.connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_lease import LEASE_S, RENEWALS, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
@@ -171,15 +179,14 @@ class PostgresStore(ResultsStore):
 
     def __init__(self, connection: Connection, study: int, name: str, keeping: Keeping | None = None) -> None:
         self._connection, self._study, self._name, self._keeping = connection, study, name, keeping
+        self._where = f"the study {name} in {connection.url.shown}"
 
     @override
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
         token = self._writing().token
         key = (self._study, trial.record_bytes, trial.number)
-        body = json.dumps(trial.as_json(), separators=(",", ":"))
-        files = [
-            (*key, name, gzip.compress(json.dumps(value).encode(), 5)) for name, value in (attachments or {}).items()
-        ]
+        body = trial_body(trial)
+        files = [(*key, name, attachment_body(value)) for name, value in (attachments or {}).items()]
 
         def keep(db: Db, again: bool) -> None:
             with db.transaction():
@@ -203,12 +210,13 @@ class PostgresStore(ResultsStore):
             after,
             limit,
         )
-        return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
+        return read_trials(rows, self._where)
 
     @override
     def attachment(self, trial: Trial, name: str) -> Any:
         rows = self._connection.rows(_ATTACHED, self._study, trial.record_bytes, trial.number, name)
-        return json.loads(gzip.decompress(rows[0][0])) if rows else None
+        with undamaged(f"the attachment {name} of trial {trial.key} in {self._where}"):
+            return read_attachment(rows[0][0]) if rows else None
 
     @override
     def set_fact(self, name: str, value: Any) -> None:
@@ -217,7 +225,7 @@ class PostgresStore(ResultsStore):
     @override
     def facts(self) -> dict[str, Any]:
         rows = self._connection.rows("SELECT name, body FROM kafka_tuner.facts WHERE study = %s", self._study)
-        return {name: json.loads(body) for name, body in rows}
+        return read_facts(rows, self._where)
 
     @override
     def set_study_file(self, text: str) -> None:
@@ -245,7 +253,8 @@ class PostgresStore(ResultsStore):
         because the process that runs the study may be on any host.
         """
         rows = self._connection.rows(_PROGRESS, self._study)
-        return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
+        told = read_progress(rows[0][0]) if rows else None
+        return replace(told, alive=bool(rows[0][1])) if told is not None else None
 
     @override
     def tenure(self) -> int | None:

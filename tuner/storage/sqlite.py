@@ -1,7 +1,6 @@
 """Studies in folders on this host: trials in a SQLite file, and attachments in files beside it."""
 
 import fcntl
-import gzip
 import json
 import sqlite3
 import threading
@@ -17,12 +16,12 @@ from runners.places import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
+from tuner.storage.bodies import attachment_body, read_attachment, read_facts, read_trials, trial_body, undamaged
 from tuner.storage.files import (
     RESULTS_FILE,
     STUDY_FILE,
     read_progress,
     size_name,
-    undamaged,
     unwritable,
     write_atomically,
     write_progress,
@@ -152,10 +151,9 @@ class SqliteStore(ResultsStore):
         for name, value in (attachments or {}).items():
             path = self._attachment_path(trial, name)
             with writing(path):
-                write_atomically(path, gzip.compress(json.dumps(value).encode(), 5))
-        body = json.dumps(trial.as_json(), separators=(",", ":"))
+                write_atomically(path, attachment_body(value))
         try:
-            self._file.rows("INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)", *key, body)
+            self._file.rows("INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)", *key, trial_body(trial))
         except sqlite3.IntegrityError:
             raise ValueError(f"a trial can be stored only once, but {trial.key} is there already") from None
 
@@ -163,18 +161,13 @@ class SqliteStore(ResultsStore):
     def trials(self, after: int = 0, limit: int | None = None) -> list[tuple[int, Trial]]:
         most = -1 if limit is None else limit  # for SQLite, a negative limit is no limit
         asked = "SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence LIMIT ?"
-        rows = self._file.rows(asked, after, most)
-        return [(sequence, self._trial(sequence, body)) for sequence, body in rows]
-
-    def _trial(self, sequence: int, body: str) -> Trial:
-        with undamaged(f"row {sequence} of the trials in {self._file.path}"):
-            return Trial.from_json(json.loads(body))
+        return read_trials(self._file.rows(asked, after, most), str(self._file.path))
 
     @override
     def attachment(self, trial: Trial, name: str) -> Any:
         path = self._attachment_path(trial, name)
         with undamaged(f"the file {path}"):
-            return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
+            return read_attachment(path.read_bytes()) if path.is_file() else None
 
     @override
     def set_fact(self, name: str, value: Any) -> None:
@@ -182,9 +175,7 @@ class SqliteStore(ResultsStore):
 
     @override
     def facts(self) -> dict[str, Any]:
-        rows = self._file.rows("SELECT name, body FROM facts")
-        with undamaged(f"the table facts in {self._file.path}"):
-            return {name: json.loads(body) for name, body in rows}
+        return read_facts(self._file.rows("SELECT name, body FROM facts"), str(self._file.path))
 
     @override
     def set_study_file(self, text: str) -> None:
@@ -194,7 +185,8 @@ class SqliteStore(ResultsStore):
     @override
     def study_file(self) -> str:
         path = self.folder / STUDY_FILE
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        with undamaged(f"the file {path}"):
+            return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     @override
     def set_progress(self, progress: Progress) -> None:

@@ -146,7 +146,7 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
     doing = progress if progress is not None and state is progress.state and progress.running else None
     asked, totals = study.facts.get("trials_per_size"), study.facts.get(TOTALS, {})
     sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
-    trials = sorted((trial for size in study.sizes for trial in size.trials), key=lambda trial: trial.started_at)
+    trials = _in_order(study)
     failed = [trial for trial in trials if trial.state is State.FAILED]
     return Status(
         study=study.name,
@@ -158,6 +158,13 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
         behind_mlflow=doing.behind_mlflow if doing else 0,
         updated_at=progress.updated_at if progress else "",
     )
+
+
+def _in_order(study: StudyResults) -> list[Trial]:
+    """Return all trials, the newest last: by number, and not by time, since the clock may have been set back."""
+    newest = study.newest.record_bytes if study.newest is not None else ""
+    sizes = sorted(study.sizes, key=lambda size: size.record_bytes == newest)
+    return [trial for size in sizes for trial in size.trials]
 
 
 def _state(study: StudyResults, progress: Progress | None) -> StudyState:
@@ -229,8 +236,7 @@ def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
     """Return whether the confirmation of a record size has ended; until then, the rounds prove nothing."""
     if not size.confirmations:
         return False
-    others = [trial.started_at for other in study.sizes if other is not size for trial in other.trials]
-    return study.finished or max(others, default="") > max(trial.started_at for trial in size.trials)
+    return study.finished or (study.newest is not None and study.newest.record_bytes != size.record_bytes)
 
 
 def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:

@@ -17,7 +17,7 @@ from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import Job, JobState, Submission
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
-from tuner.storage.home import storage_at
+from tuner.storage.home import shared_url, storage_at
 
 SCHEMA_VERSION: Final = 1
 RECORDED: Final = "recorded"
@@ -149,7 +149,7 @@ class Studies:
     async def _view(self, name: str, job: Job | None) -> dict[str, Any]:
         progress = await self.answers.fresh(ResultQuery.of(name, "status"))
         return {
-            **_head(name, job),
+            **self._head(name, job),
             "progress": json.loads(progress.body) if progress.status == 200 else None,
             "links": links(name),
         }
@@ -160,7 +160,19 @@ class Studies:
             found = await self.answers.fresh(ResultQuery.of(name, "summary", at_work=True))
         else:
             found = await self.answers.get(ResultQuery.of(name, "summary"))
-        return {**_head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
+        return {**self._head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
+
+    def _head(self, name: str, job: Job | None) -> dict[str, Any]:
+        head = _head(name, job)
+        # Without a shared queue, this service runs every study, whatever its target.
+        if job is not None and job.state is JobState.QUEUED and shared_url() is not None:
+            missing = [target for target in job.targets if target not in self.config.targets]
+            if missing:
+                head["note"] = (
+                    f"a study waits until a service that has all its targets is running, but this service does not "
+                    f"have {', '.join(missing)}; start a service that has it, or cancel the study"
+                )
+        return head
 
 
 class EventStreams:

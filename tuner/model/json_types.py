@@ -1,0 +1,57 @@
+"""Checks that values read from JSON have the types of the fields that they are for."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+_Check = Callable[[Any], bool]
+
+
+def check_types(cls: type, values: Mapping[str, Any]) -> None:
+    """Check the values for fields of a dataclass. They are as JSON has them: lists for tuples, texts for enums.
+
+    Raises:
+        TypeError: A value is not of its field's type. The message names the field.
+    """
+    checks = _checks(cls)
+    for name, value in values.items():
+        if not checks[name](value):
+            raise TypeError(f"{name} is of the wrong type: {str(value)[:60]!r}")
+
+
+@cache
+def _checks(cls: type) -> dict[str, _Check]:
+    return {name: _check(wanted) for name, wanted in get_type_hints(cls).items()}
+
+
+def _check(wanted: Any) -> _Check:
+    """Return a function that says whether a value is of a type. Records are long, so it looks at each number once."""
+    if wanted is Any:
+        return lambda _: True
+    if get_origin(wanted) is Mapping:
+        inner = _check_all(get_args(wanted)[1])
+        return lambda value: type(value) is dict and inner(value.values())
+    if get_origin(wanted) is tuple:
+        inner = _check_all(get_args(wanted)[0])
+        return lambda value: type(value) is list and inner(value)
+    plain = _plain(wanted)
+    return lambda value: type(value) in plain
+
+
+def _check_all(wanted: Any) -> _Check:
+    if wanted is Any or get_origin(wanted) in (Mapping, tuple):
+        check = _check(wanted)
+        return lambda values: all(map(check, values))
+    plain = _plain(wanted)
+    return lambda values: plain.issuperset(map(type, values))
+
+
+def _plain(wanted: Any) -> frozenset[type]:
+    """Return the types of JSON values that a field takes, if the field takes no lists or objects."""
+    if get_origin(wanted) is UnionType:
+        return frozenset().union(*map(_plain, get_args(wanted)))
+    if wanted is float:
+        return frozenset({int, float})
+    return frozenset({str if issubclass(wanted, StrEnum) else wanted})

@@ -1,0 +1,89 @@
+"""The form in which values are stored, the same in a folder and in a database, and the errors if one is damaged."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tuner.model.errors import RecordDamaged
+from tuner.model.trial import Progress, Trial
+
+
+@contextmanager
+def undamaged(what: str) -> Iterator[None]:
+    """Run the block, which reads a stored value.
+
+    Args:
+        what: The value and its place, for the error message.
+
+    Raises:
+        RecordDamaged: The value is not as kafka-tuner wrote it.
+    """
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, RecursionError, zlib.error) as error:
+        told = str(error)[:200]
+        raise RecordDamaged(
+            f"{what} must be as kafka-tuner wrote it, but can't be read "
+            f"({type(error).__name__}: {told if told.isprintable() else repr(told)}); "
+            "restore it from a copy, or start a new study under another name"
+        ) from None
+
+
+def trial_body(trial: Trial) -> str:
+    """Return the stored form of a trial, for `read_trials` to read."""
+    return json.dumps(trial.as_json(), separators=(",", ":"))
+
+
+def read_trials(rows: Iterable[tuple[int, str]], where: str) -> list[tuple[int, Trial]]:
+    """Return stored trials with their sequence numbers.
+
+    Args:
+        rows: The sequence number and the stored form of each trial.
+        where: The place of the rows, for the error message.
+
+    Raises:
+        RecordDamaged: A trial is not as kafka-tuner wrote it.
+    """
+    found = []
+    for sequence, body in rows:
+        with undamaged(f"row {sequence} of the trials in {where}"):
+            found.append((sequence, Trial.from_json(json.loads(body))))
+    return found
+
+
+def attachment_body(value: Any) -> bytes:
+    """Return the stored form of an attachment, for `read_attachment` to read."""
+    return gzip.compress(json.dumps(value).encode(), 5)
+
+
+def read_attachment(body: bytes) -> Any:
+    """Return a stored attachment. Call this inside `undamaged`."""
+    return json.loads(gzip.decompress(body))
+
+
+def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
+    """Return stored facts by name.
+
+    Args:
+        rows: The name and the stored form of each fact.
+        where: The place of the rows, for the error message.
+
+    Raises:
+        RecordDamaged: A fact is not as kafka-tuner wrote it.
+    """
+    found = {}
+    for name, body in rows:
+        with undamaged(f"the fact {name!r} in {where}"):
+            found[name] = json.loads(body)
+    return found
+
+
+def read_progress(body: str | bytes) -> Progress | None:
+    """Return a stored progress report; None if it is damaged, since the process that runs the study writes another."""
+    try:
+        return Progress.from_json(json.loads(body))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return None
