@@ -36,9 +36,12 @@ ERROR_RATE: Final = 0.05
 SESSION_SD: Final = 0.05
 """Standard deviation of a ratio's logarithm between sessions, such as another hour or a newly started broker.
 
-All rounds of a session share this deviation, so the scatter of the rounds does not show it. It was measured with 40
-repeats of four recommendations, each repeat on a new broker: see docs/evidence/trust.md.
+All rounds of a session share this deviation, so the scatter of the rounds does not show it. It is the deviation of one
+session; two sessions differ by `SESSIONS_APART_SD`. It was measured with 40 repeats of four recommendations, each
+repeat on a new broker: see docs/evidence/trust.md.
 """
+SESSIONS_APART_SD: Final = sqrt(2) * SESSION_SD
+"""Standard deviation of the logarithm of the ratio that one session shows, divided by the ratio that another shows."""
 _AIM: Final = 0.95
 """Share of the requested interval width to aim for, as later rounds may scatter a little more than the first rounds."""
 ValuesByRound = Mapping[Hashable, float]
@@ -108,7 +111,12 @@ def claim_level(claims: int, error_rate: float = ERROR_RATE) -> float:
 
 
 def ratio_of(
-    ours: Sequence[float], theirs: Sequence[float], *, level: float = LEVEL, first_rounds: int | None = None
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    *,
+    level: float = LEVEL,
+    first_rounds: int | None = None,
+    apart_sd: float = SESSIONS_APART_SD,
 ) -> Ratio:
     """Return the ratio between the values of two configs that were measured in the same rounds.
 
@@ -118,6 +126,9 @@ def ratio_of(
         level: Level of the confidence interval; the prediction interval always has 95 %.
         first_rounds: How many rounds were fixed beforehand, if their scatter decided how many more there are. None if
             the number of all rounds was fixed beforehand.
+        apart_sd: Standard deviation between the session of these rounds and that of one more round, on logarithms. By
+            default all rounds were one session. 0 if each round was a session of its own, on a broker started anew,
+            because the scatter of the rounds then shows how sessions differ.
 
     Raises:
         ValueError: There are fewer than two rounds, the sequences differ in length, or a value is not above 0.
@@ -127,7 +138,7 @@ def ratio_of(
     mean = fmean(logs)
     half = max(t_quantile(level, freedom) * error for error, freedom in _errors(logs, first_rounds))
     round_again = t_quantile(LEVEL, rounds - 1) * stdev(logs) * sqrt(1 + 1 / rounds)
-    again = hypot(round_again, NormalDist().inv_cdf((1 + LEVEL) / 2) * SESSION_SD)
+    again = hypot(round_again, NormalDist().inv_cdf((1 + LEVEL) / 2) * apart_sd)
     return Ratio(
         value=exp(mean),
         low=exp(mean - half),

@@ -111,7 +111,9 @@ def test_confirming_a_single_goal_leaves_the_other_goals_unchanged(tmp_path: Pat
 
 
 def test_a_claim_that_was_not_proven_has_less_of_the_error_in_each_confirmation() -> None:
-    spec, trials, plans = ConfirmSpec(rounds=3, max_rounds=3), [], []
+    spec = ConfirmSpec(rounds=3, max_rounds=3)
+    trials: list[Trial] = []
+    plans: list[ConfirmationPlan] = []
     for session, goal in enumerate((Goal.THROUGHPUT, Goal.LATENCY, Goal.THROUGHPUT)):
         plan = ConfirmationPlan.of(spec, baseline().fingerprint, {goal: (FAST_ONE,)}, trials, earlier=plans)
         plans = [*(replace(each, end_round=each.end_round or plan.first_round) for each in plans), plan]

@@ -1,6 +1,7 @@
 """Tests of ratios of two configs measured in turn, and of their intervals."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_the_interval_uses_students_t() -> None:
     ratio = ratio_of([1.0, math.exp(0.1), math.exp(0.2)], [1.0, 1.0, 1.0])
     assert math.log(ratio.high) == pytest.approx(0.1 + 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
     assert math.log(ratio.low) == pytest.approx(0.1 - 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
-    again = math.hypot(4.3027 * 0.1 * math.sqrt(4 / 3), 1.95996 * SESSION_SD)
+    again = math.hypot(4.3027 * 0.1 * math.sqrt(4 / 3), 1.95996 * SESSION_SD * math.sqrt(2))
     assert math.log(ratio.repeat_high) == pytest.approx(0.1 + again, abs=1e-5)
 
 
@@ -84,15 +85,19 @@ def test_a_stall_after_a_calm_beginning_counts(stalls: float) -> None:
     assert claimed <= 0.025 * 2000, "both sides are alike, so every claim is wrong"
 
 
-def test_the_prediction_interval_holds_as_often_as_it_says() -> None:
+@pytest.mark.parametrize("new_brokers", [False, True])
+def test_the_prediction_interval_holds_as_often_as_it_says(new_brokers: bool) -> None:
+    """One more round is another session, and the rounds before were one session or, on new brokers, one each."""
     rng = np.random.default_rng(4)
     held = 0
-    for _ in range(1000):
-        ours, theirs = 1.5 * rng.lognormal(0.0, 0.1, 7), rng.lognormal(0.0, 0.1, 7)
-        ratio = ratio_of(ours[:6].tolist(), theirs[:6].tolist())
-        another_session = rng.lognormal(0.0, SESSION_SD)
-        held += ratio.repeat_low <= another_session * ours[6] / theirs[6] <= ratio.repeat_high
-    assert 950 - 28 <= held <= 950 + 28
+    for _ in range(2000):
+        ours, theirs = 1.5 * rng.lognormal(0.0, 0.02, 9), rng.lognormal(0.0, 0.02, 9)
+        sessions = rng.lognormal(0.0, SESSION_SD, 9)
+        ours *= sessions if new_brokers else np.where(np.arange(9) < 8, sessions[0], sessions[8])
+        before = {"ours": ours[:8].tolist(), "theirs": theirs[:8].tolist()}
+        ratio = ratio_of(**before, apart_sd=0.0) if new_brokers else ratio_of(**before)
+        held += ratio.repeat_low <= ours[8] / theirs[8] <= ratio.repeat_high
+    assert 1900 - 39 <= held <= 1900 + 39, "95 % of 2,000, plus or minus four standard errors"
 
 
 def test_equal_rounds_still_allow_for_another_session() -> None:
@@ -135,6 +140,15 @@ def test_more_scatter_or_a_narrower_interval_needs_more_rounds() -> None:
     some = rounds_needed([float(each) for each in wild], theirs, **ask)
     assert some > 20
     assert rounds_needed([float(each) for each in wild], theirs, level=0.95, width_ratio=0.05) > 3 * some
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "inconclusive"),
+    [(0.4, 2.5, True), (0.9, 1.7, False), (1.1, 9.0, False), (0.1, 0.9, False), (0.0, math.inf, True)],
+)
+def test_an_interval_that_says_nothing_is_inconclusive(low: float, high: float, inconclusive: bool) -> None:
+    ratio = ratio_of([1.0, 1.0], [1.0, 1.0])
+    assert replace(ratio, low=low, high=high).inconclusive is inconclusive
 
 
 def test_a_ratio_as_text_has_its_interval() -> None:

@@ -44,7 +44,9 @@ class ConfirmationPlan:
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
         end_round: The number of the next confirmation's first round. None for the last confirmation.
         error_rate: The accepted probability that this confirmation claims a gain that is not real. All confirmations of
-            the record size together keep `objectives.ratios.ERROR_RATE`; plans of earlier releases had all of it.
+            the record size together keep `objectives.ratios.ERROR_RATE`; plans of earlier releases had all of it. Each
+            record size of a study has this rate for itself, and so has each `tuner verify`, which is a new study: of n
+            record sizes or n files to verify, at least one is judged better by chance with at most n times this rate.
         allow_loss: The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`.
     """
 
