@@ -222,6 +222,7 @@ def test_advice_names_its_price_by_the_bad_ends(confirmed: Recommendation) -> No
         (loss, "at least 5.10 times better latency p99, for at most 17 % of the throughput (0.83 to 0.89)"),
         (replace(loss, high=1.02), "may cost up to 17 % of the throughput (0.83 to 1.02)"),
         (replace(loss, low=0.95, high=1.02), "keeps throughput (0.95 to 1.02)"),
+        (replace(loss, low=0.2, high=3.0), "latency p99, throughput undecided (0.20 to 3.00)"),
     ):
         told = replace(traded, prices={"mb_per_s": Price.of(price, 0.1)})
         for form in (Format.TABLE, Format.PROPERTIES):

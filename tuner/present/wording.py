@@ -10,7 +10,8 @@ from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
 from runners.reporting import counted
 from search_spaces.effective import Effective
-from tuner.results.recommendation import Cost, Recommendation
+from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.results.recommendation import Cost, Price, Recommendation
 
 NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
@@ -120,10 +121,14 @@ def in_short(recommendation: Recommendation) -> str:
     better, costs, kept = [], [], []
     for metric, ratio in shown_gains(recommendation).items():
         price = recommendation.prices.get(metric)
+        # A record of an earlier release has no prices.
+        cost = Price.of(ratio, ALLOW_LOSS).cost if price is None else price.cost
         if price is None and ratio.low > 1.0:
             better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
-        elif price is not None and price.cost is not Cost.KEEPS:
-            costs.append(f"{'for at most' if price.cost is Cost.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
+        elif ratio.inconclusive:
+            costs.append(f"{metric_name(metric)} undecided ({short(ratio.low)} to {short(ratio.high)})")
+        elif cost is not Cost.KEEPS and (price is not None or recommendation.goal is not Goal.BALANCED):
+            costs.append(f"{'for at most' if cost is Cost.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
         else:
             within = f" within {_lost_percent(ratio)} %" if ratio.high < 1.0 else ""
             kept.append(f"{metric_name(metric)}{within} ({short(ratio.low)} to {short(ratio.high)})")
@@ -176,7 +181,7 @@ def over_sizes(record_sizes: int) -> str:
         return ""
     return (
         f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % for each record size, "
-        f"and {100 * (1 - (1 - ERROR_RATE) ** record_sizes):.0f} % for at least one of {record_sizes} sizes"
+        f"and {min(100.0, 100 * ERROR_RATE * record_sizes):.0f} % for at least one of {record_sizes} sizes"
     )
 
 

@@ -49,7 +49,7 @@ class Recommended:
     Attributes:
         goal: The goal.
         trial: The trial that found the config.
-        is_baseline: Whether nothing better than the baseline was found.
+        is_baseline: Whether no config is proven better than the baseline for the goal.
         gains: By metric of the goal, the gain over the baseline; empty if no gain is claimed.
         in_short: What the config brings and what it costs, or for which other goals a config is proven, in words.
     """
