@@ -181,6 +181,8 @@ class ConfirmSpec:
         allow_loss: The part of the throughput, or of any other objective, that a config may give up for a gain in
             another one and still be called balanced; 0.1 is 10 %. A metric is called kept if the interval of its gain
             lies above 1 - `allow_loss`.
+        decides_at: The gain at which the rounds end early: as soon as it is certain that the gain in every metric is
+            above this number, or that one is below. With None, they do not end early.
     """
 
     rounds: int = 8
@@ -192,6 +194,7 @@ class ConfirmSpec:
     ablation_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
     allow_loss: float = ALLOW_LOSS
+    decides_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
