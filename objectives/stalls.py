@@ -8,9 +8,9 @@ small one does.
 
 Simulated, with 5 % of noise in each measurement and at most 20 rounds: a config that stalls 3 to 6 times in 10 % of its
 rounds, and is else 1.1 times better (truly 0.95 times), was claimed better in 1.2 % of cases instead of 21 %. A gain of
-1.2 without stalls was claimed in 97 % of cases, after 16.3 rounds on average instead of 15.5. With only 2 % of noise, or
-with 1.15 between the stalls, which is 0.99 in all, such a config is still claimed better in 8 to 20 % of cases: to see
-stalls that rare takes 28 rounds and more.
+1.2 without stalls was claimed in 97 % of cases, after 16.3 rounds on average instead of 15.5. With only 2 % of noise,
+or with 1.15 between the stalls, which is 0.99 in all, such a config is still claimed better in 8 to 20 % of cases: to
+see stalls that rare takes 28 rounds and more.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The next measurement of a confirmation follows from the results store alone."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from random import Random
 from typing import Any
 
@@ -130,6 +130,44 @@ def test_a_gain_in_p99_gets_rounds_until_one_more_stall_would_not_undo_it(gain: 
 
     trials = carried_out(plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}), better)
     assert rounds(trials, Kind.CONFIRM)[fingerprint(QUICK)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("gain", "at", "wanted"), [(0.5, 1.0, range(3, 8)), (2.0, 1.0, range(3, 8)), (1.0, 1.0, [8]), (2.0, None, [8])]
+)
+def test_rounds_end_early_only_if_the_outcome_is_certain(
+    gain: float, at: float | None, wanted: Collection[int]
+) -> None:
+    def measure(config: ProducerConfig, random: Random) -> tuple[float, float]:
+        times = gain if config.values else 1.0
+        return 100 * times * random.lognormvariate(0, 0.02), 10 / times * random.lognormvariate(0, 0.02)
+
+    asked = plan(
+        nominees=dict.fromkeys(Goal, (fingerprint(QUICK),)), rounds=8, max_rounds=8, both_ways=True, decides_at=at
+    )
+    assert rounds(carried_out(asked, measure), Kind.CONFIRM)[fingerprint(QUICK)] in wanted
+
+
+def test_rounds_end_at_once_if_records_are_lost() -> None:
+    asked = plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}, rounds=8, both_ways=True, decides_at=1.0)
+    lost = {"kind": Kind.CONFIRM, "round": 0}
+    trials = [trial(0, config={}, **lost), trial(1, config=QUICK, metrics={"delivered_ratio": 0.9}, **lost)]
+    assert next_step(asked, CONFIGS, trials, BASELINE, OBJECTIVES, seed=1) is None
+
+
+def test_looks_after_every_round_rarely_call_an_equal_config_worse() -> None:
+    wrong = 0
+    asked = plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}, rounds=8, max_rounds=8, both_ways=True, decides_at=1.0)
+    random = Random(5)
+    for _ in range(200):
+        trials: list[Trial] = []
+        while step := next_step(asked, CONFIGS, trials, BASELINE, OBJECTIVES, seed=1):
+            numbers = 100 * random.lognormvariate(0, 0.1), 10 * random.lognormvariate(0, 0.1)
+            kept: dict[str, Any] = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
+            trials.append(trial(len(trials), *numbers, **kept))
+        (found,) = confirmations_of(trials, [asked], BASELINE, OBJECTIVES)
+        wrong += any(gain.high < 1.0 for gain in found.gains.values())
+    assert wrong <= 0.05 * 200 + 6, "5 %, plus two standard errors"
 
 
 def test_a_config_without_a_gain_in_the_first_rounds_gets_no_more() -> None:

@@ -42,7 +42,8 @@ def test_a_disturbed_round_does_not_change_ratios(levels: list[float], rounds: l
 
 def test_a_ratios_own_scatter_counts_and_the_known_noise_adds_four_degrees_of_freedom() -> None:
     # The logarithms 0.1 and 0.3 have mean 0.2 and a sum of squares of 0.02. With 1 degree of freedom, t is 12.7062.
-    ours, other = {1: math.exp(0.1), 2: math.exp(0.3)}, {1: 1.0, 2: 1.0}
+    ours: ValuesByRound = {1: math.exp(0.1), 2: math.exp(0.3)}
+    other: ValuesByRound = {1: 1.0, 2: 1.0}
     alone = ratio(ours, other)
     assert math.log(alone.high) == pytest.approx(0.2 + 12.7062 * math.sqrt(0.02 / 2), abs=1e-5)
     # With 5 degrees of freedom, t is 2.5706.
@@ -83,7 +84,8 @@ def test_intervals_from_two_rounds_hold_as_often_as_they_say(sd: float) -> None:
         others = table([1.1, 0.8, 1.3], [1.0, 1.5, 0.7], rng, 0.03)
         (ours,) = table([1.0], [1.0, 1.5, 0.7], rng, sd)
         noise = Noise(float(np.std(rng.normal(0, sd, 8) - rng.normal(0, 0.03, 8), ddof=1)), 7)
-        last, seen = ours[2] / others[1][2], [{turn: each[turn] for turn in (0, 1)} for each in (ours, *others)]
+        last = ours[2] / others[1][2]
+        seen: list[ValuesByRound] = [{turn: each[turn] for turn in (0, 1)} for each in (ours, *others)]
         found = ratio(seen[0], seen[2], noise=noise)
         whole = ratio(*seen, noise=noise)
         single += found.low <= truths[1] <= found.high

@@ -1,5 +1,6 @@
 """The comparison of a user's config with the baseline: guarantee, missing values, constraints of the study."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,14 @@ from tests.builders.studies import simulated_study
 from tests.builders.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
-from tuner.results.verification import Lack, Verification, promises_of, verification_of
+from tuner.results.verification import (
+    Lack,
+    Outcome,
+    Verification,
+    missing_latency,
+    promises_of,
+    verification_of,
+)
 
 FAST = {"linger.ms": "1"}
 IDEMPOTENT = {"enable.idempotence": "true"}
@@ -140,6 +148,35 @@ def test_the_studys_objectives_are_compared_too() -> None:
     objectives = (OBJECTIVES[0], Objective("latency_p95_ms"))
     found = found_of(spec_of(FAST, objectives=objectives), [(150.0, 9.0)] * 2, [(100.0, 10.0)] * 2)
     assert found.not_compared == {"latency_p95_ms": Lack.UNMEASURED}
+
+
+def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
+    ours = [(100.0, 4.0), (101.0, 40.0), (102.0, 9.0)]
+    found = found_of(spec_of(FAST), ours, [(90.0, 10.0)] * 3)
+    assert missed_by(found) == []
+    (sentence,) = found.undecided(None, 0.0)
+    assert sentence.startswith("latency_p99_ms: undecided: 0.89 (0.")
+    assert sentence.endswith("longer windows (--seconds) or a quieter machine would decide it")
+    assert found.outcome("latency_p99_ms") is Outcome.UNDECIDED
+    assert found.outcome("mb_per_s") is Outcome.BETTER
+    assert found.undecided(None, 0.999) == [], "the whole interval is within what may be lost"
+    assert found.misses(1e6, 0.0, allow_weaker=False)[1].startswith("latency_p99_ms: the interval"), "surely too little"
+
+
+def test_how_many_rounds_would_decide_is_told_if_they_are_not_too_many() -> None:
+    ours = [(100.0, p99) for p99 in (7.0, 14.0, 9.0, 12.0, 6.0, 15.0)]
+    (sentence,) = found_of(spec_of(FAST), ours, [(90.0, 10.0)] * 6).undecided(None, 0.0)
+    assert re.search(r"; about \d+ rounds \(--rounds\), longer windows", sentence)
+
+
+@pytest.mark.parametrize(("config", "against"), [({"acks": "0"}, {}), ({}, {"acks": "0"})])
+def test_a_latency_that_one_side_cannot_have_is_known_beforehand(
+    config: Mapping[str, str], against: Mapping[str, str]
+) -> None:
+    (refused,) = missing_latency(spec_of(config, against), allow_weaker=False)
+    assert refused.startswith("latencies could not be compared")
+    assert missing_latency(spec_of(config, against), allow_weaker=True) == []
+    assert missing_latency(spec_of({"acks": "0", **FAST}, {"acks": "0"}), allow_weaker=False) == []
 
 
 P99_LIMIT = Constraint("latency_p99_ms", at_most=True, limit=10)

@@ -2,7 +2,9 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +21,14 @@ from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.study_view import StudyView
 from tuner.present.wording import number, one_more_round, title
-from tuner.results.verification import Promises, Verification, promises_of, verification_of
+from tuner.results.verification import (
+    Promises,
+    Verification,
+    decides_at,
+    missing_latency,
+    promises_of,
+    verification_of,
+)
 from tuner.storage.home import storage_at, studies_root, study_folder
 from tuner.storage.protocols import Storage
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
@@ -72,8 +81,7 @@ def verify(
         typer.Option(
             min=0,
             metavar="X",
-            help="End with exit code 99 unless the whole confidence interval of every gain is at or above X, such as "
-            "1.1.",
+            help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1.",
         ),
     ] = None,
     tolerance_ratio: Annotated[
@@ -123,8 +131,11 @@ def verify(
     to the baseline is on the worse side of 1.
 
     The exit code is also 99 if records were lost, if the fixed rate for the latency was not reached, or if a constraint
-    of --study is broken. A guarantee weaker than the baseline's (or than the durability of --study) leads to 99, too.
-    So does a latency that can't be compared because one side uses acks=0.
+    of --study is broken. A guarantee weaker than the baseline's (or than the durability of --study) leads to 99, too,
+    and nothing is measured. So does a latency that can't be compared because one side uses acks=0.
+
+    The exit code is 98 if an interval is too wide to tell: it contains 1, and its ends differ by more than a factor of
+    2. The rounds end early if records are lost, if a number is certainly worse, or if both are certainly not worse.
 
     Before the rounds, burn-in runs (measurements that do not count) bring the brokers to a steady state. All
     measurements are kept as a study.
@@ -176,14 +187,16 @@ def verify(
             f"{file} must differ from {what} to be compared, but both configure the producer in the same way"
         )
     confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
-    spec = replace(spec, confirm=confirm)
+    spec = replace(spec, confirm=replace(confirm, decides_at=decides_at(min_gain, tolerance_ratio)))
     # Without --study, the file must give at least the baseline's guarantee. The study made above has `durability: any`,
-    # so that a file with a weaker guarantee is measured, too.
+    # so that a file with a weaker guarantee can be measured with --allow-weaker.
     promises = promises_of(spec, spec.floor if study else None)
-    given_up = promises.misses(allow_weaker=allow_weaker)
+    refused = [*promises.misses(allow_weaker=allow_weaker), *missing_latency(spec, allow_weaker=allow_weaker)]
+    if refused:
+        if as_json:
+            options.print_json(_record("", file, promises, refused, [], {}, {}))
+        _end(refused, [])
     silent = quiet or as_json
-    if given_up and not silent:
-        say(f"{given_up[0]}; the file is measured nevertheless, so that you see the numbers")
     while not storage.create(study_folder(name)):  # another process, maybe on another host, has just taken the name
         name = _free_name(stem, storage)
         spec = replace(spec, name=name)
@@ -192,13 +205,14 @@ def verify(
         results = run_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
     found = [verification_of(size, spec) for size in results.sizes]
     misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio, allow_weaker=allow_weaker) for each in found}
+    undecided = {each.record_bytes: each.undecided(min_gain, tolerance_ratio) for each in found}
     if as_json:
-        options.print_json(_record(name, file, promises, given_up, found, misses))
+        options.print_json(_record(name, file, promises, [], found, misses, undecided))
     else:
         _print(promises, found)
         if not quiet:
             say(f"`tuner report {name}` shows all measurements")
-    if promises.weaker and not given_up:
+    if promises.weaker:
         warn(f"the guarantee is weaker: {promises}")
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")
@@ -209,11 +223,21 @@ def verify(
             "a comparison needs at least two rounds that measured both the file and the baseline, but "
             f"there were fewer with records of {unmeasured[0].record_bytes} B: {why}"
         )
-    missed = [*given_up, *(f"{size} B: {sentence}" for size, sentences in misses.items() for sentence in sentences)]
-    for sentence in missed:
+    _end(*([f"{size} B: {each}" for size, told in by.items() for each in told] for by in (misses, undecided)))
+
+
+def _end(missed: list[str], undecided: list[str]) -> None:
+    """Print why a file did not pass, and end the command with the exit code for it; do nothing if it passed."""
+    for sentence in (*missed, *undecided):
         ERR.print(sentence, style="red", markup=False, soft_wrap=True)
+    if code := _exit_code(missed, undecided):
+        raise typer.Exit(code)
+
+
+def _exit_code(missed: Sequence[str], undecided: Sequence[str]) -> ExitCode:
     if missed:
-        raise typer.Exit(ExitCode.THRESHOLD_MISSED)
+        return ExitCode.THRESHOLD_MISSED
+    return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
 def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
@@ -282,25 +306,31 @@ def _record(
     name: str,
     file: Path,
     promises: Promises,
-    given_up: list[str],
+    refused: list[str],
     found: list[Verification],
     misses: dict[str, list[str]],
+    undecided: dict[str, list[str]],
 ) -> dict[str, Any]:
+    code = _exit_code([*refused, *chain(*misses.values())], [*chain(*undecided.values())])
+    if code is ExitCode.DONE and not all(each.measured for each in found):
+        code = ExitCode.FAILED
     return {
         "schema_version": 1,
         "kind": "verification",
-        "study": name,
+        "study": name or None,
         "file": str(file),
         "guarantee": str(promises.config),
         "baseline_guarantee": str(promises.baseline),
         "weaker": promises.weaker,
-        "misses": given_up,
-        "passed": not given_up and not any(misses.values()) and all(each.measured for each in found),
+        "misses": refused,
+        "passed": code is ExitCode.DONE,
+        "exit_code": int(code),
         "sizes": [
             {
                 **asdict(each),
                 "outcomes": {metric: str(each.outcome(metric)) for metric in each.gains},
                 "misses": misses[each.record_bytes],
+                "undecided": undecided[each.record_bytes],
             }
             for each in found
         ],

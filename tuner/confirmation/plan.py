@@ -42,6 +42,7 @@ class ConfirmationPlan:
             rounds.
         ablation_rounds: The number of rounds of the ablation.
         both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
+        decides_at: The gain at which the rounds end early; see `ConfirmSpec.decides_at`.
         constraints: The study's constraints, which the means of the repeated measurements must keep.
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
         end_round: The number of the next confirmation's first round. None for the last confirmation.
@@ -63,6 +64,7 @@ class ConfirmationPlan:
     width_ratio: float = 0.1
     ablation_rounds: int = 0
     both_ways: bool = False
+    decides_at: float | None = None
     constraints: tuple[Constraint, ...] = ()
     confirmation_id: str = ""
     end_round: int | None = None
@@ -122,6 +124,7 @@ class ConfirmationPlan:
             width_ratio=spec.width_ratio,
             ablation_rounds=spec.ablation_rounds,
             both_ways=bool(spec.configs),
+            decides_at=spec.decides_at,
             constraints=tuple(constraints),
             confirmation_id=confirmation_id,
             error_rate=session_error_rate(session),

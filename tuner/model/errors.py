@@ -84,8 +84,10 @@ class ExitCode(IntEnum):
     """A safety limit stopped the study: too many bytes in a trial, or too little free space on a disk."""
     NO_FEASIBLE_CONFIG = 5
     """No config keeps every constraint."""
+    UNDECIDED = 98
+    """`tuner verify` measured the config, but the intervals are too wide to tell whether the config is worse."""
     THRESHOLD_MISSED = 99
-    """`tuner verify` measured the config, and the config is worse than the command's options allow."""
+    """`tuner verify` found the config worse than the command's options allow, or refused it before any measurement."""
     INTERRUPTED = 130
     """Ctrl-C or SIGTERM ended the command. The same command resumes a study."""
 

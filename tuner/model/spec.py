@@ -191,6 +191,8 @@ class ConfirmSpec:
         allow_loss: The part of the throughput, or of any other objective, that a config may give up for a gain in
             another one and still be called balanced; 0.1 is 10 %. A metric is called kept if the interval of its gain
             lies above 1 - `allow_loss`.
+        decides_at: The gain at which the rounds end early: as soon as it is certain that the gain in every metric is
+            above this number, or that one is below. With None, they do not end early.
         new_broker: Whether each round is measured on newly started brokers; None for the default, which
             `StudySpec.rounds_on_new_brokers` returns.
         spread_over_s: Seconds over which the rounds are spread; 0 measures them one after another.
@@ -205,6 +207,7 @@ class ConfirmSpec:
     ablation_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
     allow_loss: float = ALLOW_LOSS
+    decides_at: float | None = None
     new_broker: NewBroker | None = None
     spread_over_s: float = 0.0
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil, inf, log
 from typing import Final
 
 from objectives.outcome import COMPARED, OUTCOME_METRICS
@@ -19,11 +20,16 @@ _HELD_SHARE: Final = 0.9
 """The share of its rounds in which a config must hold the fixed rate to pass."""
 
 
+_MOST_ROUNDS: Final = 100
+"""The most rounds that we advise to measure."""
+
+
 class Outcome(StrEnum):
     """The result of comparing a config with the baseline in one metric."""
 
     BETTER = "better"
     SAME = "no difference shown"
+    UNDECIDED = "undecided"
     WORSE = "worse"
 
 
@@ -108,6 +114,8 @@ class Verification:
         gain = self.gains[metric]
         if gain.high < 1.0:
             return Outcome.WORSE
+        if gain.inconclusive:
+            return Outcome.UNDECIDED
         return Outcome.BETTER if gain.low > 1.0 else Outcome.SAME
 
     def misses(self, min_gain: float | None, tolerance_ratio: float, *, allow_weaker: bool) -> list[str]:
@@ -121,7 +129,10 @@ class Verification:
                 because the other uses acks=0.
         """
         missed = ["records were lost"] if self.lost else []
+        open_ = self._open(decides_at(min_gain, tolerance_ratio))
         for metric, gain in self.gains.items():
+            if metric in open_:
+                continue
             if min_gain is not None and gain.low < min_gain:
                 missed.append(
                     f"{metric}: the interval of the gain must not reach below {min_gain:g}, but the gain is {gain}"
@@ -135,9 +146,27 @@ class Verification:
                 missed.append(f"{self.not_compared_text(metric)}; {_ALLOW}")
         return [*missed, *self.broken]
 
+    def undecided(self, min_gain: float | None, tolerance_ratio: float) -> list[str]:
+        """Return what the rounds could not decide, and what would decide it, in sentences; empty if nothing.
+
+        Args:
+            min_gain: As for `misses`.
+            tolerance_ratio: As for `misses`.
+        """
+        return [f"{each}: {_undecided(self.gains[each])}" for each in self._open(decides_at(min_gain, tolerance_ratio))]
+
+    def _open(self, bound: float) -> list[str]:
+        """Return the metrics whose interval contains 1 and the bound, and is wider than a factor of 2."""
+        return [metric for metric, gain in self.gains.items() if gain.inconclusive and gain.low < bound <= gain.high]
+
     def not_compared_text(self, metric: str) -> str:
         """Return a sentence that says why a metric could not be compared."""
         return f"{metric}: could not be compared: {self.not_compared[metric]}"
+
+
+def decides_at(min_gain: float | None, tolerance_ratio: float) -> float:
+    """Return the gain above which a config certainly passes in a metric, and below which it certainly does not."""
+    return 1.0 - tolerance_ratio if min_gain is None else min_gain
 
 
 def promises_of(spec: StudySpec, floor: Guarantee | None = None) -> Promises:
@@ -148,6 +177,19 @@ def promises_of(spec: StudySpec, floor: Guarantee | None = None) -> Promises:
         floor: The least guarantee that is allowed; None allows no less than the baseline's.
     """
     return Promises(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline), floor)
+
+
+def missing_latency(spec: StudySpec, *, allow_weaker: bool) -> list[str]:
+    """Return why a config is rejected before any measurement, because latencies can't be compared; empty if they can.
+
+    Args:
+        spec: The study. The only config in its `confirm.configs` is the config to verify.
+        allow_weaker: Whether a metric may have a value for only one of the two, the config and the baseline.
+    """
+    without_acks = [side.acks == 0 for side in (_verified(spec), spec.baseline)]
+    if allow_weaker or not spec.paced or len({*without_acks}) == 1:
+        return []
+    return [f"latencies could not be compared: {Lack.ONE_WITHOUT_ACKS}; {_ALLOW}"]
 
 
 def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
@@ -192,6 +234,17 @@ def _lack(metric: str, without_acks: list[bool], confirmation: Confirmation | No
         behind = confirmation is not None and confirmation.held_ratio < 1 and metric in confirmation.values
         return Lack.RATE_MISSED if behind and OUTCOME_METRICS[metric].paced else Lack.UNMEASURED
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
+
+
+def _undecided(gain: Ratio) -> str:
+    """Return a sentence about a gain whose interval says nothing."""
+    # The width of the interval's logarithm shrinks with the square root of the number of rounds.
+    wanted = gain.rounds * (log(gain.high / gain.low) / log(2)) ** 2 if gain.low > 0 else inf
+    rounds = f"about {ceil(wanted)} rounds (--rounds), " if wanted <= _MOST_ROUNDS else ""
+    return (
+        f"undecided: {gain} times as good says neither better nor worse; {rounds}longer windows (--seconds) or a "
+        "quieter machine would decide it"
+    )
 
 
 def _broken(constraints: Iterable[Constraint], confirmation: Confirmation) -> Iterable[str]:
