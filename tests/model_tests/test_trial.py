@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from search_spaces.errors import InvalidValue
 from search_spaces.producer_config import Guarantee, ProducerConfig
 from tests.builders.trials import trial
 from tuner.model.trial import Kind, State, Trial
@@ -115,3 +116,9 @@ def test_the_config_is_parsed_from_the_stored_values() -> None:
 )
 def test_only_a_complete_trial_that_keeps_all_constraints_is_feasible(changes: dict[str, Any], feasible: bool) -> None:
     assert replace(trial(0), **changes).feasible is feasible
+
+
+def test_a_config_that_the_client_does_not_accept_is_named() -> None:
+    kept = replace(trial(7), values={"linger.ms": "soon"})
+    with pytest.raises(InvalidValue, match=r"^the config of trial 1000/0007: linger\.ms takes"):
+        kept.config()

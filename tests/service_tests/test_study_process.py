@@ -79,7 +79,8 @@ def test_a_process_that_ends_at_once_makes_no_progress(tmp_path: Path) -> None:
     assert process.after == last_sequence(folder)
 
 
-def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path) -> None:
+def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.service.worker.supervisor._HOST_DELAY_S", 0.5)
     said: list[str] = []
     with supervised(tmp_path, said) as (config, queue, supervisor):
         (tmp_path / "first").write_text("a file in place of the folder, so that the process can't be started")
@@ -108,6 +109,16 @@ def test_descriptors_are_kept_for_the_studies(tmp_path: Path) -> None:
             strangers.communicate()
         assert served.client.study("first")["crashes"] == 0
         assert "ended before the study did" not in served.said()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"attempt": "a1"}', '{"attempt": "a1", "code": "x", "after": []}'])
+def test_damaged_notes_of_a_process_count_as_missing(tmp_path: Path, text: str) -> None:
+    process = StudyProcess(tmp_path, "a1", ProcessIdentity.of(), None)
+    for name in ("service-process.json", "service-outcome.json"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert process.outcome is None
+    assert process.after == 0
+    assert StudyProcess.adopt(tmp_path) is None
 
 
 @pytest.mark.parametrize("form", ["now", "earlier"])

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, Self
 
+from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.json_types import check_types
 
@@ -135,8 +136,17 @@ class Trial:
         return self.value_bytes if self.sent_bytes is None else self.sent_bytes
 
     def config(self) -> ProducerConfig:
-        """Return the config, checked against the client's rules."""
-        return _parsed(tuple(self.values.items()))
+        """Return the config, checked against the client's rules.
+
+        Raises:
+            ConfigError: The client does not accept the config, for example because another version wrote it. The
+                message names the trial.
+        """
+        try:
+            return _parsed(tuple(self.values.items()))
+        except ConfigError as error:
+            error.args = (f"the config of trial {self.key}: {error}", *error.args[1:])
+            raise
 
     def as_json(self) -> dict[str, Any]:
         """Return the trial's fields, converted to JSON types, for `from_json` to read."""

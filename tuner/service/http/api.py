@@ -15,7 +15,7 @@ from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.problems import Problem
 from tuner.service.http.studies import EventStreams, Studies
-from tuner.service.http.submission import submission_of, text_of_json
+from tuner.service.http.submission import submission_of, text_of_body, text_of_json
 from tuner.service.http.tokens import Token
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
@@ -244,8 +244,8 @@ async def _study_text(request: Request) -> str:
     """Return the study file in a request, as text that the YAML reader understands.
 
     Raises:
-        Problem: The media type is not YAML or JSON, or the body is not UTF-8.
-        StudyFileError: The Content-Type is JSON, but the body is not JSON.
+        Problem: The media type is not YAML or JSON.
+        StudyFileError: The body is not UTF-8, or the Content-Type is JSON, but the body is not JSON.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _YAML_TYPES:
@@ -254,10 +254,7 @@ async def _study_text(request: Request) -> str:
             "wrong-type",
             f"the Content-Type of a study file must be application/yaml or application/json, but got {kind[:60]!r}",
         )
-    try:
-        text = (await request.body()).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Problem(422, "study-file", "a study file must be UTF-8 text, but the body is not UTF-8") from None
+    text = text_of_body(await request.body())
     return await run_in_threadpool(text_of_json, text) if kind == JSON else text
 
 

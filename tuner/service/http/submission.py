@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from runners.reporting import one_line
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
@@ -27,6 +28,8 @@ from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
 
 ORIGIN: Final = "the study file"
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|(?P<number>NaN|Infinity|[0-9]++)', re.DOTALL)
+_MOST_DIGITS: Final = 4_300
 _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -75,6 +78,19 @@ def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tup
     return study, changes
 
 
+def text_of_body(body: bytes) -> str:
+    """Return the text of a request's body.
+
+    Raises:
+        StudyFileError: The body is not UTF-8 text.
+    """
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _refused("a study file must be UTF-8 text, but the body is not UTF-8", line) from None
+
+
 def text_of_json(text: str) -> str:
     """Return a study file that is written in JSON as text that the YAML reader understands.
 
@@ -89,8 +105,10 @@ def text_of_json(text: str) -> str:
         return text if _reads_as(text, value) else json.dumps(value, indent=0, ensure_ascii=False)
     except json.JSONDecodeError as error:
         raise _refused(f"the body must be JSON, but: {error.msg}", error.lineno) from None
+    except KeyTwice as error:
+        raise _refused("the body must be readable as JSON, but this key occurs twice", key=str(error)) from None
     except ValueError as error:
-        raise _refused(f"the body must be readable as JSON, but: {error}") from None
+        raise _refused(f"the body must be readable as JSON, but: {error}", _line_of_number(text)) from None
     except RecursionError:
         raise _refused("the values are nested too deeply; use fewer levels") from None
 
@@ -243,11 +261,24 @@ def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems,
                 problems.add(place, f"this uses an environment variable of the service, which {there}")
 
 
+class KeyTwice(ValueError):
+    """A JSON object has two values for one key, which is the message."""
+
+
+def _line_of_number(text: str) -> int:
+    """Return the line of the first number that JSON does not allow, or that is too long for Python; 0 if unknown."""
+    for token in _TOKENS.finditer(text):
+        number = token["number"]
+        if number and (not number.isdigit() or len(number) > _MOST_DIGITS):
+            return text.count("\n", 0, token.start()) + 1
+    return 0
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {twice[:60]!r} occurs twice")
+        raise KeyTwice(one_line(twice[:60]))
     return found
 
 
@@ -255,5 +286,5 @@ def _no_constant(name: str) -> Iterator[None]:
     raise ValueError(f"{name} is not a number that JSON allows")
 
 
-def _refused(what: str, line: int = 0) -> StudyFileError:
-    return StudyFileError(ORIGIN, [Problem(line, "", what)])
+def _refused(what: str, line: int = 0, key: str = "") -> StudyFileError:
+    return StudyFileError(ORIGIN, [Problem(line, key, what)])

@@ -146,17 +146,22 @@ class StudyProcess:
     def outcome(self) -> Outcome | None:
         """How the process ended. None if the process still runs, or was killed before it could write its outcome."""
         told = _read(self.folder / _OUTCOME_FILE)
-        if told.get("attempt") != self.attempt:
+        try:
+            ours = told["attempt"] == self.attempt
+            return Outcome(int(told["code"]), str(told["kind"]), str(told["message"])) if ours else None
+        except (KeyError, TypeError, ValueError):  # none, or damaged
             return None
-        return Outcome(int(told["code"]), str(told["kind"]), str(told["message"]))
 
     @property
     def after(self) -> int:
         """The sequence number of the study's last trial when the process started."""
         told = _read(self.folder / _PROCESS_FILE)
-        if told.get("attempt") == self.attempt and "after" in told:
-            return int(told["after"])
-        return last_sequence(self.folder)  # it ended before it could begin
+        try:
+            if told["attempt"] == self.attempt:
+                return int(told["after"])
+        except (KeyError, TypeError, ValueError):  # it ended before it could begin, or the file is damaged
+            pass
+        return last_sequence(self.folder)
 
     def stop(self) -> None:
         """Ask the process to stop, as Ctrl-C does.
@@ -276,7 +281,7 @@ def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: s
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
