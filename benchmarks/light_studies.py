@@ -9,12 +9,13 @@ import datetime
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
 
-from benchmarks.planted import BASELINE, Machine, metrics_of
+from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
 from objectives.repeats import Drift
 from objectives.scoring import Objective, score
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
@@ -31,6 +32,7 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, Progress, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
+from tuner.search.schedule import UNBROKEN_S, capacity_of, is_ready
 from tuner.search.strategy import Strategy
 from tuner.storage.protocols import Hold, ResultsStore
 
@@ -105,9 +107,13 @@ class MemoryStore(ResultsStore):
 class OneAtATime(Bench):
     """A bench that only says whether a trial is running."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine) -> None:
         """Make a bench on which no trial is running."""
-        self.busy = False
+        self.busy, self._machine = False, machine
+
+    @override
+    def start_anew(self) -> None:
+        self._machine.restart()
 
     @property
     @override
@@ -162,11 +168,18 @@ class LightLoop(TrialLoop):
     _started: tuple[StartedTrial, Trial] | None = None
 
     @override
-    def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
+    def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
         config, size = started.proposal.config, RecordSizes.parse(started.record_bytes)
-        seconds = self.spec.trial_s + _OVERHEAD_S
-        began = self.machine.now()
-        metrics = metrics_of(*self.machine.measure(config, seconds), rate_records_per_s)
+        began, load_s = self.machine.now(), self.spec.trial_s
+        windows: list[float] = []
+        if until_ready:
+            while not is_ready(windows) and len(windows) < UNBROKEN_S:
+                windows.append(self.machine.measure(config, 1.0)[0])
+            load_s = float(len(windows))
+            metrics = metrics_of(capacity_of(windows), inf, None)
+        else:
+            metrics = metrics_of(*self.machine.measure(config, load_s + _OVERHEAD_S), rate_records_per_s)
+        course = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
         judged = score(metrics, self.spec.objectives, self.spec.constraints, self.records[size].baseline_metrics)
         stabilising = started.kind is Kind.STABILISE
         trial = Trial(
@@ -181,8 +194,9 @@ class LightLoop(TrialLoop):
             objectives=() if stabilising else judged.values,
             violations={} if stabilising else dict(judged.violations),
             started_at=began.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
-            duration_s=seconds,
-            load_s=self.spec.trial_s,
+            duration_s=load_s + _OVERHEAD_S,
+            load_s=load_s,
+            course=course,
             round=started.round,
             proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         )
@@ -253,7 +267,7 @@ class LightStudy:
         records = {
             size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
         }
-        place = OneAtATime()
+        place = OneAtATime(self.machine)
         loop = LightLoop(
             self.spec,
             self.store,
@@ -265,6 +279,7 @@ class LightStudy:
             deque(trials, _RECENT),
             len(trials),
             dict.fromkeys(records, self.spec.search.trials),
+            sleep=self.machine.rest,
             machine=self.machine,
             place=place,
         )

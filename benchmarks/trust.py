@@ -40,7 +40,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
-from tuner.results.recommendation import recommend
+from tuner.results.recommendation import Recommendation, recommend
 from tuner.results.study_results import StudyResults
 
 _CLUSTER_NOISE = 0.05
@@ -249,8 +249,10 @@ def _advice(
             continue
         config = told.config
         gains = [true_gain(config, metric) for metric in asked]
+        # A limit is not called kept if a warning says that the config may exceed it.
         kept = all(
             limit.violation(_true_value(limit.metric, config, true_gain), None) <= 0
+            or any(str(limit) in warning for warning in told.warnings)
             for limit in case.study.get("constraints", ())
         )
         found.append(
@@ -259,12 +261,17 @@ def _advice(
                 asked,
                 change=True,
                 true_gain=prod(gains) ** (1 / len(gains)),
-                told=tuple(_intervals(told.gains, config, true_gain, again.get(config.fingerprint, {}))),
+                told=tuple(_intervals(_shown(told), config, true_gain, again.get(config.fingerprint, {}))),
                 proven=told.proven,
                 within_limits=kept,
             )
         )
     return tuple(found)
+
+
+def _shown(told: Recommendation) -> dict[str, Ratio]:
+    """Return the gains with the intervals that the advice shows: prices have wider ones than gains that were tested."""
+    return {**told.gains, **{metric: price.ratio for metric, price in told.prices.items()}}
 
 
 def _true_value(metric: str, config: ProducerConfig, true_gain: TrueGain) -> float:

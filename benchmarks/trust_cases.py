@@ -278,6 +278,7 @@ _WARMING: Final = Warming(1.9, 180.0)
 _AA: Final = (FALSE_ADVICE, COVERAGE)
 _GAINS: Final = (power(GAIN), COVERAGE, CLAIMED, ONCE_MORE, WIDTH, STEPS)
 _NIGHT: Final[Mapping[str, Any]] = MappingProxyType({"until": "07:00"})
+_SPREAD: Final[Mapping[str, Any]] = MappingProxyType({"spread_over_s": 10 * 3600.0})
 _USERS_CLUSTER: Final[Mapping[str, Any]] = MappingProxyType({"targets": (Target(bootstrap="cluster.example:9092"),)})
 _OTHERS: Final = (Goal.LATENCY, Goal.BALANCED)
 
@@ -322,7 +323,9 @@ CASES: Final[Mapping[str, Case]] = MappingProxyType(
         "carry-over-10": _aa(_NOISE, CarryOver(0.10)),
         "sessions-own": _aa(_NOISE, Sessions(_SESSION_SD)),
         "sessions-own-all": _aa(_NOISE, Sessions(_SESSION_SD, everyone=True)),
-        "sessions-cluster": _aa(_NOISE, Sessions(_SESSION_SD, hours=1.0), study=_USERS_CLUSTER, search=_NIGHT),
+        "sessions-cluster": _aa(
+            _NOISE, Sessions(_SESSION_SD, hours=1.0), study=_USERS_CLUSTER, search=_NIGHT, confirm=_SPREAD
+        ),
         "sessions-power": Case(
             Planted.of(GAIN),
             (_NOISE, Sessions(_SESSION_SD)),
@@ -334,6 +337,7 @@ CASES: Final[Mapping[str, Case]] = MappingProxyType(
             (_stated(power(GAIN)), COVERAGE, CLAIMED, ONCE_MORE, _stated(WIDTH), STEPS),
             study=_USERS_CLUSTER,
             search=_NIGHT,
+            confirm=_SPREAD,
         ),
         "stalls-of-candidates": Case(
             Planted(latency=0.95, everywhere=True),

@@ -148,11 +148,11 @@ def test_effects_hold_although_the_winner_scatters_more(
     held = product_held = of = 0
     for seed in range(100):
         trials = ablation(noise=0.03, winner_noise=winner_noise, config=config, seed=seed)
-        rounds = [
+        measured, theirs_too = (
             [(150 * random.lognormvariate(0, sd), 2 * random.lognormvariate(0, sd)) for _ in range(first_rounds)]
             for sd in (winner_noise, 0.03)
-        ]
-        trials += confirming(0, *rounds, config)
+        )
+        trials += confirming(0, measured, theirs_too, config)
         found = effects_of(trials, ours, theirs, METRICS, plan_of(trials) if first_rounds else None)
         for metric, truths in (("mb_per_s", {"compression.type": 1.5}), ("latency_p99_ms", {"linger.ms": 5.0})):
             for each in found.each:

@@ -23,8 +23,10 @@ def rounds_with(ours: list[Round], theirs: list[Round]) -> list[Trial]:
     made: list[Trial] = []
     for number, pair in enumerate(zip(theirs, ours, strict=True)):
         for (throughput, p99, held), config in zip(pair, ({}, FAST), strict=True):
-            kept = {"kind": Kind.CONFIRM, "round": number, "config": config, "metrics": {"held_rate_ratio": held}}
-            made.append(trial(len(made), throughput, p99, **kept))
+            metrics = {"held_rate_ratio": held}
+            made.append(
+                trial(len(made), throughput, p99, kind=Kind.CONFIRM, round=number, config=config, metrics=metrics)
+            )
     return made
 
 

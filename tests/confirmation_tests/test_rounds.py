@@ -150,8 +150,10 @@ def test_rounds_end_early_only_if_the_outcome_is_certain(
 
 def test_rounds_end_at_once_if_records_are_lost() -> None:
     asked = plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}, rounds=8, both_ways=True, decides_at=1.0)
-    lost = {"kind": Kind.CONFIRM, "round": 0}
-    trials = [trial(0, config={}, **lost), trial(1, config=QUICK, metrics={"delivered_ratio": 0.9}, **lost)]
+    trials = [
+        trial(0, config={}, kind=Kind.CONFIRM, round=0),
+        trial(1, config=QUICK, kind=Kind.CONFIRM, round=0, metrics={"delivered_ratio": 0.9}),
+    ]
     assert next_step(asked, CONFIGS, trials, BASELINE, OBJECTIVES, seed=1) is None
 
 

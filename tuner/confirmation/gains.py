@@ -56,6 +56,7 @@ class Confirmation:
             and of what it costs then both hold in at least 95 % of cases.
         ranks: By goal, a sort key that puts the best config last, from repeats or, without repeats, from the search.
             Proven configs are compared by it, because rounds that prove a gain would choose the luckiest.
+        in_sessions: Whether each round was a session of its own; see `ConfirmationPlan.in_sessions`.
         held_ratio: The share of the rounds in which the config held the fixed rate.
         reservations: What limits these results, as sentences; see `tuner.confirmation.reservations`.
     """
@@ -72,6 +73,7 @@ class Confirmation:
     ahead: frozenset[Goal] = frozenset()
     trade: Mapping[str, Ratio] = field(default_factory=dict)
     ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
+    in_sessions: bool = False
     held_ratio: float = 1.0
     reservations: tuple[str, ...] = ()
 
@@ -184,10 +186,13 @@ class BaselineAgain:
     Attributes:
         metrics: The means over its rounds, or over its repeats if there were no rounds yet.
         broken: The constraints that these means break, as text.
+        on_new_brokers: Whether each round was measured on newly started brokers, which may not be as warm as those of
+            the search were.
     """
 
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
+    on_new_brokers: bool = False
 
 
 def baseline_again(
@@ -207,7 +212,8 @@ def baseline_again(
         for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
             if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
                 means = means_of(again)
-                return BaselineAgain(means, broken(means, means, plan.constraints, objectives))
+                kept = broken(means, means, plan.constraints, objectives)
+                return BaselineAgain(means, kept, plan.new_broker and kind is Kind.CONFIRM)
     return None
 
 
@@ -285,6 +291,7 @@ def _confirmation(
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(winners),
         broken=rounds.broken(plan.constraints, objectives),
+        in_sessions=rounds.in_sessions,
         held_ratio=rounds.held_ratio,
         reservations=reservations_of(rounds, gains, plan.constraints),
         ahead=ahead,

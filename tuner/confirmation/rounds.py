@@ -23,14 +23,14 @@ from typing import Final, Self
 
 from objectives.claims import LARGEST_SHARE, Decision, claims_about_configs
 from objectives.outcome import COMPARED, OUTCOME_METRICS
-from objectives.ratios import Ratio, claim_level, p_value, ratio_of, rounds_needed
+from objectives.ratios import SESSIONS_APART_SD, Ratio, claim_level, p_value, ratio_of, rounds_needed
 from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective, score
 from objectives.stalls import rounds_to_survive, stall_allowance
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
 from tuner.confirmation.order import measured_rounds, order_of_round
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.model.goals import goal_metrics, goal_rank
+from tuner.model.goals import goal_metrics, goal_rank, goals_of
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, State, Trial
 
@@ -70,11 +70,13 @@ class Rounds:
         ours: The winner's trials, one for each round.
         theirs: The baseline's trials, one for each round.
         first: How many of these rounds are among the confirmation's first rounds, whose number is fixed.
+        in_sessions: Whether each round is a session of its own; see `ConfirmationPlan.in_sessions`.
     """
 
     ours: tuple[Trial, ...]
     theirs: tuple[Trial, ...]
     first: int
+    in_sessions: bool = False
 
     def comparable_by(self, metrics: Sequence[str]) -> Self:
         """Return the rounds in which the winner and the baseline can be compared by all of the given metrics.
@@ -91,6 +93,7 @@ class Rounds:
             tuple(itertools.compress(self.ours, comparable)),
             tuple(itertools.compress(self.theirs, comparable)),
             sum(comparable[: self.first]),
+            self.in_sessions,
         )
 
     def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
@@ -127,8 +130,13 @@ class Rounds:
         For several metrics, the result is the geometric mean of their gains.
         """
         values, first = self.values(metrics), self.comparable_by(metrics).first
+        if values is None:
+            return None
         # A single first round has no scatter. In that case the scatter is taken from all rounds.
-        return ratio_of(*values, level=level, first_rounds=first if first >= 2 else None) if values else None
+        first_rounds = first if first >= 2 else None
+        # The scatter of rounds that are sessions contains what differs between sessions.
+        apart_sd = 0.0 if self.in_sessions else SESSIONS_APART_SD
+        return ratio_of(*values, level=level, first_rounds=first_rounds, apart_sd=apart_sd)
 
     def p_value(self, metrics: Sequence[str]) -> float:
         """Return the p-value of the winner's gain in these metrics; 1 if there is no gain to test.
@@ -250,6 +258,7 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
         tuple(ours[number] for number in shared),
         tuple(theirs[number] for number in shared),
         sum(number < plan.first_round + plan.rounds for number in shared),
+        plan.in_sessions,
     )
 
 
@@ -376,20 +385,24 @@ def _rounds_needed(
 ) -> dict[str, int]:
     """Return the number of rounds for each winner, which depends on the scatter of its first rounds.
 
-    A winner whose first rounds show no gain gets no more rounds, unless the plan sets `both_ways`.
+    A winner whose first rounds show no gain gets no more rounds, unless the plan sets `both_ways`. There are enough
+    rounds to prove the winner's gains for the other goals too, but their intervals may be wide.
     """
     level = claim_level(len(winners), plan.error_rate)
     needed = dict.fromkeys(winners.values(), plan.rounds)
-    for goal, fingerprint in winners.items():
+    for fingerprint, goal in itertools.product(needed, goals_of(objectives)):
         rounds = rounds_of(plan, trials, fingerprint)
         first = Rounds(rounds.ours[: rounds.first], rounds.theirs[: rounds.first], rounds.first)
-        values = first.values(goal_metrics(goal, objectives))
+        metrics = goal_metrics(goal, objectives)
+        values = first.values(metrics)
         if values is None or (not plan.both_ways and ratio_of(*values, level=level).value <= 1.0):
             continue
-        wanted = min(rounds_needed(*values, level=level, width_ratio=plan.width_ratio), plan.max_rounds)
+        wanted = plan.rounds
+        if winners.get(goal) == fingerprint:
+            wanted = min(rounds_needed(*values, level=level, width_ratio=plan.width_ratio), plan.max_rounds)
         if not plan.both_ways:
             logs = [math.log(ours / theirs) for ours, theirs in zip(*values, strict=True)]
-            wanted = rounds_to_survive(logs, goal_metrics(goal, objectives), level, wanted, plan.max_rounds)
+            wanted = rounds_to_survive(logs, metrics, level, wanted, plan.max_rounds)
         needed[fingerprint] = max(needed[fingerprint], wanted)
     return needed
 

@@ -62,9 +62,12 @@ class Sessions:
             self.loop.reporter.say(f"{self.size} B: round {number}, on newly started brokers")
             self.loop.bench.start_anew()
             configs = step.order[::-1]
-        for config in configs:
+        for place, config in enumerate(configs):
             if self.loop.may_start(None):
-                self.loop.run_one(self.size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
+                # The first load of a new broker has no pause until its throughput shows no trend.
+                until_ready = self.plan.new_broker and place == 0
+                proposal = Proposal(0, config, {})
+                self.loop.run_one(self.size, Kind.STABILISE, proposal, rate_records_per_s, until_ready=until_ready)
         return True
 
     def _wait(self, step: Step, number: int) -> bool:

@@ -306,6 +306,7 @@ def _proven(
     how = (
         f"measured again in turn with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % intervals; "
         f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
+        f"{'' if winner.in_sessions else '; all rounds followed one another, so the gain is about those minutes'}"
     )
     found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
     return replace(found, proven=True, gains=gains, prices=prices)
@@ -315,11 +316,14 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     """Return whether the baseline keeps the study's constraints and the conditions.
 
     It is judged by its measurements in the newest confirmation. Before there are any, it keeps the constraints if it
-    did so in at least half of its measurements during the search, because the first of them may have been cold.
+    did so in at least half of its measurements during the search, because the first of them may have been cold. Rounds
+    on newly started brokers may be cold too, so it need not keep the constraints there if it did in the search.
     """
     again = results.baseline_again
-    if again is not None:
-        return not again.broken and conditions.kept_by(again.metrics)
+    if again is not None and not again.broken and conditions.kept_by(again.metrics):
+        return True
+    if again is not None and not again.on_new_brokers:
+        return False
     searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
     return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
 
@@ -403,6 +407,12 @@ def _none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
             "the best config for this goal was measured again in turn with the baseline, and the result is "
             f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
             "quieter machine would decide it"
+        )
+    better = [each.gains[metric] for each in results.confirmations if metric is not None and each.better(metric)]
+    if better:
+        return (
+            f"a config was {better[0]} times as good for this goal in the rounds, but that is not proven: too little "
+            "of the accepted error was left for this claim, or one more stall would undo the gain"
         )
     if goal in tried:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"

@@ -298,7 +298,7 @@ def size_results(
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
     again = baseline_again(trials, plans, objectives)
-    now = {**medians, **(again.metrics if again else {})}
+    now = {**medians, **(again.metrics if again and not again.on_new_brokers else {})}
     trials = [_judged_again(trial, constraints, estimates, now) for trial in trials]
     baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
     front, near = _fronts(trials, objectives, baseline, estimates)
