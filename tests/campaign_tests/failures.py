@@ -199,7 +199,11 @@ class RealStudies:
         old.send(signal.SIGSTOP)
         time.sleep(0.5)
         self._next_driver()
+        until = time.monotonic() + PATIENCE_S
         time.sleep(PAUSE_S)
+        # On a busy host, the other driver may take long to begin.
+        while self._driver.running and not self._driver.trials and time.monotonic() < until:
+            time.sleep(0.2)
         old.send(signal.SIGCONT)
         if old.wait() != 1 or old.errors != ["StudyTakenOver"]:
             self._outcome.invariants.say(
@@ -223,7 +227,10 @@ class RealStudies:
     def _begin(self, executor: Executor) -> None:
         self._outcome.studies += 1
         self._spec = failing_study(
-            f"study-{next(self._numbers)}", self._broker.bootstrap, executor=executor, tracking=self._tracking
+            f"study-{self._run[:6]}-{next(self._numbers)}",
+            self._broker.bootstrap,
+            executor=executor,
+            tracking=self._tracking,
         )
         self._sent_before, self._stored, self._ends = self._broker_proxy.sent_bytes, 0, 0
         self._broker_is_new = False

@@ -52,9 +52,10 @@ def test_runs_that_end_in_an_error_count(
         run_study(spec, "", tmp_path, Told())
     with suppress(ByteBudgetExceeded):  # the second run may also see that too little is left, and send nothing
         run_study(spec, "", tmp_path, Told())
-    assert 13_000_000 < sent_to(broker, topic) <= limit
-    recorded = [trial.sent_bytes for trial in on_record(tmp_path)]
-    assert sum(sent for sent in recorded if sent is not None) == sent_to(broker, topic)
+    recorded = sum(trial.sent_bytes or 0 for trial in on_record(tmp_path))
+    assert 13_000_000 < recorded <= limit
+    # A run that is ended gives up what its client has not sent yet.
+    assert 0 < sent_to(broker, topic) <= recorded
 
 
 def test_the_limit_of_a_trial_covers_both_phases(broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path) -> None:
@@ -65,8 +66,9 @@ def test_the_limit_of_a_trial_covers_both_phases(broker: RunningCluster, new_top
     with pytest.raises(ByteBudgetExceeded):
         run_study(spec, "", tmp_path, Told())
     (trial,) = on_record(tmp_path)
-    assert 6_000_000 < sent_to(broker, topic) <= limit
-    assert trial.sent_bytes == sent_to(broker, topic)
+    assert trial.sent_bytes is not None
+    assert 6_000_000 < trial.sent_bytes <= limit
+    assert 0 < sent_to(broker, topic) <= trial.sent_bytes
 
 
 def test_two_targets_share_what_is_left(broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path) -> None:
