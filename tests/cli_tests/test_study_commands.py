@@ -80,8 +80,8 @@ def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:
     assert nothing == ""
     anew_s, told = planned(confirm + "each round}")
     assert planned(confirm.replace(", new_broker: ", "}")) == (anew_s, told), "the default on brokers of our own"
-    assert anew_s - once_s == pytest.approx(2 * 4 * (8 + 2 * 26))
-    assert "each of up to 4 rounds is measured on newly started brokers, which adds up to 0:04:00" in told
+    assert anew_s - once_s == pytest.approx(2 * 4 * (20 + 2 * 26))
+    assert "each of up to 4 rounds is measured on newly started brokers, which adds up to 0:04:48" in told
     apart_s, told = planned(confirm + "never, spread_over: 2h}")
     assert apart_s - once_s == pytest.approx(2 * (2 * 3600 + 4 * 26))
     assert "up to 4 rounds are spread over at most 2:00:00 for a record size, 0:30:00 apart" in told

@@ -255,7 +255,7 @@ def test_a_study_of_an_earlier_release_is_recommended_and_continued(
 ) -> None:
     """The study is the quick start of commit 35028fe.
 
-    `recommended.json` is what `tuner recommend` printed for it, with the texts of today.
+    `recommended.json` is what `tuner recommend` printed for it, with the texts and the means of today.
     """
     folder = shutil.copytree(KEPT / "quickstart-35028fe", tmp_path / "quickstart")
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
