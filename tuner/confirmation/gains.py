@@ -140,11 +140,12 @@ def confirmations_of(
             ahead = frozenset(
                 goal for goal, each in own.items() if each.rejected and (fingerprint, goal) not in answered
             )
-            answered |= {(fingerprint, goal) for goal in goals | ahead}
+            answered |= {(fingerprint, goal) for goal in goals}
             goals -= decided
             if goals or ahead or all(each.fingerprint != fingerprint for each in found):
                 ranks = _ranks(plan, trials, fingerprint, baseline_metrics, objectives)
                 found.append(_confirmation(fingerprint, goals, ahead, ranks, rounds, own, winners, objectives, plan))
+                answered |= {(fingerprint, goal) for goal in found[-1].proven}
                 goals_here |= goals
         decided |= goals_here
     return tuple(found)
