@@ -39,6 +39,7 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
 
 
+@pytest.mark.campaign
 def test_bench_prints_what_people_read(broker: RunningCluster, tmp_path: Path) -> None:
     picture = tmp_path / "latency.png"
     ended = tuner("bench", "--bootstrap", broker.bootstrap, *QUICK, "--plot", "--png", str(picture), "--repeat", "2")
@@ -127,6 +128,7 @@ def test_doctor_fails_where_nobody_listens() -> None:
     assert "127.0.0.1:9" in ended.out
 
 
+@pytest.mark.campaign
 def test_the_broker_stays_until_it_is_stopped() -> None:
     assert tuner("broker", "status").code == 3
     started = tuner("broker", "start", "--json")

@@ -136,6 +136,7 @@ def test_the_number_of_trials_of_a_grid_is_known_from_the_start(tmp_path: Path, 
     assert [(size["done"], size["total"]) for size in sizes] == [(6, 6), (6, 6)]
 
 
+@pytest.mark.campaign
 def test_without_a_recommendation_there_is_no_config_to_paste(tmp_path: Path, studies: Path) -> None:
     path = tmp_path / "small.yaml"
     words = ("run", str(path), "--no-mlflow")
@@ -149,6 +150,7 @@ def test_without_a_recommendation_there_is_no_config_to_paste(tmp_path: Path, st
     assert tuner("front", "tight").out.count("latency_p99_ms <= 0.01: missed by 6 of 6 trials; best") == 2
 
 
+@pytest.mark.campaign
 def test_options_write_the_study_file_that_they_stand_for(tmp_path: Path, studies: Path) -> None:
     current = tmp_path / "producer.properties"
     current.write_text("linger.ms=20\nacks=1\n")

@@ -94,7 +94,13 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "studies"
 
 
-@pytest.mark.parametrize("document", [*filter(quick_lines, DOCUMENTS)], ids=str)
+_PAGES = [
+    pytest.param(document, marks=[] if document.name == "README.md" else pytest.mark.campaign)
+    for document in filter(quick_lines, DOCUMENTS)
+]
+
+
+@pytest.mark.parametrize("document", _PAGES, ids=str)
 def test_commands_of_a_page_that_need_no_cluster_end_well(document: Path, studies: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for name in ("producer.properties", "client.properties"):

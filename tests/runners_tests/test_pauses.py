@@ -73,7 +73,9 @@ def stopping(times: int, stop_s: float | None = STOP_S) -> Iterator[Stopper]:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(("generator", "rate"), [("native", None), ("native", 500.0), ("python", 500.0)])
+@pytest.mark.parametrize(
+    ("generator", "rate"), [("native", None), ("native", 500.0), pytest.param("python", 500.0, marks=pytest.mark.long)]
+)
 def test_a_load_process_that_stood_still_gives_no_measurement(
     broker: RunningCluster, new_topic: TopicMaker, generator: str, rate: float | None
 ) -> None:

@@ -170,7 +170,7 @@ def test_three_brokers_acknowledge_together() -> None:
         cluster.stop()
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
 def test_a_broker_that_is_killed_or_stopped_ends_the_run(signal_number: signal.Signals) -> None:
     cluster = EmbeddedCluster()
     running = cluster.start()

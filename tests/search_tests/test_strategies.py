@@ -348,6 +348,7 @@ def searched(make: Callable[[int], Strategy], seed: int) -> float:
     return results(trials).hypervolume[-1][1]
 
 
+@pytest.mark.long
 def test_a_model_is_no_worse_than_random_search() -> None:
     """Compares the means of five seeds, as single searches differ by a fifth."""
     by_model = [searched(lambda seed: strategy(Method.BAYESIAN, seed), seed) for seed in range(5)]
@@ -380,6 +381,7 @@ def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
     return proposals
 
 
+@pytest.mark.campaign
 def test_few_knobs_are_searched_first_and_the_others_later() -> None:
     proposals = searched_in_turn(SPACE, 60)
     # The baseline and two more configs were measured before the first proposal.

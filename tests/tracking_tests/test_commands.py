@@ -184,6 +184,7 @@ def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
     assert "any goal" in str(refused.exception)
 
 
+@pytest.mark.campaign
 def test_ctrl_c_ends_the_ui_without_a_traceback(root: Path) -> None:
     (port,) = free_ports("127.0.0.1", 1)
     with server(root, port) as process:
