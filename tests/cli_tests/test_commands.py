@@ -98,6 +98,7 @@ def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster)
     assert not [left for left in find_leftovers(broker) if left.state == "dead"]
 
 
+@pytest.mark.campaign
 def test_what_a_killed_run_left_is_listed_and_removed(broker: RunningCluster) -> None:
     words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0", "--rate", "100")
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:

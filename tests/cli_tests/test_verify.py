@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -230,13 +231,23 @@ def test_a_missing_study_cannot_be_confirmed() -> None:
     assert "'nothing'" in refused.complaint
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished study of two record sizes."""
+    folder = tmp_path_factory.mktemp("measured")
+    text = STUDY.replace("record_bytes: [1000]", "record_bytes: [100, 1000]").replace("max: 1}", "max: 3}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_STUDIES", str(folder))
+        assert tuner("run", str(written(folder / "small.yaml", text)), "--no-mlflow", "--quiet").code == 0
+    return folder / "small"
+
+
 class TestAsAStudy:
     """With `--study`, a config is measured in the same way as that study measured."""
 
     @pytest.fixture(autouse=True)
-    def study(self, tmp_path: Path) -> None:
-        text = STUDY.replace("record_bytes: [1000]", "record_bytes: [100, 1000]").replace("max: 1}", "max: 3}")
-        assert tuner("run", str(written(tmp_path / "small.yaml", text)), "--no-mlflow", "--quiet").code == 0
+    def study(self, measured: Path, studies: Path) -> None:
+        shutil.copytree(measured, studies / "small")
 
     def test_the_studys_workload_and_fixed_rates_are_used(self, better: Path, studies: Path) -> None:
         words = ("--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
@@ -258,6 +269,7 @@ class TestAsAStudy:
         (size,) = json.loads(done.out)["sizes"]
         assert size["misses"] == size["broken"]
 
+    @pytest.mark.campaign
     def test_the_studys_durability_decides_which_guarantee_is_enough(self, tmp_path: Path) -> None:
         study = STUDY.replace("study: small", "study: leader\ndurability: leader")
         file = written(tmp_path / "leader.yaml", study)

@@ -75,6 +75,7 @@ def test_a_study_of_another_environment_is_not_continued(
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_a_study_is_continued_elsewhere_if_the_user_says_so(folder: Path, broker: RunningCluster) -> None:
     before = len(on_record(folder))
     change(folder, "client_version", "librdkafka 1.0.0")
