@@ -28,6 +28,9 @@ WRONG_TYPES: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
+_DAMAGED = [b"", b"{}", b"\x1f\x8b\x08", gzip.compress(b"[1,"), gzip.compress(b"[1]")[:-5]]
+
+
 class ResultsStoreContract:
     """Tests of the contract. Subclasses name the implementation in `covers` and provide the two fixtures."""
 
@@ -62,7 +65,7 @@ class ResultsStoreContract:
             with pytest.raises(RecordDamaged, match=r"row \d+ of the trials in .* must be as kafka-tuner wrote it"):
                 each.trials()
 
-    @pytest.mark.parametrize("body", [b"", b"{}", b"\x1f\x8b\x08", gzip.compress(b"[1,"), gzip.compress(b"[1]")[:-5]])
+    @pytest.mark.parametrize("body", _DAMAGED, ids=range(len(_DAMAGED)))
     def test_a_damaged_attachment_is_named(
         self, store: ResultsStore, reopen: Open, damage: Damage, body: bytes
     ) -> None:
