@@ -12,7 +12,7 @@ from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, failed
 from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import SizeResults, StudyResults, load_results
+from tuner.results.study_results import SizeResults, StudyResults, load_results, size_results
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
@@ -277,3 +277,13 @@ def test_a_limit_relative_to_the_baseline_is_judged_by_all_its_measurements() ->
     trials = [baseline(0, 80, 10), trial(1, 85, 10), *(baseline(number, 100, 10) for number in range(2, 6))]
     trials[1] = replace(trials[1], violations={**trials[1].violations, str(FLOOR): -0.1})
     assert results(trials).trial(1).violations[str(FLOOR)] == pytest.approx(0.056, abs=0.001)
+
+
+def test_rounds_on_cold_new_brokers_say_nothing_about_drift() -> None:
+    trials = [baseline(each, 200, 10) if each % 5 == 0 else trial(each, 210, 10) for each in range(20)]
+    trials += confirming(20, [(100, 20)] * 8, [(100, 20)] * 8, {"linger.ms": "1"})
+    on_new_brokers, one_start = (
+        size_results(SIZE, OBJECTIVES, trials, None, [plan_of(trials, new_broker=each)]) for each in (True, False)
+    )
+    assert on_new_brokers.baseline_metrics["mb_per_s"] == pytest.approx(200)
+    assert one_start.baseline_metrics["mb_per_s"] == pytest.approx(100, rel=0.1)

@@ -292,8 +292,13 @@ def size_results(
     baselines = [*warm, *baselines]
     constraints = _constraints_of(trials)
     asked = [*(objective.metric for objective in objectives), *(each.metric for each in constraints.values())]
+    # Newly started brokers may be colder than those of the search, so that their rounds say nothing about drift.
+    colder = [plan for plan in plans if plan.new_broker]
+    searched = [
+        each for each in trials if each.kind is not Kind.CONFIRM or not any(plan.holds(each) for plan in colder)
+    ]
     estimates = Estimates.of(
-        [*warm, *trials], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
+        [*warm, *searched], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
     )
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
