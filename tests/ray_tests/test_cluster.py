@@ -133,7 +133,7 @@ def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
                 lines.append("killed")
     assert driver.returncode == 0, lines
     assert any(line.startswith("say a Ray worker was lost") for line in lines), lines
-    assert any(line.startswith("say 2 producers share 1 nodes of the Ray cluster") for line in lines), lines
+    assert any(line.startswith("say 2 producers share 1 node of the Ray cluster") for line in lines), lines
     trials = on_record(folder)
     assert {trial.state for trial in trials} == {State.COMPLETE}
     assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 1
