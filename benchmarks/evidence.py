@@ -11,13 +11,14 @@ what it printed. A command for which no page has a place is refused before anyth
 
 import argparse
 import io
+import math
 import os
 import platform
 import re
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -41,6 +42,29 @@ def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument(WRITE, action="store_true", help="put the result on its page of docs/evidence")
     return parser
+
+
+def whole_number(text: str) -> int:
+    """Return an argument that must be a whole number from 1, such as a number of studies.
+
+    Raises:
+        ArgumentTypeError: The argument is not a whole number, or less than 1.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, but got {text!r}")
+    return int(text)
+
+
+def positive_number(text: str) -> float:
+    """Return an argument that must be a number above 0, such as a number of seconds.
+
+    Raises:
+        ArgumentTypeError: The argument is not a finite number, or not above 0.
+    """
+    with suppress(ValueError):
+        if 0 < (number := float(text)) < math.inf:
+            return number
+    raise argparse.ArgumentTypeError(f"must be a number above 0, but got {text!r}")
 
 
 def run_benchmark(main: Callable[[], None]) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from tests.campaign_tests.failures import LOCAL, ON_RAY, Outcome, real_studies, step_clock
 from tests.campaign_tests.served_failures import SERVED, served_studies
 from tests.campaign_tests.small_disk import fill_disk
@@ -38,9 +38,11 @@ _OTHERS_SETTINGS = ("MLFLOW_TRACKING_URI", "RAY_ADDRESS", "KAFKA_TUNER_STORAGE")
 def main() -> None:
     """Run the campaign. The exit code is 1 if one of the conditions above did not hold after a failure."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=6, help="how often each part is killed and paused")
-    parser.add_argument("--steps", type=int, default=12, help="how often the clock is stepped")
-    parser.add_argument("--every", type=int, default=1, help="leave out all but every so many pages of the full disk")
+    parser.add_argument("--rounds", type=whole_number, default=6, help="how often each part is killed and paused")
+    parser.add_argument("--steps", type=whole_number, default=12, help="how often the clock is stepped")
+    parser.add_argument(
+        "--every", type=whole_number, default=1, help="leave out all but every so many pages of the full disk"
+    )
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     for variable in _OTHERS_SETTINGS:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import rdkafka_performance
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from benchmarks.python_loop import python_loop_throughput
 from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
@@ -91,9 +91,9 @@ def contenders(opened: OpenTarget, config: ProducerConfig, peers: Sequence[str],
 def main() -> None:
     """Measure all record sizes and print a table of the results."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--warmup", type=float, default=3.0)
+    parser.add_argument("--rounds", type=whole_number, default=7)
+    parser.add_argument("--seconds", type=positive_number, default=4.0)
+    parser.add_argument("--warmup", type=positive_number, default=3.0)
     parser.add_argument("--sizes", default="10,100,1000,10000,100000")
     parser.add_argument("--peers", default="python,java", help="any of python, java and c, with commas between them")
     parser.add_argument("--seed", type=int, default=0)

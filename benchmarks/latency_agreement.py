@@ -7,7 +7,7 @@ python -m benchmarks.latency_agreement [--runs 3] [--seconds 20]
 
 import sys
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -23,8 +23,8 @@ CONFIG = {"queue.buffering.max.kbytes": "32768"}
 def main() -> None:
     """Measure, and print a table. The exit code is 1 if a latency differs from the client's by more than 3 %."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--runs", type=whole_number, default=3)
+    parser.add_argument("--seconds", type=positive_number, default=20.0)
     asked = parser.parse_args()
     config = ProducerConfig.parse(CONFIG)
     missed = False

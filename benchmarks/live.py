@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import Ratio
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import goal_metrics
@@ -47,11 +47,9 @@ def main() -> None:
     """Measure every recommendation again. The exit code is 1 if a goal is missed or there is no recommendation."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("study")
-    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--repeats", type=whole_number, default=10)
     parser.add_argument("--record-bytes", help="record sizes to measure again, separated by commas (default: all)")
     asked = parser.parse_args()
-    if asked.repeats < 1:
-        parser.error(f"--repeats must be at least 1, but got {asked.repeats}")
     try:
         results = load_results(find_study(asked.study))
     except StudyNotFound as error:

@@ -8,7 +8,7 @@ import sys
 
 import psutil
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
@@ -22,9 +22,9 @@ MAX_GROWTH_BYTES = 5_000_000
 def main() -> None:
     """Measure and print the growth; the exit code is 1 if the goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--rate", type=float, default=200_000.0)
-    parser.add_argument("--record-bytes", type=int, default=100)
+    parser.add_argument("--minutes", type=positive_number, default=5.0)
+    parser.add_argument("--rate", type=positive_number, default=200_000.0)
+    parser.add_argument("--record-bytes", type=whole_number, default=100)
     asked = parser.parse_args()
     workload = Workload(
         RecordSizes.fixed(asked.record_bytes),

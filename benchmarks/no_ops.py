@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.workload import RecordSizes
 from search_spaces.knobs import KNOBS
 from search_spaces.parameters import KnobChange
@@ -30,8 +30,8 @@ NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")
 def main() -> None:
     """Run the studies; the exit code is 1 if one of them recommends a change."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--studies", type=int, default=5)
-    parser.add_argument("--record-bytes", type=int, default=1000)
+    parser.add_argument("--studies", type=whole_number, default=5)
+    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
     wrong = changes_recommended([_spec(seed, asked.record_bytes) for seed in range(asked.studies)])
     print(f"\nStudies that recommend a change, although no change can help: {wrong} of {asked.studies} (goal: none)")

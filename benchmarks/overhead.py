@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
@@ -55,9 +55,9 @@ class _Quiet:
 def main() -> None:
     """Run all three parts; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--real-trials", type=int, default=12)
-    parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--large", type=int, default=5000)
+    parser.add_argument("--real-trials", type=whole_number, default=12)
+    parser.add_argument("--trials", type=whole_number, default=2000)
+    parser.add_argument("--large", type=whole_number, default=5000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tuner-overhead-") as root:
         folder = Path(root)

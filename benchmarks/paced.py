@@ -8,7 +8,7 @@ python -m benchmarks.paced [--runs 5] [--seconds 10] [--rate 20000] [--record-by
 import statistics
 import sys
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
@@ -21,10 +21,10 @@ MAX_RATE_ERROR_RATIO = 0.005
 def main() -> None:
     """Measure and print the table; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--rate", type=float, default=20_000.0)
-    parser.add_argument("--record-bytes", type=int, default=1000)
+    parser.add_argument("--runs", type=whole_number, default=5)
+    parser.add_argument("--seconds", type=positive_number, default=10.0)
+    parser.add_argument("--rate", type=positive_number, default=20_000.0)
+    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
     workload = Workload(
         RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate

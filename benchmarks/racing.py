@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
@@ -72,8 +72,8 @@ class Outcome:
 def main() -> None:
     """Run each study with and without early stopping. The exit code is 1 if the goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--seeds", type=whole_number, default=20)
+    parser.add_argument("--trials", type=whole_number, default=60)
     parser.add_argument(
         "--noise", type=float, default=0.05, help="relative standard deviation between trials and between windows"
     )

@@ -9,7 +9,7 @@ but its effect does not. So every gain is noise, or something that one measureme
 
 import sys
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.no_ops import changes_recommended
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
@@ -22,8 +22,8 @@ WRITTEN_OUT = "linger.ms"
 def main() -> None:
     """Run the studies; the exit code is 1 if one of them recommends the other name."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--studies", type=int, default=10)
-    parser.add_argument("--record-bytes", type=int, default=1000)
+    parser.add_argument("--studies", type=whole_number, default=10)
+    parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
     wrong = changes_recommended([_spec(seed, asked.record_bytes) for seed in range(asked.studies)])
     print(f"\nStudies that recommend the baseline under another name: {wrong} of {asked.studies} (goal: none)")

@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.searched import Problem, Volume, problem_of
 from benchmarks.sampler_entries import ENTRIES
 from benchmarks.sampler_searches import Course, ask_costs_s, course
@@ -41,18 +41,20 @@ _SHORT_TRIALS: Final = 30
 def main() -> None:
     """Run the comparison, or another measurement that an option asks for, and print the result as Markdown."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=whole_number, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--trials", type=whole_number, default=100)
     parser.add_argument("--samplers", help="names of samplers, separated by ; (default: all that can run)")
     parser.add_argument("--problems", default=";".join(PROBLEMS), help="names of problems, separated by ;")
     parser.add_argument("--noise", type=float, default=0.05)
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--processes", type=whole_number, default=1)
     parser.add_argument("--json", type=Path, help="file to which the searches are written, for a later --merge")
     parser.add_argument(
         "--merge", type=Path, nargs="+", help="print the searches in these files instead of running new ones"
     )
-    parser.add_argument("--ask-at", type=int, help="only measure the time of a proposal after this many trials")
+    parser.add_argument(
+        "--ask-at", type=whole_number, help="only measure the time of a proposal after this many trials"
+    )
     parser.add_argument("--grids", help="only print the area that grids with this many steps per knob cover: 3,4,5")
     parser.add_argument("--short", action="store_true", help="only show that the benchmark works, with few trials")
     asked = parser.parse_args()

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.client import Client
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
@@ -56,16 +56,16 @@ tracking: {enabled: false}
 def main() -> None:
     """Build studies, start the service and poll it. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--pollers", type=int, default=200)
+    parser.add_argument("--seconds", type=positive_number, default=600.0)
+    parser.add_argument("--pollers", type=whole_number, default=200)
     parser.add_argument(
         "--strangers", type=int, default=2_000, help="connections without a token that others hold meanwhile"
     )
     parser.add_argument(
         "--interval", type=float, default=0.25, help="seconds from an answer to the next query of a poller"
     )
-    parser.add_argument("--studies", type=int, default=100)
-    parser.add_argument("--trials", type=int, default=50_000)
+    parser.add_argument("--studies", type=whole_number, default=100)
+    parser.add_argument("--trials", type=whole_number, default=50_000)
     parser.add_argument("--poll", nargs=4, metavar=("PORT", "FIRST", "COUNT", "STUDIES"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.poll:

@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 from statistics import stdev
 
-from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.light_studies import LightStudy
 from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from benchmarks.problems.truth import Truth
@@ -93,10 +93,10 @@ class Row:
 def main() -> None:
     """Run the studies of all cases. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--studies", type=int, default=400, help="light studies of each case (default 400)")
-    parser.add_argument("--trials", type=int, default=40, help="trials of each search (default 40)")
+    parser.add_argument("--studies", type=whole_number, default=400, help="light studies of each case (default 400)")
+    parser.add_argument("--trials", type=whole_number, default=40, help="trials of each search (default 40)")
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
-    parser.add_argument("--processes", type=int, default=2, help="how many studies run at a time (default 2)")
+    parser.add_argument("--processes", type=whole_number, default=2, help="how many studies run at a time (default 2)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args()
     names = asked.only.split(",")

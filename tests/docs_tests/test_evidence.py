@@ -53,3 +53,19 @@ def test_a_command_without_a_place_is_refused_before_it_measures() -> None:
     assert run.returncode == 1
     assert "no page of docs/evidence has a place for this command" in run.stderr
     assert "starting Kafka" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("trust", "--studies", "0"), "--studies: must be a whole number from 1, but got '0'"),
+        (("failures", "--every", "x"), "--every: must be a whole number from 1, but got 'x'"),
+        (("paced", "--seconds", "nan"), "--seconds: must be a number above 0, but got 'nan'"),
+    ],
+)
+def test_a_benchmark_refuses_a_bad_number_before_it_measures(words: tuple[str, ...], message: str) -> None:
+    program, *arguments = words
+    command = [sys.executable, "-m", f"benchmarks.{program}", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2
+    assert message in run.stderr
