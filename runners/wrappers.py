@@ -17,6 +17,7 @@ from typing import Final
 
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import GeneratorError, RunnerError, WorkerLost
+from runners.heap import keep_freed_memory
 from runners.measurement import Measurement, Window
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, WatchDecision, go_on
@@ -251,6 +252,7 @@ def _waiting_child() -> _Child:
 def _serve(theirs: Connection) -> None:
     # Ctrl-C reaches the whole process group, but only the parent decides whether this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
 
     def watch(window: Window) -> WatchDecision:
         theirs.send(window)
