@@ -9,7 +9,7 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import next_step
+from tuner.confirmation.steps import next_step
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.results.recommendation import recommend

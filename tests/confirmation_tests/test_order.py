@@ -10,7 +10,7 @@ from tests.builders.trials import OBJECTIVES, baseline, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.order import order_of_round
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import next_step
+from tuner.confirmation.steps import next_step
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 

@@ -13,16 +13,8 @@ from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
-from tuner.confirmation.rounds import (
-    Rounds,
-    broken,
-    decisions,
-    has_all_repeats,
-    means_of,
-    refused_in_repeats,
-    rounds_of,
-    winners_of,
-)
+from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
+from tuner.confirmation.winners import decisions, has_all_repeats, refused_in_repeats, winners_of
 from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial

@@ -139,6 +139,10 @@ class ConfirmationPlan:
             and (self.end_round is None or trial.round < self.end_round)
         )
 
+    def trials_of(self, kind: Kind, trials: Iterable[Trial]) -> list[Trial]:
+        """Return those of the given trials that were measured for this confirmation and are of one kind."""
+        return [trial for trial in trials if trial.kind is kind and self.holds(trial)]
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""
         plain = asdict(self)
