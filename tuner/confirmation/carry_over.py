@@ -8,7 +8,6 @@ the carry-over if another config than the baseline was measured before, plus noi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import exp, log, sqrt
 from typing import Final
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from objectives.ratios import ERROR_RATE, short
 from objectives.repeats import t_quantile
+from tuner.confirmation.order import measured_before
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import is_comparable
 from tuner.model.trial import Kind, State, Trial
@@ -68,11 +68,9 @@ def carry_overs_of(
         plans: The plans of the record size's confirmations, the oldest first.
         metrics: The metrics. Those with too few values are left out.
     """
-    by_number = sorted(trials, key=lambda trial: trial.number)
-    before = {trial.number: previous.fingerprint for previous, trial in pairwise(by_number)}
+    before = measured_before(trials)
     for plan in reversed(plans):
-        rounds = [trial for trial in by_number if trial.kind is Kind.CONFIRM and plan.holds(trial)]
-        measured = [trial for trial in rounds if trial.number in before]
+        measured = [trial for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.number in before]
         found = [_carry_over(measured, before, plan.baseline, metric, len(metrics)) for metric in metrics]
         if any(found):
             return tuple(each for each in found if each is not None)
