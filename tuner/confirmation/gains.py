@@ -174,26 +174,26 @@ def _tested(
 
 @dataclass(frozen=True, slots=True)
 class BaselineAgain:
-    """The baseline as the newest confirmation has measured it.
+    """The baseline's measurements in the newest confirmation.
 
     Attributes:
-        metrics: The means over its rounds, or over its repeats if there were no rounds yet.
-        broken: The constraints that these means break, as text.
-        on_new_brokers: Whether each round was measured on newly started brokers, which may not be as warm as those of
-            the search were.
+        metrics: The baseline's means over the rounds of the confirmation, or over its repeats before there are rounds.
+        broken: The constraints that these means break, each as text such as `latency_p99_ms <= 5`.
+        colder: Whether the means may be from colder brokers than in the search; see `ConfirmationPlan.may_be_colder`.
     """
 
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
-    on_new_brokers: bool = False
+    colder: bool = False
 
 
 def baseline_again(
     trials: Sequence[Trial], plans: Sequence[ConfirmationPlan], objectives: Sequence[Objective]
 ) -> BaselineAgain | None:
-    """Return the baseline as the newest confirmation has measured it; None if none has.
+    """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 
-    The first measurement of a study may have been on a cold cluster, and says little about a constraint.
+    They show better than the first measurement of the study whether the baseline keeps a constraint, because the
+    cluster may have been cold then.
 
     Args:
         trials: The trials of the record size.
@@ -205,8 +205,8 @@ def baseline_again(
         for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
             if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
                 means = means_of(again)
-                kept = broken(means, means, plan.constraints, objectives)
-                return BaselineAgain(means, kept, plan.new_broker and kind is Kind.CONFIRM)
+                missed = broken(means, means, plan.constraints, objectives)
+                return BaselineAgain(means, missed, plan.may_be_colder(again[0]))
     return None
 
 

@@ -315,14 +315,14 @@ def _proven(
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     """Return whether the baseline keeps the study's constraints and the conditions.
 
-    It is judged by its measurements in the newest confirmation. Before there are any, it keeps the constraints if it
-    did so in at least half of its measurements during the search, because the first of them may have been cold. Rounds
-    on newly started brokers may be cold too, so it need not keep the constraints there if it did in the search.
+    Its measurements in the newest confirmation decide. If there are none, its measurements in the search decide, and so
+    they do if the newest ones break a limit on brokers that may have been colder. In the search, the baseline keeps the
+    constraints if at least half of its measurements do, because the first ones may have been on a cold cluster.
     """
     again = results.baseline_again
     if again is not None and not again.broken and conditions.kept_by(again.metrics):
         return True
-    if again is not None and not again.on_new_brokers:
+    if again is not None and not again.colder:
         return False
     searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
     return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)

@@ -292,18 +292,14 @@ def size_results(
     baselines = [*warm, *baselines]
     constraints = _constraints_of(trials)
     asked = [*(objective.metric for objective in objectives), *(each.metric for each in constraints.values())]
-    # Newly started brokers may be colder than those of the search, so that their rounds say nothing about drift.
-    colder = [plan for plan in plans if plan.new_broker]
-    searched = [
-        each for each in trials if each.kind is not Kind.CONFIRM or not any(plan.holds(each) for plan in colder)
-    ]
+    as_warm = [each for each in trials if not any(plan.may_be_colder(each) for plan in plans)]
     estimates = Estimates.of(
-        [*warm, *searched], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
+        [*warm, *as_warm], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
     )
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
     again = baseline_again(trials, plans, objectives)
-    now = {**medians, **(again.metrics if again and not again.on_new_brokers else {})}
+    now = {**medians, **(again.metrics if again and not again.colder else {})}
     trials = [_judged_again(trial, constraints, estimates, now) for trial in trials]
     baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
     front, near = _fronts(trials, objectives, baseline, estimates)
