@@ -15,7 +15,7 @@ from tuner.course.burn_in import Stabiliser
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal
-from tuner.results.recommendation import nominees
+from tuner.results.recommend import nominees
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 
