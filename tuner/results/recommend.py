@@ -45,8 +45,9 @@ def pick(
     """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
 
     Trials are compared by their measured numbers; their gains need not be proven. The trial's config keeps the
-    conditions: in its confirmation rounds if it was confirmed, and else in the search. It broke no constraint and lost
-    no record when it was measured again.
+    conditions: in its confirmation rounds if it was confirmed, and else in the search. When it was measured again, it
+    lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
+    rounds.
 
     For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose at most
     `allow_loss` in every objective rank above all others.
@@ -77,7 +78,7 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
 
 
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
-    """Return whether a trial's config keeps the conditions, and broke no constraint when it was measured again."""
+    """Return whether a trial's config can be recommended by its measurements; see `pick`."""
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)
     looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
@@ -105,9 +106,10 @@ def recommend(
 ) -> Recommendation:
     """Return the config to use for a record size and a goal.
 
-    If configs were confirmed, one is recommended only if it is proven better for the goal, whichever goal it was
-    confirmed for. Otherwise the baseline is recommended, and `Recommendation.is_baseline` is true. If no config was
-    confirmed, the best config on the front is recommended, without claiming a gain.
+    A config that is proven better for the goal is recommended first, whichever goal it was confirmed for. If configs
+    were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is true. If
+    no config was confirmed, or if the baseline breaks a constraint or a condition, the best config on the front is
+    recommended, without claiming a gain.
 
     Args:
         study: The study's results.
