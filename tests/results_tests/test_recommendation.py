@@ -309,6 +309,18 @@ def test_a_config_that_breaks_the_conditions_does_not_replace_a_baseline() -> No
         recommend(study(trials), "1000", Goal.LATENCY, Conditions(max_p99_ms=6))
 
 
+@pytest.mark.parametrize("goal", [Goal.THROUGHPUT, Goal.BALANCED])
+def test_a_proven_config_that_breaks_a_condition_is_not_called_unproven(goal: Goal) -> None:
+    trials = [*SEARCH, *confirmed(FASTEST, (280, 10.1), (290, 10.1), (285, 10.1))]
+    assert recommend(study(trials), "1000", goal).proven
+    kept = recommend(study(trials), "1000", goal, Conditions(max_p99_ms=10))
+    assert kept.is_baseline
+    assert kept.how == (
+        "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
+        "constraint or condition"
+    )
+
+
 def test_a_confirmed_config_without_a_gain_is_described_as_confirmed() -> None:
     """The config is no faster than the baseline, but keeps a latency that the baseline does not keep."""
     trials = [*SEARCH[:1], SEARCH[3], *confirmed(BOTH, (100, 5), (100, 5), (100, 5))]

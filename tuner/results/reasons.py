@@ -10,8 +10,8 @@ from tuner.results.recommendation import Conditions
 from tuner.results.study_results import SizeResults, StudyResults
 
 
-def none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
-    """Return why no config of a record size is proven better than the baseline for a goal.
+def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:
+    """Return why no config of a record size is recommended instead of the baseline for a goal.
 
     Args:
         results: The results of the record size.
@@ -27,7 +27,13 @@ def none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
             "the best config for this goal was measured again in turn with the baseline, and broke "
             f"{' and '.join(broken)}"
         )
-    if any(goal in found.ahead for found in results.confirmations) and goal is Goal.BALANCED:
+    ahead = [found for found in results.confirmations if goal in found.ahead]
+    if any(found.proves(goal, results.objectives, allow_loss) for found in ahead):
+        return (
+            "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
+            "constraint or condition"
+        )
+    if ahead:
         return (
             "a config was measured again in turn with the baseline and is proven better in the mean of the objectives, "
             f"but it may lose more than {100 * allow_loss:g} % in one of the objectives"

@@ -13,7 +13,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.reasons import none_is_proven, nothing_fits, only_searched
+from tuner.results.reasons import baseline_is_kept, nothing_fits, only_searched
 from tuner.results.recommendation import NO_CONDITIONS, Conditions, Cost, Price, Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -150,7 +150,7 @@ def recommend(
         others = [each for each in goals_of(study.objectives) if each is not goal]
         proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
         alternatives = {each: found for each, found in proven.items() if found is not None}
-        how = none_is_proven(results, goal, allowed)
+        how = baseline_is_kept(results, goal, allowed)
         kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
         return replace(kept, alternatives=alternatives)
     if baseline_fits:
