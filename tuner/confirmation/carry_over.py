@@ -59,14 +59,14 @@ class CarryOver:
 def carry_overs_of(
     trials: Sequence[Trial], plans: Sequence[ConfirmationPlan], metrics: Sequence[str]
 ) -> tuple[CarryOver, ...]:
-    """Return the carry-over of each metric in the newest confirmation whose rounds are enough to compute it.
+    """Return the carry-over of each metric in the newest confirmation that has enough rounds to compute it.
 
-    The intervals together hold with 95 %.
+    All intervals together contain the true values with a probability of at least 95 %.
 
     Args:
-        trials: The trials of the record size.
+        trials: The trials of the record size, with the burn-in runs.
         plans: The plans of the record size's confirmations, the oldest first.
-        metrics: The metrics. Those with too few values are left out.
+        metrics: The metrics. A metric with too few values is left out of the result.
     """
     before = measured_before(trials)
     for plan in reversed(plans):
@@ -80,6 +80,15 @@ def carry_overs_of(
 def _carry_over(
     measured: Sequence[Trial], before: dict[int, str], baseline: str, metric: str, metrics: int
 ) -> CarryOver | None:
+    """Return the carry-over of one metric, or None if these trials are too few to compute it.
+
+    Args:
+        measured: The trials of the rounds.
+        before: The config that was measured before each trial, from `measured_before`.
+        baseline: The baseline's fingerprint.
+        metric: The metric.
+        metrics: The number of metrics, whose intervals hold together.
+    """
     known = [trial for trial in measured if trial.state is State.COMPLETE and is_comparable(trial, metric)]
     configs = dict.fromkeys(trial.fingerprint for trial in known)
     after_other = [float(before[trial.number] != baseline) for trial in known]
