@@ -20,7 +20,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
-from tuner.results.recommendation import recommend
+from tuner.results.recommend import recommend
 
 SEARCHED = "batch.num.messages"
 NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")

@@ -40,7 +40,8 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
-from tuner.results.recommendation import Recommendation, recommend
+from tuner.results.recommend import recommend
+from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 
 _CLUSTER_NOISE = 0.05

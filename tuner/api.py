@@ -202,7 +202,7 @@ def recommend(
             `allow_loss` is not between 0 and 1.
     """
     from tuner.model.spec import Goal
-    from tuner.results.recommendation import recommend_for
+    from tuner.results.recommend import recommend_for
 
     if allow_loss is not None and not 0 <= allow_loss <= 1:
         raise ValueError(f"allow_loss must be from 0 to 1, but got {allow_loss}; 0.1 allows a loss of 10 %")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 import pytest
 
@@ -9,10 +10,10 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import next_step
+from tuner.confirmation.steps import next_step
 from tuner.model.spec import Goal
-from tuner.model.trial import Trial
-from tuner.results.recommendation import recommend
+from tuner.model.trial import Kind, Trial
+from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults, size_results
 
 BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}
@@ -20,17 +21,22 @@ WINNERS = [{"linger.ms": "20"}, {"linger.ms": "30"}, {"linger.ms": "1"}]
 METRICS = [objective.metric for objective in OBJECTIVES]
 
 
-def plan_for(winners: int) -> ConfirmationPlan:
+def plan_for(winners: int, gap_s: float = 0.0) -> ConfirmationPlan:
     made = [ProducerConfig.parse(each).fingerprint for each in WINNERS[:winners]]
     nominees = {goal: (made[min(place, winners - 1)],) for place, goal in enumerate(Goal)}
-    return ConfirmationPlan(baseline().fingerprint, nominees, rounds=8, max_rounds=8)
+    return ConfirmationPlan(baseline().fingerprint, nominees, rounds=8, max_rounds=8, gap_s=gap_s)
 
 
-def measured(winners: int, slower: float, seed: int, noise: float = 0.02) -> list[Trial]:
-    """Return a confirmation of winners that are 1.2 times better, in which what follows a winner is slower."""
+def measured(winners: int, slower: float, seed: int, noise: float = 0.02, gap_s: float = 0.0) -> list[Trial]:
+    """Return a confirmation of winners that are 1.2 times better, in which what follows a winner is slower.
+
+    After a pause, a round begins with a burn-in run of its first config.
+    """
     random, configs = Random(seed), {each.fingerprint: each for each in map(ProducerConfig.parse, [{}, *WINNERS])}
     done = [baseline(), trial(1, config=WINNERS[0]), trial(2, config=WINNERS[-1])]
-    while step := next_step(plan_for(winners), configs, done, BASELINE, OBJECTIVES, seed):
+    while step := next_step(plan_for(winners, gap_s), configs, done, BASELINE, OBJECTIVES, seed):
+        if gap_s and len(step.order) == winners + 1:
+            done.append(trial(len(done), kind=Kind.STABILISE, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == baseline().fingerprint else 1 - slower
         factor *= 1.2 if step.config.values else 1.0
         numbers = [base * random.lognormvariate(0, noise) for base in (100 * factor, 10 / factor)]
@@ -47,6 +53,14 @@ def test_a_carry_over_is_measured_and_shows(winners: int) -> None:
     assert latency.low < 1 / 0.9 < latency.high
     assert throughput.shows
     assert latency.shows
+
+
+@pytest.mark.parametrize("winners", [1, 2, 3])
+def test_after_a_pause_the_burn_in_run_is_what_was_measured_before(winners: int) -> None:
+    plan = plan_for(winners, gap_s=60.0)
+    studies = [carry_overs_of(measured(winners, 0.1, seed, gap_s=60.0), [plan], METRICS) for seed in range(10)]
+    assert fmean(throughput.value for throughput, _ in studies) == pytest.approx(0.9, abs=0.01)
+    assert fmean(latency.value for _, latency in studies) == pytest.approx(1 / 0.9, abs=0.01)
 
 
 @pytest.mark.parametrize("winners", [1, 2, 3])

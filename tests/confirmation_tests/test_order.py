@@ -8,9 +8,9 @@ import pytest
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, baseline, trial
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.order import order_of_round
+from tuner.confirmation.order import measured_before, measured_rounds, order_of_round
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import next_step
+from tuner.confirmation.steps import next_step
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 
@@ -28,17 +28,24 @@ def ordered(members: str, rounds: int, last: str | None, seed: int = 1) -> list[
     return done
 
 
-def plan_for(winners: int, rounds: int) -> ConfirmationPlan:
+def plan_for(winners: int, rounds: int, gap_s: float = 0.0) -> ConfirmationPlan:
     made = [ProducerConfig.parse(each).fingerprint for each in WINNERS[:winners]]
     nominees = {goal: (made[min(place, winners - 1)],) for place, goal in enumerate(Goal)}
-    return ConfirmationPlan(BASE, nominees, rounds=rounds, max_rounds=rounds)
+    return ConfirmationPlan(BASE, nominees, rounds=rounds, max_rounds=rounds, gap_s=gap_s)
 
 
-def measured(winners: int, rounds: int, carry_over: float, seed: int, stored: list[Trial]) -> list[Trial]:
-    """Return the trials of equal configs, of which each is slower when it follows one of the winners."""
+def measured(
+    winners: int, rounds: int, carry_over: float, seed: int, stored: list[Trial], gap_s: float = 0.0
+) -> list[Trial]:
+    """Return the trials of equal configs, of which each is slower when it follows one of the winners.
+
+    After a pause, a round begins with a burn-in run of its first config.
+    """
     configs = {each.fingerprint: each for each in map(ProducerConfig.parse, [{}, *WINNERS])}
     done = list(stored)
-    while step := next_step(plan_for(winners, rounds), configs, done, BASELINE, OBJECTIVES, seed):
+    while step := next_step(plan_for(winners, rounds, gap_s), configs, done, BASELINE, OBJECTIVES, seed):
+        if gap_s and len(step.order) == winners + 1:
+            done.append(trial(len(done), kind=Kind.STABILISE, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == BASE else 1 - carry_over
         numbers = (100 * factor, 10 / factor)
         kept = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
@@ -65,15 +72,27 @@ def test_chance_decides_the_first_order() -> None:
     assert {ordered("AB", 1, "other", seed)[0][1] for seed in range(20)} == {"A", "B"}
 
 
+@pytest.mark.parametrize("gap_s", [0.0, 60.0])
 @pytest.mark.parametrize("winners", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_carry_over_cancels_out_in_the_gains(winners: int, seed: int) -> None:
-    trials = measured(winners, 8, 0.1, seed, [baseline()])
+def test_a_carry_over_cancels_out_in_the_gains(winners: int, seed: int, gap_s: float) -> None:
+    trials = measured(winners, 8, 0.1, seed, [baseline()], gap_s)
     found = confirmations_of(trials, [plan_for(winners, 8)], BASELINE, OBJECTIVES)
     assert len(found) == winners
     for each in found:
         # In a random order, each of these gains is 1.03 to 1.05 in the mean.
         assert each.gains["mb_per_s"].value == pytest.approx(1.0, abs=0.014 if winners == 1 else 0.03)
+
+
+@pytest.mark.parametrize("winners", [1, 2, 3])
+def test_the_first_config_of_a_round_follows_its_own_burn_in_run(winners: int) -> None:
+    trials = measured(winners, 8, 0.0, 1, [baseline()], gap_s=60.0)
+    before, confirming = measured_before(trials), [each for each in trials if each.kind is Kind.CONFIRM]
+    rounds = measured_rounds(trials, confirming)
+    assert len(rounds) == 8
+    for number, (previous, *configs) in rounds.items():
+        assert previous == configs[0]
+        assert [before[each.number] for each in confirming if each.round == number] == [previous, *configs[:-1]]
 
 
 @pytest.mark.parametrize("kept", range(1, 12))

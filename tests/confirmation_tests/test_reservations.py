@@ -11,7 +11,7 @@ from tests.builders.trials import OBJECTIVES, SIZE, baseline, plan_of, results, 
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommendation import recommend_for
+from tuner.results.recommend import recommend_for
 from tuner.results.study_results import StudyResults
 
 FAST = {"linger.ms": "1"}

@@ -16,7 +16,7 @@ from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
-from tuner.results.recommendation import recommend
+from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results
 
 SPEC = StudySpec(

@@ -9,7 +9,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommendation import recommend
+from tuner.results.recommend import recommend
 
 _SPEC = StudySpec(
     "more",

@@ -15,7 +15,8 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Told
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.results.recommendation import Conditions, recommend
+from tuner.results.recommend import recommend
+from tuner.results.recommendation import Conditions
 
 SPREAD = 0.4
 WARM_P99_MS = 4.0 * exp(2.3263 * SPREAD)

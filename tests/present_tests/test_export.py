@@ -23,7 +23,8 @@ from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export, export_all, recommendation_of, recommendation_record
 from tuner.present.wording import KEEP, NO_GAIN, Change, changes, shown_metrics
-from tuner.results.recommendation import Price, Recommendation, recommend
+from tuner.results.recommend import recommend
+from tuner.results.recommendation import Price, Recommendation
 
 
 @pytest.fixture(scope="module")

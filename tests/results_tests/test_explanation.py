@@ -27,7 +27,7 @@ from tuner.model.spec import (
 from tuner.model.trial import Kind, Trial
 from tuner.present.why import effect_words, why_markdown, why_sections
 from tuner.results.explanation import FRONT, Explanation, explain
-from tuner.results.recommendation import recommend
+from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults
 
 IMPORTANCE = {

@@ -14,7 +14,8 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommendation import Conditions, Cost, Recommendation, pick, recommend, recommend_for
+from tuner.results.recommend import pick, recommend, recommend_for
+from tuner.results.recommendation import Conditions, Cost, Recommendation
 from tuner.results.study_results import StudyResults, size_results
 
 # The front of a search: the config with the highest throughput, the one with the lowest latency, and one between.
@@ -230,7 +231,7 @@ def test_a_balanced_config_may_lose_only_what_the_bad_end_of_the_interval_allows
     trials = [*SEARCH, *confirmed(FASTEST, (300, 10.1), (300, 10.5), (300, 11))]
     kept = recommend(study(trials), "1000")
     assert kept.is_baseline
-    assert "it may lose more than 10 % in one of them" in kept.how
+    assert "it may lose more than 10 % in one of the objectives" in kept.how
     taken = recommend(study(trials), "1000", allow_loss=0.25)
     assert (taken.config.values, taken.proven) == (FASTEST, True)
     by_study = study(trials, facts={"client_version": "2.16.0", "allow_loss": 0.25})
@@ -306,6 +307,18 @@ def test_a_config_that_breaks_the_conditions_does_not_replace_a_baseline() -> No
     trials = [*SEARCH[:1], SEARCH[3], *confirmed(BOTH, (150, 7), (150, 7), (150, 7))]
     with pytest.raises(NoFeasibleConfig, match="p99 <= 6 ms"):
         recommend(study(trials), "1000", Goal.LATENCY, Conditions(max_p99_ms=6))
+
+
+@pytest.mark.parametrize("goal", [Goal.THROUGHPUT, Goal.BALANCED])
+def test_a_proven_config_that_breaks_a_condition_is_not_called_unproven(goal: Goal) -> None:
+    trials = [*SEARCH, *confirmed(FASTEST, (280, 10.1), (290, 10.1), (285, 10.1))]
+    assert recommend(study(trials), "1000", goal).proven
+    kept = recommend(study(trials), "1000", goal, Conditions(max_p99_ms=10))
+    assert kept.is_baseline
+    assert kept.how == (
+        "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
+        "constraint or condition"
+    )
 
 
 def test_a_confirmed_config_without_a_gain_is_described_as_confirmed() -> None:

@@ -20,7 +20,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
 from tuner.model.trial import Progress, StudyState
-from tuner.results.recommendation import recommendations
+from tuner.results.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.record_reader import RecordReader

@@ -14,7 +14,7 @@ from tests.service_tests.serving import Serving, ended, eventually, serving, stu
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export
-from tuner.results.recommendation import recommend, recommend_for
+from tuner.results.recommend import recommend, recommend_for
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign

@@ -28,7 +28,7 @@ from tuner.model.identity import study_identity
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind, StudyState
 from tuner.present.export import Format, export_all
-from tuner.results.recommendation import recommendations
+from tuner.results.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate

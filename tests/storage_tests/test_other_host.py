@@ -15,7 +15,7 @@ from tests.storage_tests.shared import storage_of
 from tuner.course.run import run_study
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal
-from tuner.results.recommendation import recommend
+from tuner.results.recommend import recommend
 from tuner.results.study_results import load_results
 from tuner.storage.home import find_study
 from tuner.tracking import tracking_of

@@ -15,7 +15,7 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.output import write_output
-from tuner.confirmation.rounds import most_steps
+from tuner.confirmation.steps import most_steps
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say

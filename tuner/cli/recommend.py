@@ -21,7 +21,8 @@ from tuner.present.why import why_heading, why_sections
 from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
-from tuner.results.recommendation import Conditions, Recommendation, recommend_for
+from tuner.results.recommend import recommend_for
+from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import size_name
 

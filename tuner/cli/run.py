@@ -17,7 +17,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED, not_advice, over_sizes
-from tuner.results.recommendation import recommendations
+from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import study_folder

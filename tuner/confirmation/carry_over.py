@@ -8,7 +8,6 @@ the carry-over if another config than the baseline was measured before, plus noi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import exp, log, sqrt
 from typing import Final
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from objectives.ratios import ERROR_RATE, short
 from objectives.repeats import t_quantile
+from tuner.confirmation.order import measured_before
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import is_comparable
 from tuner.model.trial import Kind, State, Trial
@@ -59,20 +59,18 @@ class CarryOver:
 def carry_overs_of(
     trials: Sequence[Trial], plans: Sequence[ConfirmationPlan], metrics: Sequence[str]
 ) -> tuple[CarryOver, ...]:
-    """Return the carry-over of each metric in the newest confirmation whose rounds are enough to compute it.
+    """Return the carry-over of each metric in the newest confirmation that has enough rounds to compute it.
 
-    The intervals together hold with 95 %.
+    All intervals together contain the true values with a probability of at least 95 %.
 
     Args:
-        trials: The trials of the record size.
+        trials: The trials of the record size, with the burn-in runs.
         plans: The plans of the record size's confirmations, the oldest first.
-        metrics: The metrics. Those with too few values are left out.
+        metrics: The metrics. A metric with too few values is left out of the result.
     """
-    by_number = sorted(trials, key=lambda trial: trial.number)
-    before = {trial.number: previous.fingerprint for previous, trial in pairwise(by_number)}
+    before = measured_before(trials)
     for plan in reversed(plans):
-        rounds = [trial for trial in by_number if trial.kind is Kind.CONFIRM and plan.holds(trial)]
-        measured = [trial for trial in rounds if trial.number in before]
+        measured = [trial for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.number in before]
         found = [_carry_over(measured, before, plan.baseline, metric, len(metrics)) for metric in metrics]
         if any(found):
             return tuple(each for each in found if each is not None)
@@ -82,6 +80,15 @@ def carry_overs_of(
 def _carry_over(
     measured: Sequence[Trial], before: dict[int, str], baseline: str, metric: str, metrics: int
 ) -> CarryOver | None:
+    """Return the carry-over of one metric, or None if these trials are too few to compute it.
+
+    Args:
+        measured: The trials of the rounds.
+        before: The config that was measured before each trial, from `measured_before`.
+        baseline: The baseline's fingerprint.
+        metric: The metric.
+        metrics: The number of metrics, whose intervals hold together.
+    """
     known = [trial for trial in measured if trial.state is State.COMPLETE and is_comparable(trial, metric)]
     configs = dict.fromkeys(trial.fingerprint for trial in known)
     after_other = [float(before[trial.number] != baseline) for trial in known]

@@ -1,7 +1,4 @@
-"""The results of a confirmation: whether a winner is really better.
-
-The rounds measure the baseline and the winners in turn, and give ratios.
-"""
+"""The results of a confirmation: the gain of each config over the baseline, and for which goals it is proven better."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,49 +10,42 @@ from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
-from tuner.confirmation.rounds import (
-    Rounds,
-    broken,
-    decisions,
-    has_all_repeats,
-    means_of,
-    refused_in_repeats,
-    rounds_of,
-    winners_of,
-)
+from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
+from tuner.confirmation.winners import decisions, has_all_repeats, refused_in_repeats, winners_of
 from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 
 TRADE_LEVEL: Final = 0.975
-"""Level of the intervals of a gain and of its price, so that both together hold in at least 95 % of cases."""
+"""The level of the intervals of a gain and of one price of it, so that both hold together in at least 95 % of cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The comparison of one config with the baseline, measured in the same rounds.
+    """The comparison of one config with the baseline by the rounds that measured both.
 
     Attributes:
         fingerprint: The config's fingerprint.
-        goals: The goals whose winner the config was before the rounds.
+        goals: The goals for which the config was chosen as the winner before the rounds.
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
-            where low values are good. The level of a gain that was tested is the one at which it was tested, so that
-            its interval is above 1 if it is proven. A gain in a tail latency is proven only if it would also survive
-            one more stall (`objectives.stalls`). A gain that was not tested is only reported.
+            where low values are good. If a gain was tested, its interval has the level of the test, so that the whole
+            interval of a proven gain is above 1. A gain in a tail latency is proven only if one more stall would not
+            undo it (`objectives.stalls`). A gain that was not tested is reported, but never proven.
         values: The config's mean over the rounds, by metric; see `means_of`. If a metric can't be compared in some
-            rounds, its mean is over the others, as its gain is.
+            rounds, both its mean and its gain are from the other rounds.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
-        claims: For how many goals a winner was named before the rounds. These claims share one error rate.
-        broken: The constraints that the means of these rounds break, as text: `latency_p99_ms <= 5`.
+        claims: For how many goals a winner was chosen before the rounds. The claims that these winners are better share
+            one error rate.
+        broken: The constraints that the config breaks in these rounds, each as text such as `latency_p99_ms <= 5`.
         proven: The goals for which the config is proven better than the baseline, whether it was their winner or not.
-            It is proven balanced only if the interval of no objective's gain reaches below 1 - `allow_loss`.
-        ahead: The goals for which the gain is proven to be above 1; for balanced, the mean gain, whatever the config
-            loses in one of the objectives.
-        trade: The gains as in `gains`, all with intervals of `TRADE_LEVEL`. The intervals of the gain that is asked for
-            and of what it costs then both hold in at least 95 % of cases.
-        ranks: By goal, a sort key that puts the best config last, from repeats or, without repeats, from the search.
-            Proven configs are compared by it, because rounds that prove a gain would choose the luckiest.
+            For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
+        ahead: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the mean of the
+            objectives' gains, and a loss in one of the objectives does not count.
+        trade: The gains as in `gains`, but all with intervals of `TRADE_LEVEL`, so that the intervals of a gain and of
+            one of its prices hold together in at least 95 % of cases.
+        ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
+            search. Proven configs are compared by this key, because their rounds would choose the luckiest.
         in_sessions: Whether each round was a session of its own; see `ConfirmationPlan.in_sessions`.
         held_ratio: The share of the rounds in which the config held the fixed rate.
         reservations: What limits these results, as sentences; see `tuner.confirmation.reservations`.
@@ -110,8 +100,8 @@ def confirmations_of(
     """Compare each config that was confirmed with the baseline.
 
     A config needs two rounds to have an interval. Only rounds in which both the config and the baseline were measured
-    count. For each goal, the newest confirmation that has completed its fixed number of first rounds decides. A
-    confirmation that was interrupted earlier, or that was for another goal, does not replace an earlier confirmation.
+    count. For each goal, the newest confirmation that was for the goal and has completed its first rounds decides. An
+    earlier confirmation stands until then.
 
     Args:
         trials: The trials of the record size.
@@ -182,26 +172,26 @@ def _tested(
 
 @dataclass(frozen=True, slots=True)
 class BaselineAgain:
-    """The baseline as the newest confirmation has measured it.
+    """The baseline's measurements in the newest confirmation.
 
     Attributes:
-        metrics: The means over its rounds, or over its repeats if there were no rounds yet.
-        broken: The constraints that these means break, as text.
-        on_new_brokers: Whether each round was measured on newly started brokers, which may not be as warm as those of
-            the search were.
+        metrics: The baseline's means over the rounds of the confirmation, or over its repeats before there are rounds.
+        broken: The constraints that these means break, each as text such as `latency_p99_ms <= 5`.
+        colder: Whether the means may be from colder brokers than in the search; see `ConfirmationPlan.may_be_colder`.
     """
 
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
-    on_new_brokers: bool = False
+    colder: bool = False
 
 
 def baseline_again(
     trials: Sequence[Trial], plans: Sequence[ConfirmationPlan], objectives: Sequence[Objective]
 ) -> BaselineAgain | None:
-    """Return the baseline as the newest confirmation has measured it; None if none has.
+    """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 
-    The first measurement of a study may have been on a cold cluster, and says little about a constraint.
+    They show better than the first measurement of the study whether the baseline keeps a constraint, because the
+    cluster may have been cold then.
 
     Args:
         trials: The trials of the record size.
@@ -213,8 +203,8 @@ def baseline_again(
         for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
             if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
                 means = means_of(again)
-                kept = broken(means, means, plan.constraints, objectives)
-                return BaselineAgain(means, kept, plan.new_broker and kind is Kind.CONFIRM)
+                missed = broken(means, means, plan.constraints, objectives)
+                return BaselineAgain(means, missed, plan.may_be_colder(again[0]))
     return None
 
 
@@ -224,10 +214,10 @@ def goals_without_winner(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> frozenset[Goal]:
-    """Return the goals that have no winner, because all of their best configs broke a constraint of the study.
+    """Return the goals that have no winner, because each of their nominees broke a constraint in its repeats.
 
-    The constraint was broken when these configs were measured again after the search. For each goal, the newest
-    confirmation in which all of these repeats are complete decides.
+    The nominees of a goal are the configs that the search found best for the goal. For each goal, the newest
+    confirmation whose repeats are complete decides.
     """
     refused: set[Goal] = set()
     decided: set[Goal] = set()
@@ -240,6 +230,7 @@ def goals_without_winner(
 
 
 def _without_winner(plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
+    """Return the goals for which one confirmation has found no winner, because each nominee broke a constraint."""
     if not plan.looks or not has_all_repeats(plan, trials):
         return frozenset()
     return frozenset(goal for goal, nominees in plan.nominees.items() if nominees and goal not in winners)
@@ -252,7 +243,7 @@ def _ranks(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> dict[Goal, tuple[bool, float]]:
-    """Return how good a config was for each goal before the rounds: in its repeats, or else in the search."""
+    """Return a config's sort key for each goal before the rounds: from its repeats, or else from the search."""
     done = [each for each in trials if each.state is State.COMPLETE]
     looks = [each for each in done if each.kind is Kind.SECOND_LOOK and plan.holds(each)]
     ours = [each for each in looks if each.fingerprint == fingerprint]

@@ -35,9 +35,9 @@ def order_of_round(
 
     Args:
         members: The fingerprints of the configs.
-        rounds: The earlier rounds: what was measured before each of them, then their configs as they were measured.
-        last: What is measured before this round; None if each round begins with an unrecorded run of its first config,
-            so that this config follows itself.
+        rounds: The earlier rounds, from `measured_rounds`.
+        last: The fingerprint of the config that is measured before this round. None if the round begins with a burn-in
+            run of its own first config, so that this config follows itself.
         seed: Decides between orders that are equally good.
     """
     asked, random = sorted(set(members)), Random(seed)
@@ -59,16 +59,35 @@ def order_of_round(
 
 
 def measured_rounds(trials: Sequence[Trial], rounds: Sequence[Trial]) -> dict[int, list[str]]:
-    """Return the rounds as they were measured, by number: what was measured before a round, then the round's configs.
+    """Return the configs of each round in the order in which they were measured, behind the config before the round.
 
     Args:
-        trials: All trials of the record size.
+        trials: All trials of the record size, with the burn-in runs.
         rounds: The trials of the rounds, which are some of `trials`.
+
+    Returns:
+        By number of the round: the fingerprint of the config that was measured before the round (empty if there is
+        none), and then the fingerprints of the round's configs.
     """
-    by_number = sorted(trials, key=lambda trial: trial.number)
-    before = {trial.number: previous.fingerprint for previous, trial in pairwise(by_number)}
+    before = measured_before(trials)
     found: dict[int, list[str]] = {}
     for trial in sorted(rounds, key=lambda trial: trial.number):
         if trial.round is not None:
             found.setdefault(trial.round, [before.get(trial.number, "")]).append(trial.fingerprint)
     return found
+
+
+def measured_before(trials: Iterable[Trial]) -> dict[int, str]:
+    """Return which config was measured directly before each trial.
+
+    Burn-in runs count, because they influence what follows as all measurements do. In a round that begins with a
+    burn-in run of its first config, this config has therefore followed itself.
+
+    Args:
+        trials: All trials of the record size, with the burn-in runs.
+
+    Returns:
+        The fingerprints of the configs, by number of the trial that followed. The first trial is left out.
+    """
+    by_number = sorted(trials, key=lambda trial: trial.number)
+    return {trial.number: previous.fingerprint for previous, trial in pairwise(by_number)}

@@ -139,6 +139,19 @@ class ConfirmationPlan:
             and (self.end_round is None or trial.round < self.end_round)
         )
 
+    def may_be_colder(self, trial: Trial) -> bool:
+        """Return whether a trial of this confirmation was measured on brokers that may be colder than in the search.
+
+        The rounds on newly started brokers were. Values of such trials can be compared only with each other: they say
+        nothing about drift since the search. If they keep a constraint, the config keeps it. If they break it, the
+        config may keep it on warm brokers, so the values of the search decide.
+        """
+        return self.new_broker and trial.kind is Kind.CONFIRM and self.holds(trial)
+
+    def trials_of(self, kind: Kind, trials: Iterable[Trial]) -> list[Trial]:
+        """Return those of the given trials that were measured for this confirmation and are of one kind."""
+        return [trial for trial in trials if trial.kind is kind and self.holds(trial)]
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""
         plain = asdict(self)

@@ -15,10 +15,10 @@ from tuner.confirmation.rounds import Rounds, holds_rate
 from tuner.model.trial import Trial
 
 _LEVEL: Final = 0.9
-"""Level of the interval of a config's value beside a limit.
+"""The level of the interval that decides whether a config may break a limit.
 
-Only one of its ends can break the limit. So a config whose true value breaks it is called to keep it in at most 5 % of
-cases. Several constraints need no correction, because a config must keep all of them.
+Only one end of the interval can break the limit. So in at most 5 % of cases, there is no reservation about a config
+whose true value breaks it. Several constraints need no correction, because a config must keep all of them.
 """
 
 

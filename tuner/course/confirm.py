@@ -9,12 +9,13 @@ from dataclasses import replace
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
-from tuner.confirmation.rounds import Step, least_steps, next_step, winners_of
+from tuner.confirmation.steps import Step, least_steps, next_step
+from tuner.confirmation.winners import winners_of
 from tuner.course.burn_in import Stabiliser
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal
-from tuner.results.recommendation import nominees
+from tuner.results.recommend import nominees
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from runners.workload import RecordSizes
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import Step
+from tuner.confirmation.steps import Step
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Progress, Proposal, StudyState
 

@@ -14,7 +14,7 @@ from runners.clusters.processes import ProcessIdentity
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
-from tuner.confirmation.rounds import least_steps
+from tuner.confirmation.steps import least_steps
 from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of

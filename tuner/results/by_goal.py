@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
-from tuner.results.recommendation import Recommendation, recommend
+from tuner.results.recommend import recommend
+from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
 

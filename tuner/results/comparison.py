@@ -9,8 +9,9 @@ from objectives.scoring import Objective
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.results.by_goal import recommendations
+from tuner.results.fronts import front_volume
 from tuner.results.recommendation import Recommendation
-from tuner.results.study_results import SizeResults, StudyResults, front_volume
+from tuner.results.study_results import SizeResults, StudyResults
 
 SCHEMA_VERSION: Final = 1
 NOISE_RATIO: Final = 0.05

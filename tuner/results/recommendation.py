@@ -1,22 +1,15 @@
-"""Which config to use for a record size and a goal, and how certain that is."""
+"""The config to use for a record size and a goal: what a recommendation contains."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf, log
-from typing import Self
+from math import inf
+from typing import Final, Self
 
-from objectives.ratios import ERROR_RATE, Ratio
-from objectives.verdict import Bottleneck
-from runners.reporting import Say, silent
-from runners.workload import RecordSizes
+from objectives.ratios import Ratio
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.gains import Confirmation
-from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import asked_metric, goal_metrics, goals_of
-from tuner.model.spec import ALLOW_LOSS, Goal
-from tuner.model.trial import Kind, State, Trial
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.model.spec import Goal
+from tuner.model.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +30,10 @@ class Conditions:
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
 
+NO_CONDITIONS: Final = Conditions()
+"""Conditions that every config keeps."""
+
+
 class Cost(StrEnum):
     """What a recommended config does to a metric that was not asked for."""
 
@@ -47,12 +44,12 @@ class Cost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What becomes of a metric that was not asked for.
+    """What a recommended config does to one metric that was not asked for.
 
     Attributes:
-        ratio: How many times better than the baseline the config is in the metric, with an interval of 97.5 %.
-        cost: Whether the metric is kept. It is kept if the whole interval is above 1 minus the allowed loss. If not, it
-            costs something if the whole interval is below 1, and may cost something otherwise.
+        ratio: How many times better than the baseline the config is in this metric, with an interval of 97.5 %.
+        cost: `KEEPS` if the whole interval is above 1 minus the allowed loss. Otherwise `COSTS` if the whole interval
+            is below 1, and `MAY_COST` if it is not.
     """
 
     ratio: Ratio
@@ -60,7 +57,7 @@ class Price:
 
     @classmethod
     def of(cls, ratio: Ratio, allow_loss: float) -> Self:
-        """Return the price of a recommendation in one metric.
+        """Return what a config with this gain in a metric does to the metric.
 
         Args:
             ratio: The config's gain in the metric.
@@ -90,9 +87,10 @@ class Recommendation:
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
-        prices: For each compared metric that was not asked for, what the config does to it; empty unless it is proven.
-        measured_again: Whether `metrics` and `baseline_metrics` are from the confirmation, and not from the search.
-        alternatives: If the baseline is recommended: for each other goal that has a proven config, its recommendation.
+        prices: What the config does to the other metrics, by metric: to those that the goal is not about, but that the
+            rounds compared with the baseline. Empty if the config is not proven better.
+        measured_again: Whether `metrics` and `baseline_metrics` were measured in a confirmation, and not in the search.
+        alternatives: If the baseline is recommended, the recommendations for the other goals that have a proven config.
     """
 
     study: str
@@ -120,404 +118,3 @@ class Recommendation:
     def confirmed(self) -> bool:
         """Whether the gains come from rounds in which config and baseline were measured in turn."""
         return bool(self.gains)
-
-
-def recommendations(
-    results: StudyResults, goals: Sequence[Goal] | None = None, tell: Say = silent
-) -> list[Recommendation]:
-    """Return one recommendation for each record size and goal.
-
-    Without goals, each record size gets one recommendation: for the first of the goals balanced,
-    throughput and latency that has a config better than the baseline.
-
-    Args:
-        results: The study's results.
-        goals: The goals to recommend for.
-        tell: Called with the reason if there is no recommendation for a record size and a goal.
-    """
-    chosen = []
-    for size in results.sizes:
-        for goal in goals or (None,):
-            try:
-                chosen.append(recommend_for(results, size.record_bytes, goal))
-            except NoFeasibleConfig as error:
-                tell(f"{size.record_bytes} B: {error}")
-    return chosen
-
-
-def pick(
-    results: SizeResults, goal: Goal, conditions: Conditions = Conditions(), allow_loss: float = ALLOW_LOSS
-) -> Trial | None:
-    """Return the trial on the front that is best for a goal; None if no trial on the front keeps the conditions.
-
-    Trials are compared by their measured numbers; their gains need not be proven. A config that was confirmed must have
-    kept the conditions in its confirmation rounds.
-
-    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose at most
-    `allow_loss` in every objective rank above all others.
-    """
-    fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)
-
-
-def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = ALLOW_LOSS) -> tuple[Trial, ...]:
-    """Return the trials whose configs are measured again for a goal: the best ones of the search, the best first.
-
-    Only configs that measured better than the baseline count. They need not be on the front, because noise decides
-    which of two similar configs is on the front.
-
-    Args:
-        results: The results of one record size.
-        goal: The goal.
-        most: The maximum number of trials.
-        allow_loss: The part of an objective that a balanced config may give up.
-    """
-    by_fingerprint: dict[str, Trial] = {}
-    for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
-        gain = results.goal_gain(trial, goal)
-        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal, allow_loss)[0]
-        if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
-            by_fingerprint.setdefault(trial.fingerprint, trial)
-    return tuple(by_fingerprint.values())[:most]
-
-
-def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
-    confirmation = results.confirmation(trial.fingerprint)
-    broken = confirmation is not None and bool(confirmation.broken)
-    looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
-    if confirmation is None and 2 * sum(each.feasible for each in looks) < len(looks):
-        return False
-    return (
-        conditions.kept_by(_deciding_metrics(results, trial))
-        and not broken
-        and not results.lost_records(trial.fingerprint)
-    )
-
-
-def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
-    """Return the metrics that a trial's config is judged by: from its confirmation rounds, if it had any."""
-    confirmation = results.confirmation(trial.fingerprint)
-    return confirmation.values if confirmation else results.metrics_of(trial)
-
-
-def recommend(
-    study: StudyResults,
-    record_bytes: str,
-    goal: Goal = Goal.BALANCED,
-    conditions: Conditions = Conditions(),
-    allow_loss: float | None = None,
-) -> Recommendation:
-    """Return the config to use for a record size and a goal.
-
-    If configs were confirmed, one is recommended only if it is proven better for the goal, whichever goal it was
-    confirmed for. Otherwise the baseline is recommended, and `Recommendation.is_baseline` is true. If no config was
-    confirmed, the best config on the front is recommended, without claiming a gain.
-
-    Args:
-        study: The study's results.
-        record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
-            recommendation carries a warning.
-        goal: What the config should be best at.
-        conditions: Limits that the config must keep.
-        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
-            that was not asked for; by default as the study says.
-
-    Raises:
-        NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
-            keeps the conditions.
-    """
-    results, warnings = _nearest(study, record_bytes)
-    if study.simulated:
-        warnings.append("simulated: a model made these numbers, nothing was measured on Kafka")
-    warnings += [str(each) for each in results.carry_overs if each.shows]
-    if results.baseline is None:
-        raise NoFeasibleConfig(
-            f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
-        )
-    metric = asked_metric(goal, study.objectives)
-    if metric is not None and metric not in results.baseline_metrics:
-        raise NoFeasibleConfig(
-            f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
-            f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
-        )
-    allowed = study.allow_loss if allow_loss is None else allow_loss
-    if found := _proven(study, results, goal, conditions, allowed, warnings):
-        return found
-    chosen_by_trial = pick(results, goal, conditions, allowed)
-    baseline_fits = _baseline_fits(results, conditions)
-    # What the baseline keeps when it is measured again is no reason to name a config that nothing has proven.
-    limited = bool(study.facts.get("constraints")) or conditions != Conditions()
-    decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
-    if baseline_fits and decided:
-        others = [each for each in goals_of(study.objectives) if each is not goal]
-        proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
-        alternatives = {each: found for each, found in proven.items() if found is not None}
-        how = _none_is_proven(results, goal, allowed)
-        kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
-        return replace(kept, alternatives=alternatives)
-    if baseline_fits:
-        gain = None if chosen_by_trial is None else results.goal_gain(chosen_by_trial, goal)
-        if chosen_by_trial is None or (gain is not None and gain <= 1.0):
-            chosen_by_trial = results.baseline
-    if chosen_by_trial is None:
-        raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
-    confirmation = results.confirmation(chosen_by_trial.fingerprint)
-    if confirmation is not None:
-        how = (
-            f"measured again in turn with the baseline, {confirmation.balance.rounds} rounds, and not proven better; "
-            "recommended because the baseline itself breaks a constraint or condition"
-        )
-        return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
-    how = (
-        "nothing measured was better than the baseline"
-        if chosen_by_trial.fingerprint == results.baseline.fingerprint
-        else f"{_measured(results, chosen_by_trial)}; not measured in turn with the baseline, so no gain is claimed: "
-        f"measure it before you use it, with tuner confirm {study.name}"
-    )
-    return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
-
-
-def _proven(
-    study: StudyResults,
-    results: SizeResults,
-    goal: Goal,
-    conditions: Conditions,
-    allow_loss: float,
-    warnings: list[str],
-) -> Recommendation | None:
-    """Return the recommendation of a config that is proven better for a goal; None if there is no such config."""
-    confirmed = [
-        each
-        for each in results.confirmations
-        if _wins(results, each, goal, conditions, allow_loss) and not results.lost_records(each.fingerprint)
-    ]
-    if not confirmed:
-        return None
-    # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
-    winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
-    metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    prices = {name: Price.of(each, allow_loss) for name, each in winner.trade.items() if name not in asked}
-    gains = dict(winner.gains)
-    if metric is not None and any(each.cost is not Cost.KEEPS for each in prices.values()):
-        at_trade = winner.trade[metric]
-        # The gain and its price hold together; the gain stays as it was tested if it would not be proven otherwise.
-        gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
-    claimed = winner.balance if metric is None else gains[metric]
-    how = (
-        f"measured again in turn with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % intervals; "
-        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
-        f"{'' if winner.in_sessions else '; all rounds followed one another, so the gain is about those minutes'}"
-    )
-    found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
-    return replace(found, proven=True, gains=gains, prices=prices)
-
-
-def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
-    """Return whether the baseline keeps the study's constraints and the conditions.
-
-    It is judged by its measurements in the newest confirmation. Before there are any, it keeps the constraints if it
-    did so in at least half of its measurements during the search, because the first of them may have been cold. Rounds
-    on newly started brokers may be cold too, so it need not keep the constraints there if it did in the search.
-    """
-    again = results.baseline_again
-    if again is not None and not again.broken and conditions.kept_by(again.metrics):
-        return True
-    if again is not None and not again.on_new_brokers:
-        return False
-    searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
-    return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
-
-
-def recommend_for(
-    study: StudyResults,
-    record_bytes: str,
-    goal: Goal | None,
-    conditions: Conditions = Conditions(),
-    allow_loss: float | None = None,
-) -> Recommendation:
-    """Return the config to use for a goal, or for the first goal with a gain if no goal is given.
-
-    Goals are tried in the order balanced, throughput, latency; a study with one objective has one goal. A goal with a
-    proven gain comes before a goal whose gain is not proven. If no goal has a gain, the first goal's recommendation is
-    returned, which is to keep the baseline.
-
-    Raises:
-        NoFeasibleConfig: There is no recommendation for the goal, for a reason that `recommend` names. If no goal is
-            given, there is no recommendation for any goal.
-    """
-    try:
-        return _for_goal_or_first(study, record_bytes, goal, conditions, allow_loss)
-    except NoFeasibleConfig as error:
-        if not study.sizes or study.size(record_bytes) is not None:
-            raise
-        measured = " and ".join(size.record_bytes for size in study.sizes)
-        raise NoFeasibleConfig(
-            f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
-            f"recommendation: {error}"
-        ) from None
-
-
-def _for_goal_or_first(
-    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions, allow_loss: float | None
-) -> Recommendation:
-    if goal is not None:
-        return recommend(study, record_bytes, goal, conditions, allow_loss)
-    found: list[Recommendation] = []
-    missing: list[NoFeasibleConfig] = []
-    for each in goals_of(study.objectives):
-        try:
-            found.append(recommend(study, record_bytes, each, conditions, allow_loss))
-        except NoFeasibleConfig as error:
-            missing.append(error)
-    if not found:
-        raise missing[0]
-    changes = [each for each in found if not each.is_baseline]
-    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
-
-
-def _measured(results: SizeResults, trial: Trial) -> str:
-    estimates = results.estimates.by_config.get(trial.fingerprint, {})
-    times = max((each.repeats for each in estimates.values()), default=1)
-    return "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
-
-
-def _none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
-    if goal in results.without_winner:
-        return "the best configs for this goal were measured again, and each of them broke a constraint"
-    tried = {each for found in results.confirmations for each in found.goals}
-    broken = dict.fromkeys(each for found in results.confirmations if goal in found.goals for each in found.broken)
-    if broken:
-        return (
-            "the best config for this goal was measured again in turn with the baseline, and broke "
-            f"{' and '.join(broken)}"
-        )
-    if any(goal in found.ahead for found in results.confirmations) and goal is Goal.BALANCED:
-        return (
-            "a config was measured again in turn with the baseline and proven better in the mean of the objectives, "
-            f"but it may lose more than {100 * allow_loss:g} % in one of them"
-        )
-    metric = asked_metric(goal, results.objectives)
-    gains = [
-        each.balance if metric is None else each.gains.get(metric)
-        for each in results.confirmations
-        if goal in each.goals
-    ]
-    if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
-        return (
-            "the best config for this goal was measured again in turn with the baseline, and the result is "
-            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
-            "quieter machine would decide it"
-        )
-    better = [each.gains[metric] for each in results.confirmations if metric is not None and each.better(metric)]
-    if better:
-        return (
-            f"a config was {better[0]} times as good for this goal in the rounds, but that is not proven: too little "
-            "of the accepted error was left for this claim, or one more stall would undo the gain"
-        )
-    if goal in tried:
-        return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
-    return (
-        f"no config was measured again in turn with the baseline for the goal {goal}: the search found nothing better "
-        "for this goal, or confirm.goals does not contain it; configs were measured only for "
-        f"{' and '.join(sorted(tried)) or 'other goals'}"
-    )
-
-
-def _recommendation(
-    study: StudyResults,
-    results: SizeResults,
-    goal: Goal,
-    chosen: Trial,
-    confirmation: Confirmation | None,
-    how: str,
-    warnings: list[str],
-) -> Recommendation:
-    assert results.baseline is not None
-    is_baseline = chosen.fingerprint == results.baseline.fingerprint
-    again = results.baseline_again if is_baseline and confirmation is None else None
-    own, theirs = results.metrics_of(chosen), results.baseline_metrics
-    if confirmation is not None:
-        own, theirs = confirmation.values, confirmation.baseline
-        warnings = [*warnings, *confirmation.reservations]
-    elif is_baseline:
-        own = theirs = again.metrics if again is not None else results.baseline_metrics
-    if chosen.flagged:
-        others = chosen.verdict == Bottleneck.OTHER_PROCESSES
-        limit = "other processes" if others else "the load generator"
-        warnings = [
-            *warnings,
-            f"{limit} limited trial {chosen.number}: this config may reach a higher throughput",
-        ]
-    return Recommendation(
-        study=study.name,
-        record_bytes=results.record_bytes,
-        goal=goal,
-        trial=chosen,
-        baseline=results.baseline,
-        gains=confirmation.gains if confirmation else {},
-        metrics=own,
-        baseline_metrics=theirs,
-        is_baseline=is_baseline,
-        how=how,
-        warnings=tuple(warnings),
-        measured_again=confirmation is not None or again is not None,
-    )
-
-
-def _wins(
-    results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions, allow_loss: float
-) -> bool:
-    # Only metrics that the study optimises can reject a config. In a study of the p95, a p99 that a few stalls made
-    # worse does not.
-    return (
-        confirmation.proves(goal, results.objectives, allow_loss)
-        and not confirmation.broken
-        and conditions.kept_by(confirmation.values)
-    )
-
-
-def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
-    """Return the results of a record size, or else the results of the nearest measured size, with a warning.
-
-    The nearest size is the size whose ratio to the requested size is closest to 1.
-    """
-    if not study.sizes:
-        raise NoFeasibleConfig(f"{study.name} has no results yet: its first trial has not ended")
-    exact = study.size(record_bytes)
-    if exact is not None:
-        return exact, []
-    wanted = RecordSizes.parse(record_bytes).mean_bytes
-    by_distance = sorted(
-        study.sizes, key=lambda size: abs(log(RecordSizes.parse(size.record_bytes).mean_bytes / wanted))
-    )
-    names = " and ".join(size.record_bytes for size in by_distance[:2])
-    return by_distance[0], [
-        f"records of {record_bytes} B were not measured; the nearest measured sizes are {names} B, and this "
-        f"recommendation is for {by_distance[0].record_bytes} B"
-    ]
-
-
-def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditions) -> str:
-    asked = [
-        *([f"p99 <= {conditions.max_p99_ms:g} ms"] if conditions.max_p99_ms is not None else []),
-        *([f"throughput >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
-    ]
-    best = [
-        f"best {name} {value:.4g}"
-        for name, value in (
-            ("latency_p99_ms", _best(results, "latency_p99_ms", smallest=True)),
-            ("mb_per_s", _best(results, "mb_per_s", smallest=False)),
-        )
-        if value is not None
-    ]
-    kept = " and ".join(asked) or "the study's constraints"
-    return (
-        f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
-        f"{' (' + ', '.join(best) + ')' if best else ''}; relax the conditions, or run a longer study"
-    )
-
-
-def _best(results: SizeResults, metric: str, *, smallest: bool) -> float | None:
-    judged = [_deciding_metrics(results, trial) for trial in results.front_trials]
-    values = [metrics[metric] for metrics in judged if metric in metrics]
-    return (min(values) if smallest else max(values)) if values else None

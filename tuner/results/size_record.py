@@ -13,7 +13,8 @@ from objectives.outcome import Direction
 from objectives.repeats import Drift
 from objectives.scoring import Objective
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.study_results import SizeResults, baseline_metrics, on_trial, settled, size_results
+from tuner.results.fronts import add_to_front
+from tuner.results.study_results import SizeResults, baseline_metrics, settled, size_results
 
 _FOLLOWED: Final = 50
 """How many of the newest trials are kept for racing, which compares a running trial with them to stop it early."""
@@ -53,7 +54,7 @@ class SizeRecord:
             self.searched.append(trial)
         if trial.course and trial.kind is not Kind.STABILISE:
             self.followed.append(trial)
-        on_trial(self.front, trial, self.baselines[0] if self.baselines else None)
+        add_to_front(self.front, trial, self.baselines[0] if self.baselines else None)
 
     def of_its_time(self, trial: Trial) -> Trial:
         """Return the trial with its objectives corrected for the baseline's drift, for the sampler.

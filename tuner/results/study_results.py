@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from math import log
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from objectives.front import Front, hypervolume, surely_dominates
 from objectives.outcome import COMPARED
-from objectives.repeats import Estimate
 from objectives.scoring import ALWAYS, Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
@@ -28,6 +25,7 @@ from tuner.model.identity import MIXED
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
+from tuner.results.fronts import fronts, may_be_on_front, volumes
 from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -47,13 +45,13 @@ class SizeResults:
     Attributes:
         record_bytes: The record size, or mix of sizes.
         objectives: The study's objectives.
-        trials: All trials of this record size, by number. The trials of search and baseline say how far they break
-            each constraint after correction for the baseline's drift.
-        baseline: The first complete baseline trial; None if there is none yet. It keeps a constraint if the baseline
-            keeps it now: in its newest confirmation rounds, or else by `baseline_metrics`.
+        trials: All trials of this record size, by number. For those of the search and the baseline, `violations` are
+            computed anew, after correction for the baseline's drift.
+        baseline: The first complete baseline trial; None if there is none yet. Its `violations` are those of the
+            baseline's newest measurements: in a confirmation, or else by `baseline_metrics`.
         baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs, which
-            agreed with each other. The values of metrics that have estimates are those at the time when the baseline
-            was last measured.
+            agreed with each other. The values are corrected for drift: to the level at which the baseline was last
+            measured.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
@@ -64,9 +62,9 @@ class SizeResults:
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
-        baseline_again: The baseline as the newest confirmation has measured it; None if none has.
-        carry_overs: By how much the values of each objective depend on the config that was measured before, from the
-            rounds of the newest confirmation.
+        baseline_again: The baseline's measurements in the newest confirmation; None if no confirmation has any.
+        carry_overs: For each objective, how much its values depend on the config that was measured before. They are
+            from the rounds of the newest confirmation that has enough of them.
     """
 
     record_bytes: str
@@ -97,13 +95,13 @@ class SizeResults:
 
     @property
     def candidates(self) -> tuple[Trial, ...]:
-        """The trials of the search whose configs may be recommended: all that may be on the front."""
+        """The trials of the search that may be on the front, so that their configs may be recommended."""
         return tuple(
             trial
             for trial in self.trials
             if trial.kind is Kind.SEARCH
             and trial.number not in self.estimates.forgotten
-            and may_lead(trial, self.baseline)
+            and may_be_on_front(trial, self.baseline)
         )
 
     @property
@@ -292,21 +290,17 @@ def size_results(
     baselines = [*warm, *baselines]
     constraints = _constraints_of(trials)
     asked = [*(objective.metric for objective in objectives), *(each.metric for each in constraints.values())]
-    # Newly started brokers may be colder than those of the search, so that their rounds say nothing about drift.
-    colder = [plan for plan in plans if plan.new_broker]
-    searched = [
-        each for each in trials if each.kind is not Kind.CONFIRM or not any(plan.holds(each) for plan in colder)
-    ]
+    as_warm = [each for each in trials if not any(plan.may_be_colder(each) for plan in plans)]
     estimates = Estimates.of(
-        [*warm, *searched], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
+        [*warm, *as_warm], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
     )
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
     again = baseline_again(trials, plans, objectives)
-    now = {**medians, **(again.metrics if again and not again.on_new_brokers else {})}
+    now = {**medians, **(again.metrics if again and not again.colder else {})}
     trials = [_judged_again(trial, constraints, estimates, now) for trial in trials]
     baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
-    front, near = _fronts(trials, objectives, baseline, estimates)
+    front, near = fronts(trials, objectives, baseline, estimates)
     return SizeResults(
         record_bytes=record_bytes,
         objectives=objectives,
@@ -316,7 +310,7 @@ def size_results(
         estimates=estimates,
         front=front,
         near_front=near,
-        hypervolume=_volumes(trials, objectives, baseline, estimates, medians),
+        hypervolume=volumes(trials, objectives, baseline, estimates, medians),
         rate_records_per_s=rate_records_per_s,
         confirmations=confirmations_of(trials, plans, medians, objectives),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
@@ -326,7 +320,10 @@ def size_results(
 
 
 def _constraints_of(trials: Iterable[Trial]) -> dict[str, Constraint]:
-    """Return the limits of the study that depend on the target's speed, by the texts under which trials store them."""
+    """Return the study's own constraints, by the text under which the trials store them.
+
+    The constraints that every study has are left out, because drift does not change whether a trial keeps them.
+    """
     names = dict.fromkeys(name for trial in trials for name in trial.violations)
     found = {name: Constraint.parse(name) for name in names}
     return {name: each for name, each in found.items() if each is not None and each not in ALWAYS}
@@ -335,16 +332,17 @@ def _constraints_of(trials: Iterable[Trial]) -> dict[str, Constraint]:
 def _judged_again(
     trial: Trial, constraints: Mapping[str, Constraint], estimates: Estimates, baseline: Mapping[str, float]
 ) -> Trial:
-    """Return a trial of the search or the baseline, with the constraints judged after correction for drift.
+    """Return a trial with its violations of the study's constraints computed anew.
 
-    When the trial was stored, only what the target did until then was known. The baseline is judged by all its
-    measurements.
+    When the trial was stored, the later drift of the baseline was not known. So a trial of the search is judged by its
+    metrics after correction for drift, and a baseline trial by the baseline's metrics of now. Trials of other kinds are
+    returned unchanged.
 
     Args:
         trial: The trial.
-        constraints: The constraints by text.
+        constraints: The constraints, by text.
         estimates: The baseline's drift.
-        baseline: The baseline's metrics now.
+        baseline: The baseline's metrics of now.
     """
     if trial.kind not in (Kind.BASELINE, Kind.SEARCH):
         return trial
@@ -357,66 +355,12 @@ def _judged_again(
     return replace(trial, violations={**trial.violations, **again}) if again else trial
 
 
-def _volumes(
-    trials: Sequence[Trial],
-    objectives: Sequence[Objective],
-    baseline: Trial | None,
-    estimates: Estimates,
-    medians: Mapping[str, float],
-) -> tuple[tuple[int, float], ...]:
-    """Return the number of each trial that changed the front of the search, and the front's hypervolume after it."""
-    front = Front(tuple(objective.direction for objective in objectives))
-    found: list[tuple[int, float]] = []
-    for trial in trials:
-        metrics = estimates.of_now(trial).metrics
-        corrected = replace(trial, objectives=tuple(metrics.get(each.metric) for each in objectives))
-        if trial.number not in estimates.forgotten and on_trial(front, corrected, baseline):
-            found.append((trial.number, front_volume(front.points, objectives, medians) or 0.0))
-    return tuple(found)
-
-
-def _fronts(
-    trials: Sequence[Trial], objectives: Sequence[Objective], baseline: Trial | None, estimates: Estimates
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the numbers of the trials on the front, and of the trials that noise alone may keep off the front.
-
-    Configs are compared by the means of all their measurements.
-    """
-    directions = tuple(objective.direction for objective in objectives)
-    lossy = {trial.fingerprint for trial in trials if trial.metrics.get("delivered_ratio", 1.0) < 1.0}
-    candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
-    for trial in trials:
-        if may_lead(trial, baseline) and trial.fingerprint not in lossy:
-            # Trials that are forgotten have no estimates.
-            found = estimates.by_config.get(trial.fingerprint, {})
-            if all(objective.metric in found for objective in objectives):
-                values = tuple(found[objective.metric] for objective in objectives)
-                candidates.setdefault(trial.fingerprint, (trial.number, values))
-    front = Front(directions)
-    for number, values in candidates.values():
-        front.add(number, [each.value for each in values])
-    members = [values for number, values in candidates.values() if number in front]
-    near = [
-        number
-        for number, values in candidates.values()
-        if number not in front and not any(surely_dominates(other, values, directions) for other in members)
-    ]
-    return front.numbers, tuple(near)
-
-
-def on_trial(front: Front, trial: Trial, baseline: Trial | None) -> bool:
-    """Add a trial to the front if it belongs there, and return whether the front changed."""
-    if not may_lead(trial, baseline):
-        return False
-    return front.add(trial.number, [value for value in trial.objectives if value is not None])
-
-
 def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """Return the last two burn-in runs as baseline trials; empty if there were fewer than two.
+    """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is only one.
 
-    They are the last two runs before the first baseline trial that have a value for every objective. Burn-in ends when
-    two runs agree, so these two runs are valid measurements of the baseline. Without them, all gains among a study's
-    first ten trials would depend on a single baseline measurement.
+    Runs without a value for some objective do not count. The burn-in ends when two runs agree, so these two runs are
+    valid measurements of the baseline. Without them, all gains among a study's first ten trials would depend on a
+    single measurement of the baseline.
 
     Args:
         trials: The trials of one record size, by number.
@@ -434,17 +378,6 @@ def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Tr
     return []
 
 
-def may_lead(trial: Trial, baseline: Trial | None) -> bool:
-    """Return whether a trial may be on the front: a trial of the search, or the first baseline trial.
-
-    Other trials may not. Burn-in runs may be too good or too bad, because a broker that has just started behaves
-    differently. Repeats of the baseline and confirmation trials only refine what is known of a config. A trial that was
-    stopped early was certain not to reach the front.
-    """
-    counts = trial.kind is Kind.SEARCH or (baseline is not None and trial.number == baseline.number)
-    return counts and trial.feasible and not trial.stopped_early
-
-
 def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = None) -> dict[str, float]:
     """Return the median of each metric over the baseline trials that have it.
 
@@ -454,30 +387,3 @@ def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = No
     """
     names = {name for trial in baselines for name in trial.metrics if only is None or name in only}
     return {name: median(trial.metrics[name] for trial in baselines if name in trial.metrics) for name in sorted(names)}
-
-
-def front_volume(
-    points: Iterable[Sequence[float | None]], objectives: Sequence[Objective], baseline: Mapping[str, float]
-) -> float | None:
-    """Return the hypervolume of a front beside a baseline; None if the baseline lacks one of the metrics.
-
-    The coordinates are 1 plus the natural logarithms of the gains, so a gain of 1.1 in one objective counts the same
-    wherever the front lies. Coordinates begin at 0, which is a gain of 0.37. The baseline counts as a point, so 1.0
-    means that no config is better in anything.
-
-    Args:
-        points: The points of the front, shape (points, objectives).
-        objectives: The objectives, one for each column of the points.
-        baseline: The baseline's values, by metric.
-    """
-    if any(objective.metric not in baseline for objective in objectives):
-        return None
-    gains = [
-        [
-            objective.gain(value or 0.0, baseline[objective.metric])
-            for objective, value in zip(objectives, point, strict=True)
-        ]
-        for point in points
-    ]
-    logs = [[max(0.0, 1.0 + log(gain)) if gain > 0 else 0.0 for gain in point] for point in gains]
-    return hypervolume([*logs, [1.0] * len(objectives)])

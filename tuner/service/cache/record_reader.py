@@ -22,7 +22,8 @@ from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export_all
 from tuner.present.report.status import status_of
-from tuner.results.recommendation import Conditions, Recommendation, recommend_for
+from tuner.results.recommend import recommend_for
+from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
 from tuner.service.cache.query import (
     CSV,

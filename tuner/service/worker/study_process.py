@@ -253,7 +253,7 @@ def _run(folder: Path, config: ServiceConfig) -> None:
     # Imported here, because these imports take a second. The file that identifies the process must be written earlier.
     from tuner.api import run_study
     from tuner.present.study_view import StudyView
-    from tuner.results.recommendation import recommendations
+    from tuner.results.recommend import recommendations
 
     text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
     spec, changes = spec_of(text, config, os.environ)

@@ -12,7 +12,8 @@ from tests.builders.trials import OBJECTIVES, baseline, failed, trial
 from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import least_steps, most_steps, next_step, winners_of
+from tuner.confirmation.steps import least_steps, most_steps, next_step
+from tuner.confirmation.winners import winners_of
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, Trial
 

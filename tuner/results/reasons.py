@@ -1,0 +1,112 @@
+"""Why a recommendation is as it is, in words: why the baseline is kept, and why no config can be recommended."""
+
+from collections.abc import Mapping, Sequence
+
+from objectives.ratios import ERROR_RATE
+from tuner.model.goals import asked_metric
+from tuner.model.spec import Goal
+from tuner.model.trial import Trial
+from tuner.results.recommendation import Conditions
+from tuner.results.study_results import SizeResults, StudyResults
+
+
+def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:
+    """Return why no config of a record size is recommended instead of the baseline for a goal.
+
+    Args:
+        results: The results of the record size.
+        goal: The goal.
+        allow_loss: The part of an objective that a balanced config may give up.
+    """
+    if goal in results.without_winner:
+        return "the best configs for this goal were measured again, and each of them broke a constraint"
+    tried = {each for found in results.confirmations for each in found.goals}
+    broken = dict.fromkeys(each for found in results.confirmations if goal in found.goals for each in found.broken)
+    if broken:
+        return (
+            "the best config for this goal was measured again in turn with the baseline, and broke "
+            f"{' and '.join(broken)}"
+        )
+    ahead = [found for found in results.confirmations if goal in found.ahead]
+    if any(found.proves(goal, results.objectives, allow_loss) for found in ahead):
+        return (
+            "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
+            "constraint or condition"
+        )
+    if ahead:
+        return (
+            "a config was measured again in turn with the baseline and is proven better in the mean of the objectives, "
+            f"but it may lose more than {100 * allow_loss:g} % in one of the objectives"
+        )
+    metric = asked_metric(goal, results.objectives)
+    gains = [
+        each.balance if metric is None else each.gains.get(metric)
+        for each in results.confirmations
+        if goal in each.goals
+    ]
+    if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
+        return (
+            "the best config for this goal was measured again in turn with the baseline, and the result is "
+            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
+            "quieter machine would decide it"
+        )
+    better = [each.gains[metric] for each in results.confirmations if metric is not None and each.better(metric)]
+    if better:
+        return (
+            f"a config was {better[0]} times as good as the baseline for this goal when both were measured in turn, "
+            "but this gain is not proven: one more stall in a round would undo the gain, or the accepted risk of a "
+            f"wrong claim ({100 * ERROR_RATE:g} % per record size) is used up by other goals and earlier confirmations"
+        )
+    if goal in tried:
+        return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
+    only = f"; configs were measured again only for {' and '.join(sorted(tried))}" if tried else ""
+    return (
+        f"no config was measured again in turn with the baseline for the goal {goal}: the search found no better "
+        f"config for this goal, or the study file does not name the goal in confirm.goals{only}"
+    )
+
+
+def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> str:
+    """Return why no gain is claimed for the config of a trial that was measured only in the search."""
+    estimates = results.estimates.by_config.get(trial.fingerprint, {})
+    times = max((each.repeats for each in estimates.values()), default=1)
+    measured = "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
+    return (
+        f"{measured}; not measured in turn with the baseline, so no gain is claimed: measure it before you use it, "
+        f"with tuner confirm {study.name}"
+    )
+
+
+def nothing_fits(
+    study: StudyResults, record_bytes: str, conditions: Conditions, front: Sequence[Mapping[str, float]]
+) -> str:
+    """Return the error message for conditions that no config keeps, with the best values on the front.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix.
+        conditions: The conditions.
+        front: For each config on the front, the metrics by which the conditions judge it.
+    """
+    asked = [
+        *([f"p99 <= {conditions.max_p99_ms:g} ms"] if conditions.max_p99_ms is not None else []),
+        *([f"throughput >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
+    ]
+    best = [
+        f"best {name} {value:.4g}"
+        for name, value in (
+            ("latency_p99_ms", _best(front, "latency_p99_ms", smallest=True)),
+            ("mb_per_s", _best(front, "mb_per_s", smallest=False)),
+        )
+        if value is not None
+    ]
+    kept = " and ".join(asked) or "the study's constraints"
+    return (
+        f"a config of {study.name} for {record_bytes} B must keep {kept}, but none does"
+        f"{' (' + ', '.join(best) + ')' if best else ''}; relax the conditions, or run a longer study"
+    )
+
+
+def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) -> float | None:
+    values = [metrics[metric] for metrics in front if metric in metrics]
+    return (min(values) if smallest else max(values)) if values else None

@@ -1,0 +1,355 @@
+"""Which config to use for a record size and a goal, and how certain that is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf, log
+
+from objectives.ratios import ERROR_RATE
+from objectives.verdict import Bottleneck
+from runners.reporting import Say, silent
+from runners.workload import RecordSizes
+from tuner.confirmation.gains import Confirmation
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.goals import asked_metric, goal_metrics, goals_of
+from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.reasons import baseline_is_kept, nothing_fits, only_searched
+from tuner.results.recommendation import NO_CONDITIONS, Conditions, Cost, Price, Recommendation
+from tuner.results.study_results import SizeResults, StudyResults
+
+
+def recommendations(
+    results: StudyResults, goals: Sequence[Goal] | None = None, tell: Say = silent
+) -> list[Recommendation]:
+    """Return one recommendation for each record size and goal.
+
+    Args:
+        results: The study's results.
+        goals: The goals to recommend for. Without goals, each record size gets one recommendation, as `recommend_for`
+            chooses it.
+        tell: Called with the reason if there is no recommendation for a record size and a goal.
+    """
+    chosen = []
+    for size in results.sizes:
+        for goal in goals or (None,):
+            try:
+                chosen.append(recommend_for(results, size.record_bytes, goal))
+            except NoFeasibleConfig as error:
+                tell(f"{size.record_bytes} B: {error}")
+    return chosen
+
+
+def pick(
+    results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS, allow_loss: float = ALLOW_LOSS
+) -> Trial | None:
+    """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
+
+    Trials are compared by their measured numbers; their gains need not be proven. The trial's config keeps the
+    conditions: in its confirmation rounds if it was confirmed, and else in the search. When it was measured again, it
+    lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
+    rounds.
+
+    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose at most
+    `allow_loss` in every objective rank above all others.
+    """
+    fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
+    return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)
+
+
+def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = ALLOW_LOSS) -> tuple[Trial, ...]:
+    """Return the trials whose configs are measured again for a goal: the best ones of the search, the best first.
+
+    Only configs that measured better than the baseline count. They need not be on the front, because noise decides
+    which of two similar configs is on the front.
+
+    Args:
+        results: The results of one record size.
+        goal: The goal.
+        most: The maximum number of trials.
+        allow_loss: The part of an objective that a balanced config may give up.
+    """
+    by_fingerprint: dict[str, Trial] = {}
+    for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
+        gain = results.goal_gain(trial, goal)
+        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal, allow_loss)[0]
+        if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
+            by_fingerprint.setdefault(trial.fingerprint, trial)
+    return tuple(by_fingerprint.values())[:most]
+
+
+def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
+    """Return whether a trial's config can be recommended by its measurements; see `pick`."""
+    confirmation = results.confirmation(trial.fingerprint)
+    broken = confirmation is not None and bool(confirmation.broken)
+    looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
+    if confirmation is None and 2 * sum(each.feasible for each in looks) < len(looks):
+        return False
+    return (
+        conditions.kept_by(_deciding_metrics(results, trial))
+        and not broken
+        and not results.lost_records(trial.fingerprint)
+    )
+
+
+def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
+    """Return the metrics by which conditions judge a config: of its confirmation rounds, or else of the search."""
+    confirmation = results.confirmation(trial.fingerprint)
+    return confirmation.values if confirmation else results.metrics_of(trial)
+
+
+def recommend(
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal = Goal.BALANCED,
+    conditions: Conditions = NO_CONDITIONS,
+    allow_loss: float | None = None,
+) -> Recommendation:
+    """Return the config to use for a record size and a goal.
+
+    A config that is proven better for the goal is recommended first, whichever goal it was confirmed for. If configs
+    were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is true. If
+    no config was confirmed, or if the baseline breaks a constraint or a condition, the best config on the front is
+    recommended, without claiming a gain.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
+            recommendation carries a warning.
+        goal: What the config should be best at.
+        conditions: Limits that the config must keep.
+        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
+            that was not asked for; by default as the study says.
+
+    Raises:
+        NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
+            keeps the conditions.
+    """
+    results, warnings = _nearest(study, record_bytes)
+    if study.simulated:
+        warnings.append("simulated: a model made these numbers, nothing was measured on Kafka")
+    warnings += [str(each) for each in results.carry_overs if each.shows]
+    if results.baseline is None:
+        raise NoFeasibleConfig(
+            f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
+        )
+    metric = asked_metric(goal, study.objectives)
+    if metric is not None and metric not in results.baseline_metrics:
+        raise NoFeasibleConfig(
+            f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
+            f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
+        )
+    allowed = study.allow_loss if allow_loss is None else allow_loss
+    if found := _proven(study, results, goal, conditions, allowed, warnings):
+        return found
+    chosen_by_trial = pick(results, goal, conditions, allowed)
+    baseline_fits = _baseline_fits(results, conditions)
+    # What the baseline keeps when it is measured again is no reason to name a config that nothing has proven.
+    limited = bool(study.facts.get("constraints")) or conditions != NO_CONDITIONS
+    decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
+    if baseline_fits and decided:
+        others = [each for each in goals_of(study.objectives) if each is not goal]
+        proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
+        alternatives = {each: found for each, found in proven.items() if found is not None}
+        how = baseline_is_kept(results, goal, allowed)
+        kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
+        return replace(kept, alternatives=alternatives)
+    if baseline_fits:
+        gain = None if chosen_by_trial is None else results.goal_gain(chosen_by_trial, goal)
+        if chosen_by_trial is None or (gain is not None and gain <= 1.0):
+            chosen_by_trial = results.baseline
+    if chosen_by_trial is None:
+        front = [_deciding_metrics(results, trial) for trial in results.front_trials]
+        raise NoFeasibleConfig(nothing_fits(study, results.record_bytes, conditions, front))
+    confirmation = results.confirmation(chosen_by_trial.fingerprint)
+    if confirmation is not None:
+        how = (
+            f"measured again in turn with the baseline, {confirmation.balance.rounds} rounds, and not proven better; "
+            "recommended because the baseline itself breaks a constraint or condition"
+        )
+        return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
+    how = (
+        "nothing measured was better than the baseline"
+        if chosen_by_trial.fingerprint == results.baseline.fingerprint
+        else only_searched(study, results, chosen_by_trial)
+    )
+    return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+
+
+def _proven(
+    study: StudyResults,
+    results: SizeResults,
+    goal: Goal,
+    conditions: Conditions,
+    allow_loss: float,
+    warnings: list[str],
+) -> Recommendation | None:
+    """Return the recommendation of the best config that is proven better for a goal; None if there is none."""
+    confirmed = [
+        each
+        for each in results.confirmations
+        if _wins(results, each, goal, conditions, allow_loss) and not results.lost_records(each.fingerprint)
+    ]
+    if not confirmed:
+        return None
+    # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
+    winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
+    metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+    prices = {name: Price.of(each, allow_loss) for name, each in winner.trade.items() if name not in asked}
+    gains = dict(winner.gains)
+    if metric is not None and any(each.cost is not Cost.KEEPS for each in prices.values()):
+        at_trade = winner.trade[metric]
+        # The gain and its price hold together; the gain stays as it was tested if it would not be proven otherwise.
+        gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
+    claimed = winner.balance if metric is None else gains[metric]
+    how = (
+        f"measured again in turn with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % intervals; "
+        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
+        f"{'' if winner.in_sessions else '; all rounds followed one another, so the gain is about those minutes'}"
+    )
+    found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
+    return replace(found, proven=True, gains=gains, prices=prices)
+
+
+def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
+    """Return whether the baseline keeps the study's constraints and the conditions.
+
+    Its measurements in the newest confirmation decide. If there are none, its measurements in the search decide, and so
+    they do if the newest ones break a limit on brokers that may have been colder. In the search, the baseline keeps the
+    constraints if at least half of its measurements do, because the first ones may have been on a cold cluster.
+    """
+    again = results.baseline_again
+    if again is not None and not again.broken and conditions.kept_by(again.metrics):
+        return True
+    if again is not None and not again.colder:
+        return False
+    searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
+    return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
+
+
+def recommend_for(
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal | None,
+    conditions: Conditions = NO_CONDITIONS,
+    allow_loss: float | None = None,
+) -> Recommendation:
+    """Return the config to use for a goal, or for the first goal that has a better config if no goal is given.
+
+    Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
+    goal. The first goal with a proven gain is taken, or else the first goal for which another config than the baseline
+    is recommended. If there is none either, the recommendation for the first goal is returned: to keep the baseline.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix, as for `recommend`.
+        goal: The goal; None to try all goals.
+        conditions: Limits that the config must keep.
+        allow_loss: As for `recommend`.
+
+    Raises:
+        NoFeasibleConfig: There is no recommendation for the goal, or for any goal if none is given. `recommend` names
+            the reasons.
+    """
+    try:
+        return _for_goal_or_first(study, record_bytes, goal, conditions, allow_loss)
+    except NoFeasibleConfig as error:
+        if not study.sizes or study.size(record_bytes) is not None:
+            raise
+        measured = " and ".join(size.record_bytes for size in study.sizes)
+        raise NoFeasibleConfig(
+            f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
+            f"recommendation: {error}"
+        ) from None
+
+
+def _for_goal_or_first(
+    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions, allow_loss: float | None
+) -> Recommendation:
+    if goal is not None:
+        return recommend(study, record_bytes, goal, conditions, allow_loss)
+    found: list[Recommendation] = []
+    missing: list[NoFeasibleConfig] = []
+    for each in goals_of(study.objectives):
+        try:
+            found.append(recommend(study, record_bytes, each, conditions, allow_loss))
+        except NoFeasibleConfig as error:
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    changes = [each for each in found if not each.is_baseline]
+    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
+
+
+def _recommendation(
+    study: StudyResults,
+    results: SizeResults,
+    goal: Goal,
+    chosen: Trial,
+    confirmation: Confirmation | None,
+    how: str,
+    warnings: list[str],
+) -> Recommendation:
+    assert results.baseline is not None
+    is_baseline = chosen.fingerprint == results.baseline.fingerprint
+    again = results.baseline_again if is_baseline and confirmation is None else None
+    own, theirs = results.metrics_of(chosen), results.baseline_metrics
+    if confirmation is not None:
+        own, theirs = confirmation.values, confirmation.baseline
+        warnings = [*warnings, *confirmation.reservations]
+    elif is_baseline:
+        own = theirs = again.metrics if again is not None else results.baseline_metrics
+    if chosen.flagged:
+        others = chosen.verdict == Bottleneck.OTHER_PROCESSES
+        limit = "other processes" if others else "the load generator"
+        warnings = [
+            *warnings,
+            f"{limit} limited trial {chosen.number}: this config may reach a higher throughput",
+        ]
+    return Recommendation(
+        study=study.name,
+        record_bytes=results.record_bytes,
+        goal=goal,
+        trial=chosen,
+        baseline=results.baseline,
+        gains=confirmation.gains if confirmation else {},
+        metrics=own,
+        baseline_metrics=theirs,
+        is_baseline=is_baseline,
+        how=how,
+        warnings=tuple(warnings),
+        measured_again=confirmation is not None or again is not None,
+    )
+
+
+def _wins(
+    results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions, allow_loss: float
+) -> bool:
+    """Return whether a confirmed config is proven better for a goal, and keeps all constraints and conditions."""
+    # Only metrics that the study optimises can reject a config. In a study that optimises the p95, a p99 that a few
+    # stalls made worse rejects no config.
+    return (
+        confirmation.proves(goal, results.objectives, allow_loss)
+        and not confirmation.broken
+        and conditions.kept_by(confirmation.values)
+    )
+
+
+def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
+    """Return the results of a record size, or else the results of the nearest measured size, with a warning.
+
+    The nearest size is the size whose ratio to the requested size is closest to 1.
+    """
+    if not study.sizes:
+        raise NoFeasibleConfig(f"{study.name} has no results yet: its first trial has not ended")
+    exact = study.size(record_bytes)
+    if exact is not None:
+        return exact, []
+    wanted = RecordSizes.parse(record_bytes).mean_bytes
+    by_distance = sorted(
+        study.sizes, key=lambda size: abs(log(RecordSizes.parse(size.record_bytes).mean_bytes / wanted))
+    )
+    names = " and ".join(size.record_bytes for size in by_distance[:2])
+    return by_distance[0], [
+        f"records of {record_bytes} B were not measured; the nearest measured sizes are {names} B, and this "
+        f"recommendation is for {by_distance[0].record_bytes} B"
+    ]
