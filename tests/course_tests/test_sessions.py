@@ -1,4 +1,4 @@
-"""Rounds as sessions: on newly started brokers, or spread over time, so that their scatter shows what differs."""
+"""Rounds on newly started brokers, or spread over time, so that their scatter shows how starts and hours differ."""
 
 import datetime
 import time
@@ -52,7 +52,12 @@ class Night:
 
 @dataclass(slots=True)
 class Timed(Told):
-    """A `Reporter` that notes the time at which each round's first trial ended, by record size."""
+    """A `Reporter` that notes when the first trial of each round ended.
+
+    Attributes:
+        night: The clock.
+        rounds: The time, by record size and round.
+    """
 
     night: Night = field(default_factory=Night)
     rounds: dict[tuple[str, int], datetime.datetime] = field(default_factory=dict)
@@ -88,7 +93,7 @@ def own_brokers(**confirm: object) -> StudySpec:
 
 
 def first_of_rounds(trials: list[Trial]) -> list[int]:
-    """Return the places of the trials with which rounds begin."""
+    """Return the indices of the trials that are the first of their round."""
     before = [None, *(each.round for each in trials)]
     return [place for place, each in enumerate(trials) if each.kind is Kind.CONFIRM and each.round != before[place]]
 

@@ -132,6 +132,16 @@ class TrialDone:
 
 @dataclass(slots=True)
 class _UnderWay:
+    """A trial that is being measured.
+
+    Attributes:
+        done: The outcome of the trial so far.
+        stack: Closes the lease.
+        lease: The topic of the trial, and the runners that measure on it.
+        sent_elsewhere: Bytes that the trial had sent to earlier topics when it got this topic.
+        stored_before: How many records the topic had before the running phase; None if that is unknown or not needed.
+    """
+
     done: TrialDone
     stack: ExitStack
     lease: TrialLease
@@ -212,7 +222,7 @@ class Bench:
                 return finished
 
     def start_anew(self) -> None:
-        """Start the brokers of the target that the next trial is measured on anew, while no trial is running."""
+        """Stop the brokers that the next trial will use, and start new ones. No trial may be running."""
         self._give_back(0)
         self._targets[0].start_anew()
 

@@ -259,7 +259,7 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    # What decides a claim is no limit: a study does not have to measure more because it changes.
+    # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
     left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s")
     limits = {name: value for name, value in plain.items() if name not in left_out}
     # These are left out if they were not asked for: studies of older releases are stored without them.
