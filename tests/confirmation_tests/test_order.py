@@ -1,4 +1,4 @@
-"""The order within rounds: what one measurement leaves behind for the next cancels out in the gains."""
+"""The order within rounds, in which the effect of one measurement on the next cancels out in the gains."""
 
 from collections import Counter
 from itertools import pairwise
@@ -35,7 +35,7 @@ def plan_for(winners: int, rounds: int) -> ConfirmationPlan:
 
 
 def measured(winners: int, rounds: int, carry_over: float, seed: int, stored: list[Trial]) -> list[Trial]:
-    """Return the trials of equal configs, of which each is slower when it follows one of the winners."""
+    """Return the trials of a confirmation: all configs are equal, and the trial after a winner is slower."""
     configs = {each.fingerprint: each for each in map(ProducerConfig.parse, [{}, *WINNERS])}
     done = list(stored)
     while step := next_step(plan_for(winners, rounds), configs, done, BASELINE, OBJECTIVES, seed):

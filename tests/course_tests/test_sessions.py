@@ -35,7 +35,7 @@ class Night:
 
     Attributes:
         at: The time.
-        stops_at: The time at which the user presses Ctrl-C.
+        stops_at: The time at which the study is interrupted by Ctrl-C.
         slept: How long the study waited each time, in seconds.
     """
 
@@ -125,7 +125,7 @@ def test_an_interrupted_wait_goes_on_until_the_same_time(tmp_path: Path) -> None
     assert told.rounds == {("1000", number): EVENING + number * HOUR for number in (2, 3)}
 
 
-def test_after_a_long_interruption_the_rounds_do_not_crowd(tmp_path: Path) -> None:
+def test_after_a_long_interruption_the_rounds_keep_their_distance(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, Night(stops_at=EVENING + 0.5 * HOUR), spread())
     told = run(tmp_path, Night(EVENING + 30 * HOUR), spread())
@@ -158,7 +158,7 @@ def test_a_deadline_that_comes_sooner_shortens_the_wait(tmp_path: Path) -> None:
     assert max(told.rounds.values()) < EVENING + 1.25 * HOUR
 
 
-def test_without_the_option_nothing_waits(tmp_path: Path) -> None:
+def test_without_spread_over_no_round_waits(tmp_path: Path) -> None:
     night = Night()
     told = run(tmp_path, night, spread(0))
     assert len(told.rounds) == 4
@@ -167,7 +167,7 @@ def test_without_the_option_nothing_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("gap_s", "in_sessions"), [(60.0, False), (3600.0, True)])
-def test_rounds_a_minute_apart_are_no_sessions(gap_s: float, in_sessions: bool) -> None:
+def test_rounds_a_minute_apart_count_as_one_session(gap_s: float, in_sessions: bool) -> None:
     assert ConfirmationPlan(baseline().fingerprint, {}, gap_s=gap_s).in_sessions is in_sessions
 
 
@@ -197,7 +197,7 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
     ],
     ids=["own", "never", "verify", "verify on request", "a user's cluster", "simulated"],
 )
-def test_new_brokers_are_the_default_for_a_search_on_our_own(spec: StudySpec, anew: bool) -> None:
+def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: StudySpec, anew: bool) -> None:
     assert spec.rounds_on_new_brokers is anew
 
 
@@ -230,7 +230,7 @@ def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> 
         target.close()
 
 
-def test_a_plan_of_an_older_release_has_one_start() -> None:
+def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:
     stored = ConfirmationPlan(baseline().fingerprint, {}).as_json()
     del stored["new_broker"], stored["gap_s"]
     assert not ConfirmationPlan.from_json(stored).in_sessions
