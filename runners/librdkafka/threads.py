@@ -45,7 +45,10 @@ Shorter rests would take CPU time from the client and from a broker on the same 
 our thread. Longer rests could let the queue run empty.
 """
 TICK_NS: Final = 250_000
-"""How often a sender with a fixed rate checks which records are due. The interval limits the delay by the checks."""
+"""The time between two checks by which a sender with a fixed rate finds the records that are due.
+
+A check delays a record by at most this time.
+"""
 SAMPLES_PER_S: Final = 20_000
 """Number of latencies to record per second.
 

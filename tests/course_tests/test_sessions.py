@@ -56,7 +56,7 @@ class Timed(Told):
 
     Attributes:
         night: The clock.
-        rounds: The time, by record size and round.
+        rounds: When the first trial of a round ended, by record size and number of the round.
     """
 
     night: Night = field(default_factory=Night)

@@ -157,9 +157,7 @@ def test_without_confirmation_no_format_claims_a_gain(unconfirmed: Recommendatio
     assert json.loads(export(unconfirmed, Format.JSON))["gains"] == {}
 
 
-def test_a_config_that_was_never_confirmed_is_not_for_pasting(
-    unconfirmed: Recommendation, confirmed: Recommendation
-) -> None:
+def test_an_unconfirmed_config_is_not_for_pasting(unconfirmed: Recommendation, confirmed: Recommendation) -> None:
     again = "measure it again before you use it: tuner confirm overnight --goal throughput --rounds 8"
     for form in (Format.TABLE, Format.PROPERTIES, Format.ENV, Format.JAVA, Format.SPRING):
         assert again in in_words(unconfirmed, form)
@@ -235,9 +233,7 @@ def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendati
     assert words in in_words(replace(slower, prices={"latency_p99_ms": Price.of(loss, 0.1)}))
 
 
-def test_a_goal_without_a_winner_names_the_winner_of_another_goal(
-    kept: Recommendation, confirmed: Recommendation
-) -> None:
+def test_a_goal_without_a_winner_names_that_of_another_goal(kept: Recommendation, confirmed: Recommendation) -> None:
     other = replace(confirmed, goal=Goal.LATENCY)
     found = replace(kept, goal=Goal.THROUGHPUT, alternatives={Goal.LATENCY: other})
     for form in (Format.TABLE, Format.PROPERTIES):
