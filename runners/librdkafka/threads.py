@@ -45,9 +45,9 @@ Shorter rests would take CPU time from the client and from a broker on the same 
 our thread. Longer rests could let the queue run empty.
 """
 TICK_NS: Final = 250_000
-"""The time between two checks by which a sender with a fixed rate finds the records that are due.
+"""How long a sender with a fixed rate waits between two checks for records that are due.
 
-A check delays a record by at most this time.
+So a record leaves at most this much later than intended because of the checks.
 """
 SAMPLES_PER_S: Final = 20_000
 """Number of latencies to record per second.

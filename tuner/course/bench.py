@@ -98,9 +98,9 @@ class TrialDone:
     Attributes:
         job: The trial, and how it is measured.
         attempts: How often the trial was begun; above 1 after a lost worker was replaced or a lost broker came back.
-        measurements: By phase, its measurement; a phase that failed or was left out is missing.
-        error: Why a phase failed; None if no phase failed. A phase that was left out has not failed; it is left out if
-            the phase before it showed that it is not worth running.
+        measurements: The measurements by phase. Phases that failed or were left out are missing.
+        error: Why a phase failed; None if no phase failed. A phase that was not worth running after the previous phase
+            is left out, which is no failure.
         worker: The worker that measured the trial.
         stops: Why a phase was stopped early, by phase.
         progress: What the windows of each phase have shown so far, by phase.
@@ -149,7 +149,7 @@ class _UnderWay:
     stored_before: int | None = None
 
     def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
-        """Return the runners of the next phase or attempt; together they send only what the trial may still send."""
+        """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
         runners = self.lease.runners(self.done.job.max_bytes - self.done.sent_bytes)
         return (Stopping(runners[0], rule),) if len(runners) == 1 else runners
 
@@ -157,8 +157,8 @@ class _UnderWay:
         """Add the bytes that a phase has sent.
 
         Args:
-            sent_bytes: The bytes; None if a worker was lost. Then the topic tells how much the trial has sent. If we
-                can't read it, or others write to it, all that the trial was allowed to send counts.
+            sent_bytes: The bytes; None if a worker was lost. Then the bytes are computed from the number of records in
+                the topic. If we can't read the topic, or others write to it, the most that the trial may send counts.
             workload: The load of the phase.
         """
         done, most = self.done, self.done.job.max_bytes

@@ -119,7 +119,7 @@ def run_study(
             check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
-            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # it decides about what is measured already
+            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
                 store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
             reporter.say(
                 f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
