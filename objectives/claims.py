@@ -3,8 +3,8 @@
 A claim says that a config is better than the baseline for a goal. Its p-value is the probability of measuring so large
 a gain by chance, although the config is no better. A claim is proven if its p-value is small enough.
 
-A study makes several claims. If each of them alone were wrong in 5 % of studies, many more than 5 % of studies would
-contain a wrong claim. Therefore the claims about a record size share one error probability:
+A study makes several claims. If each claim alone were wrong in 5 % of studies, more than 5 % of studies would contain a
+wrong claim. Therefore the claims about a record size share one error probability:
 
 - Before the measurements, the error probability is divided among the claims.
 - A claim is proven if its p-value is at most its share.
