@@ -9,8 +9,8 @@ without this rule, and a large gain does not.
 We simulated the rule with 5 % of noise in each measurement and at most 20 rounds:
 
 - A config stalls in 10 % of its rounds, and a stall makes its latency 3 to 6 times as high. In its other rounds, the
-  config is 1.1 times better than the baseline. Its true gain is 0.95. The rule lowers the share of simulations that call
-  this config better from 21 % to 1.2 %.
+  config is 1.1 times better than the baseline. Its true gain is 0.95. The rule lowers the share of simulations that
+  call this config better from 21 % to 1.2 %.
 - A config without stalls and with a true gain of 1.2 is called better in 97 % of simulations. This takes 16.3 rounds on
   average, and without the rule 15.5.
 - The rule does not help enough if the noise is only 2 %, or if the config is 1.15 times better between its stalls (true
