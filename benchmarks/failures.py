@@ -106,7 +106,7 @@ def _tell(outcome: Outcome, full: int | None, left_out: list[str], took_s: float
     )
     print(f"- {invariants.trials} finished trials, compared {invariants.checks} times with what was known before")
     if full:
-        print(f"- {full} studies on a disk that was full, each with one page more than the one before")
+        print(f"- {full} studies on a full disk, each with room for one page more than the previous study")
     if outcome.restarts:
         ends = ", ".join(f"{name} {count} times" for name, count in outcome.restarts.items())
         print(f"- drivers that ended with an error, and went on with the same command: {ends}")

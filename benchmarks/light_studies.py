@@ -1,8 +1,8 @@
 """Studies on a simulated machine that take a fraction of a second.
 
-Everything but the measuring, the sampler and the storage is the code that runs real studies: the order of trials, the
-burn-in runs, the choice of the configs to confirm, the rounds, and what follows from them. Configs are proposed in a
-fixed order, and results are kept in memory.
+They run the code of real studies: the order of trials, the burn-in runs, the choice of the configs to confirm, the
+rounds, and the conclusions. Only three parts are replaced. Measurements come from a simulated machine, configs are
+proposed in a fixed order instead of by a sampler, and results are kept in memory.
 """
 
 import datetime
@@ -133,7 +133,7 @@ class InOrder(Strategy):
     """Proposes configs in a fixed order; every third one is a planted config (see `benchmarks.planted`)."""
 
     def __init__(self) -> None:
-        """Make the strategy; it needs no space, as it learns nothing."""
+        """Make the strategy. It needs no search space, because it does not learn from results."""
 
     @override
     def ask(self, index: int, starting_point: ProducerConfig | None = None) -> Proposal:
@@ -215,7 +215,7 @@ class LightLoop(TrialLoop):
 
     @override
     def tell_progress(self, progress: Progress) -> None:
-        """Tell nobody."""
+        """Ignore the progress, which nobody reads."""
 
 
 @dataclass(slots=True)
@@ -233,7 +233,7 @@ class LightStudy:
     store: MemoryStore = field(default_factory=MemoryStore)
 
     def __post_init__(self) -> None:
-        """Store what results are computed from."""
+        """Store the facts from which results are computed."""
         assert self.spec.baseline.fingerprint == BASELINE.fingerprint
         facts = {
             "name": self.spec.name,
@@ -251,7 +251,7 @@ class LightStudy:
         return self.results()
 
     def confirm_again(self) -> StudyResults:
-        """Confirm once more on brokers that were started anew, as `tuner confirm` does, and return the results."""
+        """Confirm once more on newly started brokers, as `tuner confirm` does, and return the results."""
         self.machine.restart()
         self._drive(confirmation_of_command(self.store, {}), searching=False)
         ended(self.store)

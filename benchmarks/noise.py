@@ -1,8 +1,8 @@
-"""Disturbances of simulated measurements, each of which can be combined with the others.
+"""Disturbances of simulated measurements, such as noise and stalls, which can be combined.
 
-A disturbance gets the `Moment` of a trial, which says what has happened on the machine so far, and returns by how much
-it changes the logarithms of the trial's throughput and latency. Random numbers come from `Luck` by name, so that a
-disturbance keeps no state of its own, and the same study always has the same disturbances.
+A disturbance gets the `Moment` of a trial, which says what has happened on the machine so far. It returns what it adds
+to the logarithms of the trial's throughput and latency. It takes its random numbers from `Luck`, where each random
+number has a name. So a disturbance needs no state, and the same study always has the same disturbances.
 """
 
 import math
@@ -31,7 +31,7 @@ class Moment:
     Attributes:
         trial: How many trials were measured before.
         config: The fingerprint of the config that is measured.
-        previous: The fingerprint of the config that the trial before measured; None for the first trial.
+        previous: The fingerprint of the config of the previous trial; None for the first trial after a start.
         baseline: The fingerprint of the baseline.
         start: How often the brokers were started anew.
         up_s: Seconds of work since the brokers were started.
@@ -90,8 +90,8 @@ class Scatter:
     Attributes:
         sd: Standard deviation of the logarithms.
         baseline_sd: The baseline's standard deviation, if it differs.
-        degrees_of_freedom: Those of Student's t distribution, for heavy tails, with `sd` as its scale. None is the
-            normal distribution.
+        degrees_of_freedom: The degrees of freedom of Student's t distribution, which has heavy tails. Its scale is
+            `sd`. None stands for the normal distribution.
     """
 
     sd: float
@@ -146,7 +146,7 @@ class TwoModes:
     apart: float
 
     def logs(self, moment: Moment, luck: Luck) -> Logs:
-        """Return the mode of the trial, slower for throughput and latency alike."""
+        """Return the effect of the trial's mode: the slow mode lowers the throughput and raises the latency."""
         half = self.apart / 2 if luck.uniform(moment.trial) < 0.5 else -self.apart / 2
         return half, -half
 
@@ -180,8 +180,8 @@ class Warming:
     """Brokers that become faster while they work after their start.
 
     Attributes:
-        factor: How many times faster they are in the end than at first.
-        constant_s: The time constant: after this many seconds, the difference is 1/e of what it was.
+        factor: How many times faster the brokers are in the end than at first.
+        constant_s: The time constant: after this many seconds, 1/e of the difference is left.
     """
 
     factor: float
@@ -195,16 +195,16 @@ class Warming:
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
-    """A candidate that leaves work behind, which slows the trial after it.
+    """Work that a config other than the baseline leaves behind, which slows the next trial.
 
     Attributes:
-        ratio: By how much the trial after a candidate is slower.
+        ratio: By how much the next trial is slower.
     """
 
     ratio: float
 
     def logs(self, moment: Moment, luck: Luck) -> Logs:
-        """Return the loss if the trial before measured another config than the baseline."""
+        """Return the loss of speed if the previous trial had another config than the baseline; 0 otherwise."""
         after = moment.previous is not None and moment.previous != moment.baseline
         loss = math.log1p(-self.ratio) if after else 0.0
         return loss, -loss
@@ -212,12 +212,12 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """What stays the same for a config during a session, and is drawn anew for the next one.
+    """A random offset of a config's speed, which is the same during a session and differs between sessions.
 
     Attributes:
         sd: Standard deviation of the logarithms.
-        everyone: Whether every config has an offset of its own; if not, only the baseline has one.
-        hours: The length of a session in hours. None lets a session last until the brokers are started anew.
+        everyone: Whether every config has an offset, which differs from the others'; if not, only the baseline has one.
+        hours: The length of a session in hours. With None, a session lasts until the brokers are started anew.
     """
 
     sd: float
@@ -235,7 +235,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A change of the machine's speed that lasts.
+    """A permanent fall of the machine's speed.
 
     Attributes:
         ratio: By how much the speed falls.
@@ -246,6 +246,6 @@ class Shift:
     trial: int
 
     def logs(self, moment: Moment, luck: Luck) -> Logs:
-        """Return the loss, from the given trial on."""
+        """Return the loss of speed; 0 before the first slower trial."""
         loss = math.log1p(-self.ratio) if moment.trial >= self.trial else 0.0
         return loss, -loss

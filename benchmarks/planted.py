@@ -73,7 +73,7 @@ class Machine:
         seed: The seed of the disturbances.
         trials: How many trials were measured.
         start: How often the brokers were started anew.
-        up_s: Seconds of work since then.
+        up_s: Seconds of work since the last start of the brokers.
         clock_s: Seconds since the study began.
     """
 
@@ -92,7 +92,7 @@ class Machine:
         self._lucks = [Luck(f"{self.seed} {number}") for number in range(len(self.disturbances))]
 
     def measure(self, config: ProducerConfig, seconds: float) -> tuple[float, float]:
-        """Measure a config in a trial of its own.
+        """Measure a config in one trial.
 
         Args:
             config: The config.
@@ -119,7 +119,7 @@ class Machine:
         )
 
     def restart(self) -> None:
-        """Start the brokers anew: they are cold, and a new session begins."""
+        """Start the brokers anew: they are slow at first again, and a new session begins."""
         self.start, self.up_s, self._previous = self.start + 1, 0.0, None
 
     def rest(self, seconds: float) -> None:

@@ -2,9 +2,9 @@
 
 python -m benchmarks.same_config [--studies 10] [--record-bytes 1000]
 
-Each study starts new embedded brokers and searches nothing. It confirms one config, in the order in which every study
-measures: the client's defaults, with one default written out. Its name (the fingerprint) differs from the baseline's,
-but its effect does not. So every gain is noise, or something that one measurement leaves behind for the next one.
+Each study starts new embedded brokers and skips the search. It confirms one config: the client's defaults, with one
+default written out. This config has another fingerprint than the baseline, but the same effect. So every measured gain
+is noise, or comes from work that one measurement leaves behind for the next measurement.
 """
 
 import sys
@@ -20,7 +20,7 @@ WRITTEN_OUT = "linger.ms"
 
 
 def main() -> None:
-    """Run the studies; the exit code is 1 if one of them recommends the other name."""
+    """Run the studies; the exit code is 1 if a study recommends the baseline under another name."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--studies", type=whole_number, default=10)
     parser.add_argument("--record-bytes", type=whole_number, default=1000)

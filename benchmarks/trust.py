@@ -60,7 +60,7 @@ class Row:
         scenario: The name of the case.
         studies: Number of studies.
         what: What the figure is.
-        figure: The figure; None if no study has it.
+        figure: The value of the figure; None if the studies do not have the figure.
         error: The Monte Carlo standard error of the figure.
         goal: The goal in words.
         met: Whether the goal is met.
@@ -140,7 +140,7 @@ def _rows(name: str, found: Sequence[Found]) -> list[Row]:
 
 
 def _error(figure: Figure, found: Sequence[Found]) -> float:
-    """Return the standard error of a figure over studies, by drawing the studies again with replacement."""
+    """Return the bootstrap standard error of a figure: the studies are drawn again with replacement."""
     random = Random(0)
     drawn = [figure.measure(random.choices(found, k=len(found))) for _ in range(_RESAMPLES)]
     known = [value for value in drawn if not math.isnan(value)]
@@ -155,7 +155,7 @@ def _study(name: str, trials: int, seed: int) -> Found:
         WorkloadSpec((RecordSizes.fixed(RECORD_BYTES),), saturate=_PHASE, paced=_PHASE, seed=seed * 10_000),
         search=SearchSpec(trials=trials, seed=seed, racing=False, **case.search),
         confirm=ConfirmSpec(ablation_rounds=0, **case.confirm),
-        # A light study runs as on brokers of our own, which can be started anew.
+        # A light study runs as if we had started its brokers, so that they can be started anew.
         executor=Executor.SIMULATED if case.complete else Executor.LOCAL,
         **case.study,
     )
@@ -202,7 +202,7 @@ TrueGain = Callable[[ProducerConfig, str], float]
 
 
 def _once_more(machine: Machine, config: ProducerConfig) -> dict[str, float]:
-    """Measure the baseline and a config once more, on warm brokers that were started anew the next day."""
+    """Return the ratios of one more round, measured the next day on newly started brokers that are warm."""
     machine.restart()
     machine.rest(_NEXT_DAY_S)
     machine.up_s = _WARM_S
@@ -250,7 +250,7 @@ def _advice(
             continue
         config = told.config
         gains = [true_gain(config, metric) for metric in asked]
-        # A limit is not called kept if a warning says that the config may exceed it.
+        # If a warning says that the config may exceed a limit, the study does not claim that the limit is kept.
         kept = all(
             limit.violation(_true_value(limit.metric, config, true_gain), None) <= 0
             or any(str(limit) in warning for warning in told.warnings)
@@ -271,7 +271,10 @@ def _advice(
 
 
 def _shown(told: Recommendation) -> dict[str, Ratio]:
-    """Return the gains with the intervals that the advice shows: prices have wider ones than gains that were tested."""
+    """Return the gains of a recommendation with the intervals that a user sees.
+
+    The interval of a price (a loss in a metric that was not asked for) is wider than the interval of a tested gain.
+    """
     return {**told.gains, **{metric: price.ratio for metric, price in told.prices.items()}}
 
 

@@ -1,4 +1,4 @@
-"""The cases of `benchmarks.trust`: what the simulated studies are told, and what their results should be."""
+"""The cases of `benchmarks.trust`: the settings of the simulated studies, and what their results should be."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,9 +44,9 @@ class Interval:
         low: Lower end of the stated interval.
         value: The stated gain.
         high: Upper end of the stated interval.
-        repeat_low: Lower end of the interval for one more round.
-        repeat_high: Upper end of the interval for one more round.
-        once_more: The ratio that one more round gave, on brokers that were started anew.
+        repeat_low: Lower end of the prediction interval, in which the ratio of one more round should lie.
+        repeat_high: Upper end of the prediction interval.
+        once_more: The ratio that one more round gave, on newly started brokers.
     """
 
     metric: str
@@ -71,11 +71,11 @@ class Advice:
     Attributes:
         goal: The goal.
         asked: The metrics that the goal is about.
-        change: Whether a change of the baseline is recommended.
-        true_gain: The true gain of the recommended config for the goal; 1 if no change is recommended.
+        change: Whether another config than the baseline is recommended.
+        true_gain: The true gain of the recommended config for the goal; 1 if the baseline is recommended.
         told: The gains that are stated for the recommended config.
         proven: Whether the gain for the goal is called proven.
-        within_limits: Whether the recommended config truly keeps the study's constraints.
+        within_limits: Whether the recommended config truly keeps each constraint for which there is no warning.
         refused: Whether there was no recommendation, because no config seemed to keep the constraints.
     """
 
@@ -95,7 +95,7 @@ class Advice:
 
     @property
     def claims(self) -> tuple[Interval, ...]:
-        """The gains that the goal asks for and that are called proven."""
+        """The gains in the goal's metrics, if they are called proven; otherwise empty."""
         return tuple(each for each in self.told if self.proven and each.metric in self.asked)
 
 
@@ -107,8 +107,8 @@ class Found:
         advice: What is recommended for each goal.
         intervals: The gains of all configs that were confirmed.
         confirming: Number of trials in the confirmation.
-        rate_error: By how much the fixed rate differs from 0.30 of the baseline's true throughput, as a share of it.
-        repeated: For each confirmation, whether a false change was recommended after it.
+        rate_error: The relative error of the fixed rate, which should be 0.30 of the baseline's true throughput.
+        repeated: For each confirmation, whether a change that does not help was recommended after it.
     """
 
     advice: tuple[Advice, ...]
@@ -119,7 +119,7 @@ class Found:
 
 
 Measure = Callable[[Sequence[Found]], float]
-"""Computes a figure from the outcomes of all studies of a case; NaN if they do not have it."""
+"""A function that computes a figure from the outcomes of all studies of a case; NaN if the outcomes do not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Figure:
     Attributes:
         what: What is counted, in words.
         measure: Computes it.
-        goal: The bound; None if the figure is only stated.
-        at_most: Whether the goal is an upper bound; otherwise it is a lower bound.
+        goal: The value that the figure should keep to; None if the figure is shown without a goal.
+        at_most: Whether `goal` is an upper bound; otherwise it is a lower bound.
     """
 
     what: str
@@ -191,40 +191,45 @@ def _holds_once_more(interval: Interval) -> bool:
 
 
 FALSE_ADVICE: Final = Figure(
-    "recommend a change that does not help",
+    "studies that recommend a change that does not help",
     partial(_share_of_studies, lambda study: any(each.is_false for each in study.advice)),
     _FALSE_RATIO,
 )
 REFUSED: Final = Figure(
-    "give no advice for a goal (NoFeasibleConfig), although the warm baseline keeps the limit",
+    "studies that recommend nothing for a goal (NoFeasibleConfig), although the warm baseline keeps the limit",
     partial(_share_of_studies, lambda study: any(each.refused for each in study.advice)),
     0.0,
 )
 COVERAGE: Final = Figure(
-    "intervals of all confirmed configs: contain the true gain",
+    "intervals of all confirmed configs that contain the true gain",
     partial(_share, _covers, lambda study: study.intervals),
     _COVERED_RATIO,
     at_most=False,
 )
 CLAIMED: Final = Figure(
-    "intervals of claimed gains: contain the true gain",
+    "intervals of claimed gains that contain the true gain",
     partial(_share, _covers, _claims),
     _COVERED_RATIO,
     at_most=False,
 )
 ONCE_MORE: Final = Figure(
-    "intervals for one more round: contain it", partial(_share, _holds_once_more, _told), _COVERED_RATIO, at_most=False
+    "intervals for one more round that contain its ratio",
+    partial(_share, _holds_once_more, _told),
+    _COVERED_RATIO,
+    at_most=False,
 )
 JOINTLY: Final = Figure(
-    "trades: all intervals of the advice contain the true gains", _jointly, _COVERED_RATIO, at_most=False
+    "recommendations of which all intervals contain the true gains", _jointly, _COVERED_RATIO, at_most=False
 )
 WIDTH: Final = Figure("median width of the intervals of claimed gains, relative to the gain", _width, _WIDTH_RATIO)
 RATE: Final = Figure(
-    "median error of the fixed rate, against 0.30 of the true throughput",
+    "median error of the fixed rate, relative to 0.30 of the true throughput",
     lambda found: median(abs(each.rate_error) for each in found),
     0.1,
 )
-STEPS: Final = Figure("trials in the confirmation, median", lambda found: median(each.confirming for each in found))
+STEPS: Final = Figure(
+    "median number of trials in the confirmation", lambda found: median(each.confirming for each in found)
+)
 
 
 def _stated(figure: Figure) -> Figure:
@@ -240,8 +245,15 @@ def _power(what: str, goals: Iterable[Goal], gain: float, goal: float | None) ->
 
 
 def power(gain: float, goal: float | None = 0.95) -> Figure:
-    """Return the share of goals for which a config with the given true gain is recommended as proven."""
-    return _power(f"recommend a config that is truly {gain:g} times as good, of all goals", _ALL_GOALS, gain, goal)
+    """Return the figure that counts for how many goals a config with this true gain is recommended as proven.
+
+    Args:
+        gain: The true gain that the recommended config must have at least.
+        goal: The share of goals that should get such a recommendation; None to show the figure without a goal.
+    """
+    return _power(
+        f"goals for which a config is recommended that is truly {gain:g} times as good", _ALL_GOALS, gain, goal
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,13 +264,13 @@ class Case:
         planted: The true gains of all configs; None stands for the simulated cluster of `runners.simulated`.
         disturbances: What makes measurements differ from the truth.
         figures: The figures and their goals.
-        complete: Whether the studies also run the sampler, the bench and the storage; otherwise they are light ones
-            (`benchmarks.light_studies`).
+        complete: Whether the studies also run the sampler, the bench and the storage; otherwise they are light studies
+            (see `benchmarks.light_studies`).
         study: Fields of `StudySpec` that differ from the defaults.
         search: Fields of `SearchSpec`.
         confirm: Fields of `ConfirmSpec`.
         conditions: The limits that `tuner recommend` is given.
-        confirmations: How often the winners are confirmed in all.
+        confirmations: How often each study confirms its winners.
     """
 
     planted: Planted | None
@@ -298,7 +310,7 @@ def _over_the_limit(noise: Scatter) -> Case:
         (noise,),
         (
             Figure(
-                "recommend a config as one that keeps a limit that it exceeds by 3 %",
+                "studies that recommend a config that exceeds the limit by 3 %, without a warning",
                 partial(_share_of_studies, lambda study: any(not each.within_limits for each in study.advice)),
                 _FALSE_RATIO,
             ),
@@ -344,7 +356,7 @@ CASES: Final[Mapping[str, Case]] = MappingProxyType(
             (_NOISE, Stalls(0.1, spare_baseline=True)),
             (
                 Figure(
-                    "claim a better p99 where it is not",
+                    "studies that claim a better p99 for a config whose p99 is not better",
                     partial(
                         _share_of_studies,
                         lambda study: any(
@@ -362,7 +374,7 @@ CASES: Final[Mapping[str, Case]] = MappingProxyType(
             (_NOISE,),
             (
                 Figure(
-                    "recommend a change that does not help after one of six confirmations",
+                    "studies that recommend a change that does not help, after any of six confirmations",
                     partial(_share_of_studies, lambda study: any(study.repeated)),
                     _FALSE_RATIO,
                 ),
@@ -386,8 +398,18 @@ CASES: Final[Mapping[str, Case]] = MappingProxyType(
             Planted.of(GAIN),
             (_NOISE,),
             (
-                _power("recommend a config that is truly 1.2 times as good", [Goal.THROUGHPUT], GAIN, 0.95),
-                _power("recommend it for goals that it was not nominated for", _OTHERS, GAIN, 0.85),
+                _power(
+                    "studies that recommend, for throughput, a config that is truly 1.2 times as good",
+                    [Goal.THROUGHPUT],
+                    GAIN,
+                    0.95,
+                ),
+                _power(
+                    "other goals, without a nominated config, for which such a config is recommended",
+                    _OTHERS,
+                    GAIN,
+                    0.85,
+                ),
             ),
             confirm={"goals": (Goal.THROUGHPUT,)},
         ),

@@ -1,17 +1,25 @@
-"""Which of several claims are proven, so that all of them together rarely contain a false one.
+"""The decision which of several claims are proven, so that all of them together are rarely wrong.
 
-A claim says that a config is better than the baseline for a goal. Its hypothesis says that the config is not. To reject
-the hypothesis is to prove the claim.
+A claim says that a config is better than the baseline for a goal. Its p-value is the probability of measuring so large
+a gain by chance, although the config is no better. A claim is proven if its p-value is small enough.
 
-The procedure is the graphical one of Bretz, Maurer, Brannath and Posch: "A graphical approach to sequentially rejective
-multiple test procedures", Statistics in Medicine 28 (2009), 586 to 604, algorithm 1. The accepted error probability is
-divided among the hypotheses before the measurements. A hypothesis is rejected if its p-value is at most its share. The
-share of a rejected hypothesis is passed on to other hypotheses, along shares that were fixed beforehand. The
-probability of at least one false rejection is at most the sum of all shares, whatever depends on what.
+A study makes several claims. If each claim alone were wrong in 5 % of studies, more than 5 % of studies would contain a
+wrong claim. Therefore the claims about a record size share one error probability:
 
-The accepted probability is for one record size, over all of its confirmations. Record sizes are judged apart, because
-each has a recommendation of its own: with n sizes, the probability that at least one of them has a false claim is at
-most n times as large (25 % for five sizes).
+- Before the measurements, the error probability is divided among the claims.
+- A claim is proven if its p-value is at most its share.
+- A proven claim passes its share on to other claims, by rules that are fixed before the measurements.
+
+The probability that at least one proven claim is wrong is then at most the sum of the first shares. This holds even if
+the p-values of the claims depend on each other.
+
+Source: algorithm 1 of Bretz, Maurer, Brannath and Posch, "A graphical approach to sequentially rejective multiple test
+procedures", Statistics in Medicine 28 (2009), 586 to 604. The authors say that a hypothesis is rejected. Their
+hypothesis is that the config is no better, so to reject the hypothesis is to prove our claim.
+
+All confirmations of a record size share one error probability. Different record sizes do not share theirs, because each
+record size has its own recommendation. So for a study with n record sizes, the probability that at least one claim is
+wrong is at most n times as large (25 % for five record sizes).
 """
 
 from collections.abc import Collection, Hashable, Mapping
@@ -21,13 +29,15 @@ from typing import Final, TypeVar
 from objectives.ratios import ERROR_RATE, LEVEL
 
 LARGEST_SHARE: Final = (1 - LEVEL) / 2
-"""The largest error probability of a single claim, so that the interval of a proven gain has at least 95 %."""
-_REST: Final = 1e-6
-"""The part of a rejected hypothesis's share that goes to other configs while its own config can still use it.
+"""The largest error probability of a single claim. It keeps the confidence level of a proven gain at 95 % or more."""
+_TO_OTHERS: Final = 1e-6
+"""The part of a proven claim's share that goes to claims about other configs. The rest goes to claims about its config.
 
-So small that it proves nothing there. When the config needs nothing any more, the graph sends all to the others.
+The part is so small that it proves nothing. But without it, other configs would never get a share: when every other
+claim about the config is proven, the procedure scales this part up to the whole share.
 """
 _FIRST_SESSION: Final = 3 / 4
+"""The part of the error probability that the first confirmation of a record size may use."""
 Claim = TypeVar("Claim", bound=Hashable)
 Config = TypeVar("Config", bound=Hashable)
 Aim = TypeVar("Aim", bound=Hashable)
@@ -35,12 +45,12 @@ Aim = TypeVar("Aim", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a procedure decided about one hypothesis.
+    """The decision about one claim.
 
     Attributes:
-        rejected: Whether the hypothesis is rejected, that is, the claim is proven.
-        error_rate: The share of the error probability at which the hypothesis was tested in the end: when it was
-            rejected, or when nothing more could be rejected. 0 if it was not tested.
+        rejected: Whether the claim is proven: the hypothesis that the config is no better was rejected.
+        error_rate: The claim's share of the error probability when the claim was proven. For an unproven claim, its
+            share when no more claims could be proven; 0 if the claim never had a share.
     """
 
     rejected: bool
@@ -48,7 +58,7 @@ class Decision:
 
     @property
     def level(self) -> float | None:
-        """Level of the two-sided interval that agrees with the decision; None if the hypothesis was not tested."""
+        """Level of the confidence interval that agrees with the decision; None if the claim never had a share."""
         return 1 - 2 * min(self.error_rate, LARGEST_SHARE) if self.error_rate > 0 else None
 
 
@@ -57,38 +67,44 @@ def rejections(
     shares: Mapping[Claim, float],
     transfers: Mapping[Claim, Mapping[Claim, float]],
 ) -> dict[Claim, Decision]:
-    """Return what the graphical procedure decides about each hypothesis.
+    """Return for each claim whether it is proven.
 
-    The order in which hypotheses are rejected does not change which ones are rejected. We reject the hypothesis first
-    whose p-value is smallest relative to its share.
+    Claims are proven one after another, first the claim whose p-value is smallest in relation to its share. Another
+    order would prove the same claims.
 
     Args:
-        p_values: The p-value of each hypothesis.
-        shares: The share of the error probability that each hypothesis has at first; a missing one has 0.
-        transfers: For each hypothesis, which part of its share each other hypothesis gets when it is rejected. The
-            parts add up to 1 at most.
+        p_values: The p-value of each claim.
+        shares: The share of the error probability that each claim has at first. A claim that is not listed has none.
+        transfers: For each claim, the parts of its share that other claims get when it is proven. The parts of one
+            claim add up to at most 1.
     """
     left = dict.fromkeys(p_values)
     share = {claim: shares.get(claim, 0.0) for claim in left}
     graph = {claim: dict(transfers.get(claim, {})) for claim in left}
     found: dict[Claim, Decision] = {}
     while provable := [claim for claim in left if 0 < share[claim] >= p_values[claim]]:
-        out = min(provable, key=lambda claim: p_values[claim] / share[claim])
-        found[out] = Decision(True, share[out])
-        del left[out]
-        for one in left:
-            share[one] += share[out] * graph[out].get(one, 0.0)
-        graph = {one: {other: _after(graph, one, other, out) for other in left if other != one} for one in left}
+        proven = min(provable, key=lambda claim: p_values[claim] / share[claim])
+        found[proven] = Decision(True, share[proven])
+        del left[proven]
+        for claim in left:
+            share[claim] += share[proven] * graph[proven].get(claim, 0.0)
+        graph = {
+            claim: {other: _transfer_without(proven, graph, claim, other) for other in left if other != claim}
+            for claim in left
+        }
     return {claim: found.get(claim) or Decision(False, share[claim]) for claim in p_values}
 
 
-def _after(graph: Mapping[Claim, Mapping[Claim, float]], one: Claim, other: Claim, out: Claim) -> float:
-    """Return which part of a share goes from one hypothesis to another after a third one was rejected."""
-    there_and_back = graph[one].get(out, 0.0) * graph[out].get(one, 0.0)
+def _transfer_without(proven: Claim, graph: Mapping[Claim, Mapping[Claim, float]], claim: Claim, other: Claim) -> float:
+    """Return which part of the share of `claim` goes to `other`, now that the claim `proven` needs no share any more.
+
+    What `proven` would have got from `claim` goes to the claims to which `proven` passes its share on.
+    """
+    there_and_back = graph[claim].get(proven, 0.0) * graph[proven].get(claim, 0.0)
     if there_and_back >= 1:
         return 0.0
-    around = graph[one].get(out, 0.0) * graph[out].get(other, 0.0)
-    return (graph[one].get(other, 0.0) + around) / (1 - there_and_back)
+    through_proven = graph[claim].get(proven, 0.0) * graph[proven].get(other, 0.0)
+    return (graph[claim].get(other, 0.0) + through_proven) / (1 - there_and_back)
 
 
 def claims_about_configs(
@@ -96,17 +112,19 @@ def claims_about_configs(
 ) -> dict[tuple[Config, Aim], Decision]:
     """Return which configs are proven to be better, and for which goals.
 
-    The claims that were chosen before the measurements (a goal and its winner) share the error probability equally; all
-    others have nothing at first. The share of a proven claim goes to the other goals of the same config, equally. What
-    these no longer need goes on to the claims that were chosen for other configs. Nothing that equal shares alone would
-    prove is lost.
+    Some claims are nominated before the measurements: that the winner of a goal is better for this goal. At first, only
+    nominated claims have a share of the error probability, and they have equal shares. The share of a proven claim goes
+    in equal parts to the claims about the same config and other goals. When these claims are proven too, the share goes
+    to the nominated claims about other configs. Every claim that would be proven with equal shares alone is still
+    proven.
 
     Args:
-        p_values: The p-value of each config and goal.
-        nominated: The configs and goals that were chosen beforehand.
+        p_values: The p-value of each claim, which is a config and a goal.
+        nominated: The claims that were nominated before the measurements.
         error_rate: The accepted probability of at least one false claim.
     """
-    # A p-value above the largest share counts as 1. It stays a valid p-value, and no claim has an interval below 95 %.
+    # A larger p-value is still valid: it only makes a claim harder to prove. So a p-value above the largest share may
+    # count as 1. Then the interval of every proven gain has a level of at least 95 %.
     strict = {claim: p if p <= LARGEST_SHARE else 1.0 for claim, p in p_values.items()}
     shares = {claim: error_rate / len(nominated) for claim in nominated}
     return rejections(strict, shares, {claim: _transfers(claim, p_values, nominated) for claim in p_values})
@@ -115,18 +133,23 @@ def claims_about_configs(
 def _transfers(
     claim: tuple[Config, Aim], family: Collection[tuple[Config, Aim]], nominated: Collection[tuple[Config, Aim]]
 ) -> dict[tuple[Config, Aim], float]:
-    own = [each for each in family if each[0] == claim[0] and each != claim]
-    elsewhere = [each for each in nominated if each[0] != claim[0] and each in family]
-    rest = (_REST if own else 1.0) if elsewhere else 0.0
-    return {**{each: (1 - rest) / len(own) for each in own}, **{each: rest / len(elsewhere) for each in elsewhere}}
+    """Return which part of a proven claim's share goes to which other claim."""
+    config = claim[0]
+    same_config = [each for each in family if each[0] == config and each != claim]
+    others = [each for each in nominated if each[0] != config and each in family]
+    to_others = (_TO_OTHERS if same_config else 1.0) if others else 0.0
+    return {
+        **{each: (1 - to_others) / len(same_config) for each in same_config},
+        **{each: to_others / len(others) for each in others},
+    }
 
 
 def session_error_rate(session: int) -> float:
-    """Return the accepted probability of a false claim in one of several confirmations of the same record size.
+    """Return the accepted probability of a false claim in one confirmation, if a record size may be confirmed again.
 
-    The first has three quarters of `ERROR_RATE`, and each later one a quarter of the one before, so that all
-    confirmations together, however many there are, keep `ERROR_RATE`. With the usual three claims, the first tests each
-    at 1.25 %, which is an interval of 97.5 %.
+    The first confirmation of a record size may use three quarters of `ERROR_RATE`. Each later confirmation may use a
+    quarter of what the previous one may use. So any number of confirmations together keep to `ERROR_RATE`. In the first
+    confirmation, each of the usual three claims gets 1.25 %, which is a confidence interval of 97.5 %.
 
     Args:
         session: The number of the confirmation, from 1.

@@ -26,7 +26,7 @@ class Direction(Enum):
 
 
 class ShownIn(Enum):
-    """A place where metrics are shown: it always shows the same metrics, and also those that the study optimises."""
+    """A place where metrics are shown. Each has its list of metrics, and also shows the objectives of the study."""
 
     MEASUREMENT = "the JSON record of a single measurement"
     COMPARISONS = "gains over the baseline: confirmations, verifications, explanations, the table of the front"

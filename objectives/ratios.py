@@ -27,16 +27,16 @@ from objectives.repeats import Noise, t_quantile, t_tail
 
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
-"""Accepted probability that at least one of a study's claims is wrong, that is, claims a gain where there is none."""
+"""Accepted probability that at least one claim about a record size is wrong: it claims a gain where there is none."""
 SESSION_SD: Final = 0.05
-"""Standard deviation of a ratio's logarithm between sessions, such as another hour or a newly started broker.
+"""Standard deviation between sessions, on the logarithm of a ratio. A session is one start of a broker, or one hour.
 
-All rounds of a session share this deviation, so the scatter of the rounds does not show it. It is the deviation of one
+All rounds of a session have the same deviation, so the scatter of the rounds does not show it. The value is for one
 session; two sessions differ by `SESSIONS_APART_SD`. It was measured with 40 repeats of four recommendations, each
 repeat on a new broker: see docs/evidence/trust.md.
 """
 SESSIONS_APART_SD: Final = sqrt(2) * SESSION_SD
-"""Standard deviation of the logarithm of the ratio that one session shows, divided by the ratio that another shows."""
+"""Standard deviation of the difference between two sessions, on the logarithm of a ratio that both have measured."""
 _AIM: Final = 0.95
 """Share of the requested interval width to aim for, as later rounds may scatter a little more than the first rounds."""
 _POOLED_WEIGHT: Final = 4
@@ -54,8 +54,8 @@ class Ratio:
         low: Lower end of the confidence interval for the true ratio.
         high: Upper end of the confidence interval.
         rounds: How many rounds the ratio was computed from.
-        repeat_low: Lower end of the 95 % prediction interval: where the ratio of one more round would fall on another
-            day.
+        repeat_low: Lower end of the 95 % prediction interval, in which the ratio of one more round would lie if the
+            round were measured on another day.
         repeat_high: Upper end of the prediction interval.
         level: Level of the confidence interval; above 0.95 if several claims share one error rate.
     """
@@ -74,7 +74,7 @@ class Ratio:
         return self.low <= 1.0 <= self.high and self.high > 2 * self.low
 
     def __str__(self) -> str:
-        """Return the ratio with its confidence interval: `1.32 (1.25 to 1.40)`, or rougher `1.7 (0.4 to 7.2)`."""
+        """Return the ratio with its confidence interval: `1.32 (1.25 to 1.40)`; if inconclusive, `1.7 (0.4 to 7.2)`."""
         value, low, high = (short(each, rough=self.inconclusive) for each in (self.value, self.low, self.high))
         return f"{value} ({low} to {high})"
 
@@ -121,10 +121,10 @@ def ratio_of(
         ours: The values of one config, one per round, above 0.
         theirs: The values of the other config in the same rounds, above 0.
         level: Level of the confidence interval; the prediction interval always has 95 %.
-        first_rounds: How many rounds were fixed beforehand, if their scatter decided how many more there are. None if
-            the number of all rounds was fixed beforehand.
-        apart_sd: Standard deviation between the session of these rounds and that of one more round, on logarithms. By
-            default all rounds were one session. 0 if each round was a session of its own, on a broker started anew,
+        first_rounds: The number of first rounds, if the scatter of the first rounds decided how many more rounds were
+            measured. None if the number of all rounds was fixed beforehand.
+        apart_sd: Standard deviation between the session of these rounds and the session of one more round, on
+            logarithms. By default, all rounds were in one session. 0 if each round was on a newly started broker,
             because the scatter of the rounds then shows how sessions differ.
 
     Raises:
@@ -148,11 +148,11 @@ def ratio_of(
 
 
 def p_value(ours: Sequence[float], theirs: Sequence[float], *, first_rounds: int | None = None) -> float:
-    """Return the p-value of a gain: how probable such a ratio, or a larger one, is if the true ratio is 1 or less.
+    """Return the p-value of a gain: the probability of such a ratio, or a larger one, if the true ratio is at most 1.
 
-    It agrees with `ratio_of`: the p-value is at most p if and only if the lower end of the interval of level 1 - 2p is
-    at least 1. If the number of rounds depended on the scatter of the first ones, it is the larger p-value of two
-    t-tests: by the scatter of the first rounds, and by that of all rounds.
+    The p-value agrees with `ratio_of`: it is at most p if and only if the confidence interval of level 1 - 2p lies at
+    or above 1. With `first_rounds`, two t-tests are made, one with the scatter of the first rounds and one with the
+    scatter of all rounds. The larger p-value is returned.
 
     Args:
         ours: The values of one config, one per round, above 0.
@@ -168,7 +168,7 @@ def p_value(ours: Sequence[float], theirs: Sequence[float], *, first_rounds: int
 
 
 def _errors(logs: Sequence[float], first_rounds: int | None) -> list[tuple[float, int]]:
-    """Return the standard error of the mean by the first rounds and by all rounds, with the degrees of freedom."""
+    """Return two standard errors of the mean with their degrees of freedom: from the first rounds, and from all."""
     first = logs[: min(first_rounds, len(logs))] if first_rounds else logs
     return [(stdev(each) / sqrt(len(logs)), len(each) - 1) for each in (first, logs)]
 
@@ -208,13 +208,13 @@ def ratio_in_turns(
 
     Args:
         ours: Values of the config to compare.
-        others: Values of the configs that it is compared with; at least one config.
+        others: Values of the configs to compare with; at least one config.
         noise: The scatter of the logarithm of a ratio between `ours` and another config in other rounds, whose number
             was fixed beforehand.
         level: Level of the confidence interval.
 
     Returns:
-        The ratio; None if the configs have no round in common, or if there is too little to tell how much it scatters.
+        The ratio; None if the configs have no round in common, or if its scatter can't be estimated.
     """
     shared = [round_ for round_ in ours if all(round_ in other for other in others)]
     # The mean logarithm over the others scatters no more than that of a single ratio.

@@ -119,7 +119,7 @@ class StartingAt:
     Attributes:
         runner: The runner that measures.
         unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts at once.
-        longest_s: How long the runner waits at most. It waits this long if the wall clock was set back meanwhile.
+        longest_s: The longest wait, in seconds. It matters if the wall clock was set back after `unix_s` was chosen.
     """
 
     runner: Runner
@@ -128,7 +128,9 @@ class StartingAt:
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Wait until the moment to start, and then measure the config with `runner`."""
-        time.sleep(min(max(0.0, self.unix_s - time.time()), self.longest_s))
+        wait_s = self.unix_s - time.time()
+        if wait_s > 0:
+            time.sleep(min(wait_s, self.longest_s))
         return self.runner.run(config, workload, watch)
 
 

@@ -121,10 +121,10 @@ class Catalogue:
         return tuple(difflib.get_close_matches(name.lower().replace("_", "."), settable, n=2, cutoff=0.75))
 
     def may_show(self, name: str) -> bool:
-        """Return whether a message may show a name that stands in a file where a property's name must be.
+        """Return whether a message may show a text that stands in a file in place of a property's name.
 
-        The text may be a secret: a line of a key that was broken into lines, or a password behind a forgotten `=`. So
-        it is shown if it has the form of a name; if it looks like the name of a secret, only if its words are known.
+        The text may be a secret: a line of a private key, or a password whose `=` was forgotten. So the text is shown
+        only if it has the form of a name. If it looks like the name of a secret, its words must be known words too.
         """
         near = (each for each in self.nearest(name) if abs(len(each) - len(name)) <= _LONGEST_TYPO)
         if name in self or name in JAVA_HINTS or any(near):

@@ -57,14 +57,14 @@ def read_properties(path: Path) -> dict[str, str]:
 
 @contextmanager
 def named_file(path: Path) -> Iterator[None]:
-    """Begin the message of an error in the block, which checks properties from a file, with the file's name.
+    """Run the block, which checks properties from a file, and put the file's name in front of its error messages.
 
     Raises:
         ConfigError: The error from the block.
     """
     try:
         yield
-    except PropertiesFileError:  # names its file itself
+    except PropertiesFileError:  # its message names the file already
         raise
     except ConfigError as error:
         error.args = (f"{path.name}: {error}", *error.args[1:])
@@ -79,7 +79,7 @@ def parse_properties(
     Args:
         text: The whole text.
         source: The name of the file in error messages.
-        is_name: Says whether a text can be a key; by default any text can.
+        is_name: Returns whether a text can be a key; by default any text can.
 
     Raises:
         PropertiesFileError: An entry cannot be read, or a key is repeated.

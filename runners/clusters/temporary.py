@@ -12,7 +12,7 @@ from runners.clusters.processes import ProcessIdentity, Record, records
 
 @contextlib.contextmanager
 def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Iterator[Path]:
-    """Make a folder, and remove it at the end.
+    """Make a temporary folder, and remove the folder at the end of the block.
 
     If this process is killed, the next process that asks for a folder of this kind on this host removes the folder.
 

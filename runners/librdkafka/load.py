@@ -101,8 +101,8 @@ class Load:
     def run(self, watch: Watch) -> LoadResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
 
-        Records are sent, and deliveries are taken, in threads of their own; see `runners.librdkafka.threads`. They have
-        ended when this method returns or raises an error. Call it only once.
+        Other threads send the records and take the deliveries; see `runners.librdkafka.threads`. These threads have
+        ended when this method returns or raises an error. Call this method only once.
 
         Args:
             watch: Called with the values of each window (a period of at most a second). It can stop the load early.

@@ -23,11 +23,12 @@ from runners.errors import LoadPaused
 from runners.kernel_counters import thread_times
 
 LONGEST_GAP_S: Final = 1.0
-"""A longer time between two looks is a pause, unless the host was busy.
+"""If two readings of the clock are further apart than this, in seconds, the process stood still or the host was busy.
 
-On 2 cores, beside 8 busy processes of the same priority, the longest time between two looks was 0.3 s. Beside 4 to 12
-busy processes, with niceness 10 to 19 for us, it was 7.8 s. Then one of our threads waited for a core for 0.88 of that
-time or more, and the cores were counted for 0.97 of it or more. In a pause, both are near 0.
+On 2 cores, beside 8 busy processes of the same priority, two readings were at most 0.3 s apart. Beside 4 to 12 busy
+processes, with niceness 10 to 19 for us, they were up to 7.8 s apart. In such a gap, one of our threads waited for a
+core for at least 88 % of the time, and the kernel counted the cores' time, busy or idle, for at least 97 %. If the
+process stands still, both shares are near 0.
 """
 _BUSY_SHARE: Final = 0.6
 _COUNT_EVERY_S: Final = 0.5
@@ -80,7 +81,7 @@ class Pulse:
     _counted: Counted = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin now."""
+        """Read the clock and the counters for the first time."""
         self._before = self._counted = self.count()
         self._looked_ns = self._counted_ns = self.now_ns()
 

@@ -1,8 +1,8 @@
 """The threads that measure a config: they send records, and take the deliveries of these records from the client.
 
-At a fixed rate, one thread sends records and another one takes deliveries, so that neither has to wait for the other.
-At saturation, one thread does both in turn. A record's memory is then freed by the thread that has allocated it, which
-takes the C library less CPU time than if another thread freed it.
+At a fixed rate, one thread sends records and another thread takes deliveries, so that neither has to wait for the
+other. At saturation, one thread does both in turn, so that one thread fewer has to be woken. The effect of this alone
+was not measured.
 
 The thread that takes deliveries also divides the measurement into windows, which are periods of at most a second with
 separate counts.
@@ -35,7 +35,7 @@ CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000
 """How long a sender with a fixed rate waits for room in the client's full queue before it tries again."""
 FILL_NS: Final = 10_000_000
-"""At saturation, how long records are sent before deliveries are taken, if the client's queue does not get full."""
+"""At saturation, how long records are sent before deliveries are taken. A full client queue ends this time early."""
 SHORTEST_REST_NS: Final = 50_000
 LONGEST_REST_NS: Final = 10_000_000
 ROOM_SHARE: Final = 16
@@ -45,7 +45,10 @@ Shorter rests would take CPU time from the client and from a broker on the same 
 our thread. Longer rests could let the queue run empty.
 """
 TICK_NS: Final = 250_000
-"""How often a sender with a fixed rate checks which records are due. The interval limits the delay by the checks."""
+"""How long a sender with a fixed rate waits between two checks for records that are due.
+
+So a record leaves at most this much later than intended because of the checks.
+"""
 SAMPLES_PER_S: Final = 20_000
 """Number of latencies to record per second.
 
@@ -144,12 +147,12 @@ class Sender:
         return self.pool.bytes_of_first(self.primed + sent)
 
     def fill(self, until_ns: int) -> bool:
-        """Send as fast as the client accepts records, until its queue is full or a moment is reached.
+        """Send as fast as the client accepts records, until its queue is full or the time is over.
 
         At least one call is made, unless the load has ended.
 
         Args:
-            until_ns: The moment.
+            until_ns: The end of this time, on the benchmark's clock.
 
         Returns:
             Whether the client's queue still has room and the load has not ended.
@@ -329,7 +332,7 @@ class Drain:
     _rest: Rest = field(default_factory=Rest)
 
     def run(self) -> None:
-        """Take events from the client until `over` is set.
+        """Take events from the client until `over` is set; at saturation, also send the records.
 
         Then add the latencies since the end of the last window to the tally.
         """
@@ -359,7 +362,7 @@ class Drain:
 
     def _send_and_take(self, left_ms: int) -> None:
         """Send records until the client's queue is full, then let deliveries gather, and take them."""
-        # Without the times of arrival, deliveries that are taken late would seem to have arrived late.
+        # If the client does not note when a delivery arrives, a delivery that is taken late seems to have arrived late.
         fill_ns = min(FILL_NS, left_ms * NS_PER_MS) if self.client.notes_arrivals else 0
         if self.sender.fill(self.clock.now_ns() + fill_ns):
             self.client.drain(0)

@@ -233,7 +233,7 @@ def test_a_missing_study_cannot_be_confirmed() -> None:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished study of two record sizes."""
+    """Return the folder of a finished study of two record sizes."""
     folder = tmp_path_factory.mktemp("measured")
     text = STUDY.replace("record_bytes: [1000]", "record_bytes: [100, 1000]").replace("max: 1}", "max: 3}")
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Each confirmation measures how much one measurement influences the next, and warns where that shows."""
+"""Each confirmation measures the carry-over, by which one measurement slows the next, and warns if there is one."""
 
 from pathlib import Path
 from random import Random
@@ -28,7 +28,7 @@ def plan_for(winners: int, gap_s: float = 0.0) -> ConfirmationPlan:
 
 
 def measured(winners: int, slower: float, seed: int, noise: float = 0.02, gap_s: float = 0.0) -> list[Trial]:
-    """Return a confirmation of winners that are 1.2 times better, in which what follows a winner is slower.
+    """Return the trials of a confirmation: winners are 1.2 times better, and the trial after a winner is slower.
 
     After a pause, a round begins with a burn-in run of its first config.
     """
@@ -74,11 +74,11 @@ def test_without_a_carry_over_hardly_any_confirmation_warns(winners: int) -> Non
     ("low", "value", "high", "shows"),
     [(0.9, 0.95, 0.99, True), (0.9, 0.95, 1.01, False), (0.97, 0.98, 0.99, False), (1.02, 1.05, 1.08, True)],
 )
-def test_it_shows_if_it_is_certain_and_not_small(low: float, value: float, high: float, shows: bool) -> None:
+def test_a_carry_over_shows_if_it_is_certain_and_not_small(low: float, value: float, high: float, shows: bool) -> None:
     assert CarryOver("mb_per_s", value, low, high).shows is shows
 
 
-def test_a_recommendation_warns_of_it() -> None:
+def test_a_recommendation_warns_of_a_carry_over() -> None:
     def warnings(slower: float) -> str:
         trials, plan = measured(1, slower, 1), plan_for(1)
         size = size_results(SIZE, OBJECTIVES, trials, 20_000.0, [plan])
@@ -88,7 +88,7 @@ def test_a_recommendation_warns_of_it() -> None:
     assert "influence" not in warnings(0.0)
 
 
-def test_too_few_rounds_say_nothing() -> None:
+def test_too_few_rounds_say_nothing_about_a_carry_over() -> None:
     rounds = [(100.0, 10.0), (101.0, 11.0)]
     trials = [baseline(), *confirming(1, rounds, rounds, WINNERS[0])]
     assert carry_overs_of(trials, [plan_of(trials)], METRICS) == ()

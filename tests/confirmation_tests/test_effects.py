@@ -142,7 +142,7 @@ MANY = {
 def test_effects_hold_although_the_winner_scatters_more(
     config: dict[str, str], first_rounds: int, winner_noise: float
 ) -> None:
-    """With a scatter of 15 % for the winner and 3 % for the others, 95 % intervals held in 76 to 93 % of cases."""
+    """If a winner scattered by 15 % and its variants by 3 %, 95 % intervals once held in only 76 to 93 % of cases."""
     random = Random(1)
     ours, theirs = ProducerConfig.parse(config), ProducerConfig.parse({})
     held = product_held = of = 0

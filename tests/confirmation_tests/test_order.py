@@ -1,4 +1,4 @@
-"""The order within rounds: what one measurement leaves behind for the next cancels out in the gains."""
+"""The order within rounds, in which the effect of one measurement on the next cancels out in the gains."""
 
 from collections import Counter
 from itertools import pairwise

@@ -55,7 +55,7 @@ def test_a_round_below_the_fixed_rate_is_a_loss_in_latency_only() -> None:
 
 
 def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> None:
-    """The first trials of the baseline and the winner missed the rate, too, so that another trial was recommended."""
+    """The baseline and the winner also missed the rate in the search, and still the winner is recommended."""
     random = Random(0)
     ours = [(150 * random.lognormvariate(0, 0.02), 5.0 if n not in (2, 6) else 2_000.0, 1.0) for n in range(8)]
     ours = [(throughput, p99, 0.7 if p99 > 100 else 1.0) for throughput, p99, _ in ours]
@@ -71,7 +71,7 @@ def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> No
     assert any(each.startswith("in rounds 3 and 7, the config did not hold") for each in found.warnings)
 
 
-def test_a_latency_that_looks_good_although_the_rate_was_missed_proves_nothing() -> None:
+def test_a_good_latency_below_the_fixed_rate_proves_nothing() -> None:
     ours = [(150.0, 5.0, 1.0)] * 7 + [(150.0, 5.0, 0.7)]
     found = confirmed(ours, [(100, 10, 1.0)] * 8)
     assert set(found.gains) == {"mb_per_s"}
@@ -81,7 +81,7 @@ def test_a_latency_that_looks_good_although_the_rate_was_missed_proves_nothing()
     )
 
 
-def test_rounds_in_which_the_baseline_missed_the_rate_are_left_out_and_named() -> None:
+def test_rounds_with_a_baseline_below_the_rate_are_left_out_and_named() -> None:
     theirs = [(100.0, 10.0, 1.0)] * 6 + [(100.0, 900.0, 0.7)] * 2
     found = confirmed([(150.0, 5.0, 1.0)] * 7 + [(150.0, 800.0, 0.6)], theirs)
     assert found.gains["latency_p99_ms"].rounds == 6
@@ -111,7 +111,7 @@ P99 = Constraint("latency_p99_ms", at_most=True, limit=10)
 FLOOR = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)
 
 
-def test_a_constraint_that_is_only_kept_in_the_mean_is_named_with_both_numbers() -> None:
+def test_a_constraint_that_only_the_mean_keeps_is_named_with_both_numbers() -> None:
     ours = [(91.0, 9.0, 1.0), (92.0, 10.5, 1.0), (93.0, 9.5, 1.0), (90.0, 9.8, 1.0)]
     found = confirmed(ours, [(100, 10, 1.0), (101, 10, 1.0), (99, 10, 1.0), (102, 10, 1.0)], P99, FLOOR)
     assert found.broken == ()
@@ -132,7 +132,7 @@ def test_a_constraint_that_the_mean_breaks_is_broken_and_not_named_twice() -> No
 
 @pytest.mark.parametrize("constraint", [P99, Constraint("latency_p99_ms", at_most=True, limit=1.25, of_baseline=True)])
 def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constraint) -> None:
-    """The config is 3 % over the limit, with 5 % of noise."""
+    """The config exceeds the limit by 3 %, and the noise is 5 %."""
     random = Random(1)
     kept = 0
     for _ in range(400):
@@ -142,7 +142,7 @@ def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constra
     assert kept <= 0.05 * 400
 
 
-def test_a_small_gain_in_p99_is_not_claimed_and_a_large_one_says_what_was_not_seen() -> None:
+def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> None:
     theirs = [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(9)]
     small = confirmed([(150.0, 9.0, 1.0)] * 9, theirs)
     assert Goal.THROUGHPUT in small.ahead

@@ -158,7 +158,7 @@ def test_rounds_end_at_once_if_records_are_lost() -> None:
     assert next_step(asked, CONFIGS, trials, BASELINE, OBJECTIVES, seed=1) is None
 
 
-def test_looks_after_every_round_rarely_call_an_equal_config_worse() -> None:
+def test_checks_after_every_round_rarely_call_an_equal_config_worse() -> None:
     wrong = 0
     asked = plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}, rounds=8, max_rounds=8, both_ways=True, decides_at=1.0)
     random = Random(5)

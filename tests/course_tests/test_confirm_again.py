@@ -112,7 +112,7 @@ def test_confirming_a_single_goal_leaves_the_other_goals_unchanged(tmp_path: Pat
         assert newest.gains["latency_p99_ms"].level == 0.95, "it was proven before, so to test it again adds no error"
 
 
-def test_a_claim_that_was_not_proven_has_less_of_the_error_in_each_confirmation() -> None:
+def test_each_confirmation_of_an_unproven_claim_is_stricter() -> None:
     spec = ConfirmSpec(rounds=3, max_rounds=3)
     trials: list[Trial] = []
     plans: list[ConfirmationPlan] = []
@@ -131,7 +131,7 @@ def test_a_claim_that_was_not_proven_has_less_of_the_error_in_each_confirmation(
 
 
 def test_a_proven_config_stays_the_answer_after_another_one_failed() -> None:
-    """The second confirmation nominates another config for each goal, which is not proven better."""
+    """The second confirmation measures another config for each goal, and this config is not proven better."""
     first = confirming(1, [(150, 5), (151, 5.1), (152, 5)], [(100, 10)] * 3, FAST)
     second = confirming(20, [(100, 10), (104, 9.6), (98, 10.3)], [(100, 10)] * 3, QUICK)
     second = [replace(each, round=3 + (each.round or 0)) for each in second]

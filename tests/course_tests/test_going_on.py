@@ -54,7 +54,7 @@ def test_a_mix_without_exact_decimal_shares_is_measured_and_found(tmp_path: Path
     assert recommend(after, text).warnings == recommend(after, after.sizes[0].record_bytes).warnings
 
 
-def test_how_much_may_be_lost_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> None:
+def test_allow_loss_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> None:
     before = run_study(_SPEC, "", tmp_path, SilentReporter())
     asked = replace(_SPEC, confirm=replace(_SPEC.confirm, allow_loss=0.25))
     after = run_study(asked, "", tmp_path, SilentReporter())

@@ -1,4 +1,4 @@
-"""Rounds as sessions: on newly started brokers, or spread over time, so that their scatter shows what differs."""
+"""Rounds on newly started brokers, or spread over time, so that their scatter shows how starts and hours differ."""
 
 import datetime
 import time
@@ -35,7 +35,7 @@ class Night:
 
     Attributes:
         at: The time.
-        stops_at: The time at which the user presses Ctrl-C.
+        stops_at: The time at which the study is interrupted by Ctrl-C.
         slept: How long the study waited each time, in seconds.
     """
 
@@ -52,7 +52,12 @@ class Night:
 
 @dataclass(slots=True)
 class Timed(Told):
-    """A `Reporter` that notes the time at which each round's first trial ended, by record size."""
+    """A `Reporter` that notes when the first trial of each round ended.
+
+    Attributes:
+        night: The clock.
+        rounds: When the first trial of a round ended, by record size and number of the round.
+    """
 
     night: Night = field(default_factory=Night)
     rounds: dict[tuple[str, int], datetime.datetime] = field(default_factory=dict)
@@ -88,7 +93,7 @@ def own_brokers(**confirm: object) -> StudySpec:
 
 
 def first_of_rounds(trials: list[Trial]) -> list[int]:
-    """Return the places of the trials with which rounds begin."""
+    """Return the indices of the trials that are the first of their round."""
     before = [None, *(each.round for each in trials)]
     return [place for place, each in enumerate(trials) if each.kind is Kind.CONFIRM and each.round != before[place]]
 
@@ -120,7 +125,7 @@ def test_an_interrupted_wait_goes_on_until_the_same_time(tmp_path: Path) -> None
     assert told.rounds == {("1000", number): EVENING + number * HOUR for number in (2, 3)}
 
 
-def test_after_a_long_interruption_the_rounds_do_not_crowd(tmp_path: Path) -> None:
+def test_after_a_long_interruption_the_rounds_keep_their_distance(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, Night(stops_at=EVENING + 0.5 * HOUR), spread())
     told = run(tmp_path, Night(EVENING + 30 * HOUR), spread())
@@ -153,7 +158,7 @@ def test_a_deadline_that_comes_sooner_shortens_the_wait(tmp_path: Path) -> None:
     assert max(told.rounds.values()) < EVENING + 1.25 * HOUR
 
 
-def test_without_the_option_nothing_waits(tmp_path: Path) -> None:
+def test_without_spread_over_no_round_waits(tmp_path: Path) -> None:
     night = Night()
     told = run(tmp_path, night, spread(0))
     assert len(told.rounds) == 4
@@ -162,7 +167,7 @@ def test_without_the_option_nothing_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("gap_s", "in_sessions"), [(60.0, False), (3600.0, True)])
-def test_rounds_a_minute_apart_are_no_sessions(gap_s: float, in_sessions: bool) -> None:
+def test_rounds_a_minute_apart_count_as_one_session(gap_s: float, in_sessions: bool) -> None:
     assert ConfirmationPlan(baseline().fingerprint, {}, gap_s=gap_s).in_sessions is in_sessions
 
 
@@ -192,7 +197,7 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
     ],
     ids=["own", "never", "verify", "verify on request", "a user's cluster", "simulated"],
 )
-def test_new_brokers_are_the_default_for_a_search_on_our_own(spec: StudySpec, anew: bool) -> None:
+def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: StudySpec, anew: bool) -> None:
     assert spec.rounds_on_new_brokers is anew
 
 
@@ -225,7 +230,7 @@ def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> 
         target.close()
 
 
-def test_a_plan_of_an_older_release_has_one_start() -> None:
+def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:
     stored = ConfirmationPlan(baseline().fingerprint, {}).as_json()
     del stored["new_broker"], stored["gap_s"]
     assert not ConfirmationPlan.from_json(stored).in_sessions

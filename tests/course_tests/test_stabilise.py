@@ -204,10 +204,10 @@ def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path)
 
 @dataclass(slots=True)
 class Cold:
-    """Simulates a broker whose throughput grows with each second of load and is halved by each pause.
+    """Simulates a broker whose throughput grows during the first load.
 
     Attributes:
-        grows_s: Seconds of unbroken load until the broker has its full throughput.
+        grows_s: Seconds of the first load until the broker has its full throughput.
         speed: The factor by which the throughput of later runs differs.
         runs: The workloads so far, each with the seconds that it lasted.
     """
@@ -217,7 +217,7 @@ class Cold:
     runs: list[tuple[Workload, float]] = field(default_factory=list)
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Simulate a run, and scale the records of its windows if it is the first one."""
+        """Simulate a run; in the first run, the windows show how the throughput grows."""
         if self.runs:
             measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
             self.runs.append((workload, measured.series[-1].at_s))

@@ -1,4 +1,4 @@
-"""Studies on a target that warms up while they run: what the warm baseline keeps is not given up for a cold number."""
+"""Studies on a target that warms up: the warm baseline counts, not the measurements while the target was cold."""
 
 from dataclasses import dataclass, replace
 from math import exp
@@ -58,7 +58,7 @@ class Warming:
 def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
     tmp_path: Path, constraints: tuple[Constraint, ...], conditions: Conditions
 ) -> None:
-    """The first baseline breaks the limit, as it has 105 of 200 MB/s and 1.9 times the p99."""
+    """The first baseline breaks the limit, because the target is still cold: it has 105 of 200 MB/s."""
     load = WorkloadSpec(
         (RecordSizes.fixed(2000),), saturate=PhaseSpec(1.0, 2.0), paced=PhaseSpec(1.0, 1.5), seed=20_000
     )

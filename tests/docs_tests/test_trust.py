@@ -1,4 +1,4 @@
-"""The simulated studies behind docs/evidence/trust.md: their disturbances, and the table that they print."""
+"""The simulated studies whose results are in docs/evidence/trust.md: their disturbances, and their table."""
 
 import json
 import subprocess
@@ -85,7 +85,7 @@ def test_autocorrelated_noise_has_the_correlation_and_scatter_it_says() -> None:
     assert covariance / variance == pytest.approx(0.8, abs=0.1)
 
 
-def test_a_light_study_runs_the_order_of_a_real_one() -> None:
+def test_a_light_study_has_the_order_of_trials_of_a_real_study() -> None:
     trials = trials_of(study(Scatter(0.05)))
     kinds = list(dict.fromkeys(trial.kind for trial in trials))
     assert kinds == [Kind.STABILISE, Kind.BASELINE, Kind.SEARCH, Kind.CONFIRM]
@@ -94,7 +94,7 @@ def test_a_light_study_runs_the_order_of_a_real_one() -> None:
     assert {trial.round for trial in rounds if trial.fingerprint == BASELINE.fingerprint} == {0, 1, 2}
 
 
-def test_a_light_study_finds_what_was_planted() -> None:
+def test_a_light_study_finds_the_planted_gain() -> None:
     made = study()
     (size,) = made.run().sizes
     (found,) = {each.fingerprint: each for each in size.confirmations}.values()
@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_light_study() -> None:
     assert values() == values()
 
 
-def test_a_confirmation_once_more_runs_on_brokers_started_anew() -> None:
+def test_a_second_confirmation_runs_on_newly_started_brokers() -> None:
     made = study(Scatter(0.05))
     before = len(trials_of(made))
     made.confirm_again()

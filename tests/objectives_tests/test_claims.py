@@ -17,8 +17,8 @@ def rejected(found: dict[str, Decision]) -> set[str]:
     return {claim for claim, decision in found.items() if decision.rejected}
 
 
-def test_two_doses_with_a_primary_and_a_secondary_endpoint_each() -> None:
-    """A graph such as those of Bretz et al. (2009), worked by hand: H1 and H2 come first, H3 and H4 depend on them."""
+def test_two_doses_that_each_have_a_primary_and_a_secondary_endpoint() -> None:
+    """An example as in Bretz et al. (2009), computed by hand: H3 and H4 get a share only from H1 and H2."""
     transfers = {
         "H1": {"H2": 0.5, "H3": 0.5},
         "H2": {"H1": 0.5, "H4": 0.5},
@@ -49,7 +49,7 @@ def test_equal_shares_that_go_to_all_others_are_holms_procedure() -> None:
         assert rejected(rejections(p_values, dict.fromkeys(names, 0.0125), transfers)) == holm
 
 
-def test_one_share_that_is_handed_on_is_a_fixed_sequence() -> None:
+def test_one_share_that_is_passed_on_gives_a_fixed_sequence() -> None:
     transfers = {"a": {"b": 1.0}, "b": {"c": 1.0}}
     found = rejections({"a": 0.04, "b": 0.05, "c": 0.051}, {"a": 0.05}, transfers)
     assert rejected(found) == {"a", "b"}
@@ -59,7 +59,7 @@ def test_one_share_that_is_handed_on_is_a_fixed_sequence() -> None:
     assert (found["b"].error_rate, found["b"].level) == (0.0, None)
 
 
-def test_a_proven_config_is_tested_for_its_other_goals_before_other_configs() -> None:
+def test_other_goals_of_a_proven_config_come_before_other_configs() -> None:
     nominated = [("fast", "throughput"), ("quick", "latency")]
     p_values = {(config, goal): 1.0 for config in ("fast", "quick") for goal in GOALS}
     p_values |= {("fast", "throughput"): 0.0, ("quick", "latency"): 0.03}
@@ -82,7 +82,7 @@ def test_no_claim_has_an_interval_below_95_percent() -> None:
     assert found["only", "throughput"].level == pytest.approx(0.95)
 
 
-def test_nothing_that_equal_shares_would_prove_is_lost() -> None:
+def test_every_claim_that_equal_shares_would_prove_is_proven() -> None:
     rng = np.random.default_rng(2)
     configs = ("a", "b", "c")
     nominated = list(zip(configs, GOALS, strict=True))
@@ -93,8 +93,8 @@ def test_nothing_that_equal_shares_would_prove_is_lost() -> None:
 
 
 @pytest.mark.parametrize("true_nulls", [9, 6, 4, 1])
-def test_at_most_one_family_in_twenty_has_a_false_claim(true_nulls: int) -> None:
-    """All p-values of true hypotheses are uniform and independent, which is the worst that equal shares can meet."""
+def test_at_most_one_study_in_twenty_has_a_false_claim(true_nulls: int) -> None:
+    """The p-values of all false claims are uniform and independent, the worst case for equal shares."""
     rng = np.random.default_rng(3)
     family = [(config, goal) for goal in GOALS for config in ("a", "b", "c")]
     nominated = list(zip(("a", "b", "c"), GOALS, strict=True))
@@ -132,7 +132,7 @@ def test_rounds_without_scatter_are_certain(ours: list[float], p: float) -> None
     assert p_value(ours, [1.0, 1.0]) == p
 
 
-def test_the_two_t_tests_keep_their_level_although_rounds_depend_on_the_scatter() -> None:
+def test_p_values_hold_although_the_scatter_decides_the_number_of_rounds() -> None:
     rng = np.random.default_rng(5)
 
     def rounds(noise: NDArray[np.float64]) -> int:

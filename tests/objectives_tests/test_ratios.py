@@ -87,7 +87,7 @@ def test_a_stall_after_a_calm_beginning_counts(stalls: float) -> None:
 
 @pytest.mark.parametrize("new_brokers", [False, True])
 def test_the_prediction_interval_holds_as_often_as_it_says(new_brokers: bool) -> None:
-    """One more round is another session, and the rounds before were one session or, on new brokers, one each."""
+    """One more round is in a new session. The other rounds share a session, or have one each on new brokers."""
     rng = np.random.default_rng(4)
     held = 0
     for _ in range(2000):

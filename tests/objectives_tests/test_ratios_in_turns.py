@@ -40,7 +40,7 @@ def test_a_disturbed_round_does_not_change_ratios(levels: list[float], rounds: l
     assert found.rounds == len(rounds)
 
 
-def test_a_ratios_own_scatter_counts_and_the_known_noise_adds_four_degrees_of_freedom() -> None:
+def test_known_noise_adds_four_degrees_of_freedom_to_a_ratios_own_scatter() -> None:
     # The logarithms 0.1 and 0.3 have mean 0.2 and a sum of squares of 0.02. With 1 degree of freedom, t is 12.7062.
     ours: ValuesByRound = {1: math.exp(0.1), 2: math.exp(0.3)}
     other: ValuesByRound = {1: 1.0, 2: 1.0}

@@ -96,7 +96,7 @@ def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bot
     assert verdict.says_nothing_of_config == (verdict.bound is not Bottleneck.QUOTA)
 
 
-def test_a_thread_that_has_a_core_to_itself_is_not_held_up_by_other_processes() -> None:
+def test_other_processes_do_not_slow_a_thread_that_has_its_own_core() -> None:
     busy = known(SATURATING, host_cpu_ratio=1.0, process_cpu_cores=0.9, client_thread_demand_ratio=0.95)
     assert judge(busy).bound is Bottleneck.OTHER_PROCESSES
     assert judge(known(busy, client_thread_cpu_ratio=0.92)).bound is Bottleneck.CLIENT_THREAD

@@ -158,7 +158,7 @@ def test_without_confirmation_no_format_claims_a_gain(unconfirmed: Recommendatio
     assert json.loads(export(unconfirmed, Format.JSON))["gains"] == {}
 
 
-def test_what_was_never_confirmed_is_not_to_be_pasted(unconfirmed: Recommendation, confirmed: Recommendation) -> None:
+def test_an_unconfirmed_config_is_not_for_pasting(unconfirmed: Recommendation, confirmed: Recommendation) -> None:
     again = "measure it again before you use it: tuner confirm overnight --goal throughput --rounds 8"
     for form in (Format.TABLE, Format.PROPERTIES, Format.ENV, Format.JAVA, Format.SPRING):
         assert again in in_words(unconfirmed, form)
@@ -215,7 +215,7 @@ def test_a_metric_that_got_worse_is_not_reported_as_a_gain(confirmed: Recommenda
     assert "latency p99, ms: 1.01 (0.90 to 1.10): no difference shown" in text
 
 
-def test_advice_names_its_price_by_the_bad_ends(confirmed: Recommendation) -> None:
+def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendation) -> None:
     gain = replace(confirmed.gains["latency_p99_ms"], value=5.5, low=5.1, high=5.9, level=0.975)
     loss = replace(gain, value=0.86, low=0.834, high=0.89)
     traded = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": loss, "latency_p99_ms": gain})
@@ -234,7 +234,7 @@ def test_advice_names_its_price_by_the_bad_ends(confirmed: Recommendation) -> No
     assert words in in_words(replace(slower, prices={"latency_p99_ms": Price.of(loss, 0.1)}))
 
 
-def test_a_goal_without_a_winner_names_what_another_goal_has(kept: Recommendation, confirmed: Recommendation) -> None:
+def test_a_goal_without_a_winner_names_that_of_another_goal(kept: Recommendation, confirmed: Recommendation) -> None:
     other = replace(confirmed, goal=Goal.LATENCY)
     found = replace(kept, goal=Goal.THROUGHPUT, alternatives={Goal.LATENCY: other})
     for form in (Format.TABLE, Format.PROPERTIES):

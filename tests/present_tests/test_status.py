@@ -181,7 +181,7 @@ def test_recommendations_are_shown_once_a_size_is_confirmed(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("hour", [21, 19])
 def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searching: Progress, hour: int) -> None:
-    """The clock may have been set back between the two."""
+    """The clock may have been set back between the two record sizes."""
 
     def at(trial: Trial) -> Trial:
         return replace(trial, started_at=f"2026-03-01T{hour if trial.record_bytes == '1000' else 20}:00:00+00:00")

@@ -164,7 +164,7 @@ def _slow_winner(trial: Trial) -> Trial:
     return replace(trial, metrics={**trial.metrics, "mb_per_s": trial.metrics["mb_per_s"] * 0.62})
 
 
-def test_front_says_that_it_looks_better_than_it_is(run: Run, tmp_path: Path) -> None:
+def test_front_warns_that_its_values_look_better_than_they_are(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight")
     assert "The front looks better than it is" in run("front", "overnight").stdout
 

@@ -133,8 +133,8 @@ def test_each_goal_takes_its_own_confirmed_winner(goal: Goal, config: dict[str, 
     assert found.confirmed
 
 
-def test_a_config_that_one_goal_has_confirmed_answers_all_goals_that_it_is_proven_for() -> None:
-    """The measured study said "keep what you have" for throughput and latency, beside a config proven for balanced."""
+def test_a_config_is_recommended_for_every_goal_it_is_proven_for() -> None:
+    """A config confirmed for balanced only was proven for all goals, but two goals said "keep what you have"."""
     trials = [*SEARCH, *confirmed(BOTH, (154, 1.8), (155, 1.9), (153, 1.8))]
     asked = study(sizes=(results(trials, plan=plan_of(trials, {Goal.BALANCED: BOTH})),))
     for goal in Goal:
@@ -145,8 +145,8 @@ def test_a_config_that_one_goal_has_confirmed_answers_all_goals_that_it_is_prove
     assert confirmation.proven == set(Goal)
 
 
-def test_a_goal_that_was_not_asked_for_is_tested_as_strictly_as_the_others() -> None:
-    """The share of the proven goals is passed on to it: an interval of 97.5 %, which is not above 1 here."""
+def test_a_goal_that_was_not_asked_for_is_tested_as_strictly() -> None:
+    """The goal gets the share of the proven goals. Its interval of 97.5 % is not above 1, so it is not proven."""
     trials = [*SEARCH, *confirmed(BOTH, (300, 9.4), (301, 9.8), (302, 9.6))]
     only_fast = study(sizes=(results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: BOTH}, error_rate=0.0125)),))
     assert recommend(only_fast, "1000", Goal.THROUGHPUT).config.values == BOTH
@@ -226,7 +226,7 @@ def test_a_balanced_winner_may_lose_only_little_in_each_metric() -> None:
     assert recommend(study(slight), "1000").config.values == FASTEST
 
 
-def test_a_balanced_config_may_lose_only_what_the_bad_end_of_the_interval_allows() -> None:
+def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> None:
     """The mean of the latency is 0.95 times as good, but the interval reaches below 0.9."""
     trials = [*SEARCH, *confirmed(FASTEST, (300, 10.1), (300, 10.5), (300, 11))]
     kept = recommend(study(trials), "1000")
@@ -260,7 +260,7 @@ def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...],
     assert all_allowed.prices["latency_p99_ms"].cost is Cost.KEEPS
 
 
-def test_a_goal_without_a_proven_config_says_what_there_is() -> None:
+def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     trials = [*SEARCH, *confirmed(QUICKEST, (60, 2), (61, 2.1), (60, 2))]
     asked = study(sizes=(results(trials, plan=plan_of(trials, {Goal.LATENCY: QUICKEST})),))
     kept = recommend(asked, "1000", Goal.THROUGHPUT)
@@ -272,8 +272,8 @@ def test_a_goal_without_a_proven_config_says_what_there_is() -> None:
     assert recommend_for(asked, "1000", None).goal is Goal.LATENCY
 
 
-def test_search_and_repeats_choose_among_proven_configs_and_not_the_rounds() -> None:
-    """The rounds of both prove a gain in throughput; the luckier one was worse in the repeats."""
+def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None:
+    """Both configs are proven. The config with the larger gain in the rounds was worse in the repeats."""
     looks = [
         trial(30 + n, *numbers, kind=Kind.SECOND_LOOK, round=0, config=config)
         for n, (config, numbers) in enumerate([({}, (100, 10)), (BOTH, (170, 5)), (QUICKEST, (150, 2))])
@@ -360,7 +360,7 @@ def with_cold_baseline(*again: Trial, looks: int = 0, **changes: Any) -> StudyRe
     return study(sizes=(results(trials, plan=plan),), facts=facts, **changes)
 
 
-def test_an_unproven_config_is_not_named_if_the_warm_baseline_keeps_the_constraints() -> None:
+def test_no_unproven_config_if_the_warm_baseline_keeps_the_constraints() -> None:
     rounds = confirming(10, [(101, 7), (99, 7.1), (100, 6.9)], [(100, 7)] * 3, FASTEST)
     for goal in Goal:
         kept = recommend(with_cold_baseline(*rounds), "1000", goal)

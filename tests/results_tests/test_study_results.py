@@ -272,8 +272,8 @@ def test_a_baseline_that_complies_in_its_rounds_complies() -> None:
     assert found.baseline_again.metrics["latency_p99_ms"] == 11
 
 
-def test_a_limit_relative_to_the_baseline_is_judged_by_all_its_measurements() -> None:
-    """When the second trial was stored, only a slow first baseline was known."""
+def test_a_limit_relative_to_the_baseline_uses_all_baseline_trials() -> None:
+    """When the second trial was stored, only the first baseline was known, which was slow."""
     trials = [baseline(0, 80, 10), trial(1, 85, 10), *(baseline(number, 100, 10) for number in range(2, 6))]
     trials[1] = replace(trials[1], violations={**trials[1].violations, str(FLOOR): -0.1})
     assert results(trials).trial(1).violations[str(FLOOR)] == pytest.approx(0.056, abs=0.001)

@@ -29,7 +29,7 @@ POOL = make_pool(RecordSizes.fixed(30_000))
 
 
 class Client(FakeClient):
-    """Acknowledges what it holds whenever a record is sent, but not while its broker is away.
+    """A client that acknowledges its records whenever it is asked to send, but not while its broker is away.
 
     Attributes:
         away: Start and end of the time in which the broker is away, by the clock.

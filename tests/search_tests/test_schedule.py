@@ -94,11 +94,11 @@ def test_other_methods_use_all_trials_they_are_given() -> None:
         ([10.0, 20.0, 30.0, 40.0], True),
     ],
 )
-def test_burn_in_ends_without_a_trend_or_after_the_most_runs(capacities: list[float], over: bool) -> None:
+def test_burn_in_ends_without_a_trend_or_after_the_maximum_of_runs(capacities: list[float], over: bool) -> None:
     assert is_stable(capacities, 4) is over
 
 
-def test_an_unbroken_run_is_ready_when_its_throughput_stays() -> None:
+def test_a_load_without_a_pause_is_ready_when_its_throughput_stays() -> None:
     rising = [1.3 + 0.2 * second for second in range(12)]
     scattered = [3.5, 3.2, 3.7, 3.4, 3.1, 3.6, 3.5, 3.3, 3.4]
     ready = [is_ready([*rising, *scattered][:seconds]) for seconds in range(22)]

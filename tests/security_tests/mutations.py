@@ -27,7 +27,7 @@ ODD: Final = (
     *("\x00", "\x1b[31m", "\ud7ff", "🦄", "\u2028", "\t", "a" * 2_000, "${X}", "${", "2001-01-01", "true"),
 )
 PATIENCE_S: Final = 60.0
-"""How long one input may take, in seconds, on a machine that is busy with other things. It needs far less than one."""
+"""How long one input may take, in seconds, on a busy machine; usually it takes far less than one second."""
 
 
 def flipped(r: random.Random, data: bytes, most: int) -> bytes:
@@ -67,7 +67,7 @@ def mutated(r: random.Random, text: str) -> bytes:
 
 @contextlib.contextmanager
 def watchdog() -> Iterator[Callable[[], None]]:
-    """Yield a function that gives the next input its time; one that takes longer raises an error here."""
+    """Yield a function that starts the time of the next input; an input that takes too long raises an error."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"an input must be read within {PATIENCE_S:.0f} s")

@@ -62,7 +62,7 @@ WEIGHTS: Final = (6, 6, 6, 3, 3, 2, 1)
 
 
 def of_lengths(short: int, campaign: int, long: int) -> pytest.MarkDecorator:
-    """Run a test with `short` seeds; in the campaign with `campaign` in all; in its long form with `long` in all."""
+    """Run a test with `short` seeds, or with `campaign` seeds in the campaign, or `long` seeds in the long campaign."""
     return pytest.mark.parametrize(
         ("first", "count"),
         [
@@ -154,7 +154,7 @@ def run(folder: Path, *, trials: int) -> None:
 
 
 def damage(r: random.Random, study: Path) -> str:
-    """Damage one thing that the folder of a study holds, and return what."""
+    """Damage one file or value in the folder of a study; return its name and its new content."""
     with closing(sqlite3.connect(study / "results.db")) as db, db:
         tables = ("trials", "facts", "fact's name")
         what = r.choice([*tables, "the plan", *sorted(str(each.relative_to(study)) for each in study.rglob("*.*"))])

@@ -29,7 +29,7 @@ class Service:
     async def ask(
         self, method: str, path: str, query: bytes = b"", body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
-        """Send a request, as a server would that accepts any bytes in a header or a path."""
+        """Send a request as a server does that accepts any bytes in headers and paths."""
         given = {"host": "localhost", **(headers or {})}
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",

@@ -104,7 +104,7 @@ def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: 
     assert unasked.text == export(recommend_for(results, "1000", None), form)
 
 
-def test_a_client_says_how_much_may_be_given_up(served: Serving) -> None:
+def test_a_client_can_set_allow_loss(served: Serving) -> None:
     found = served.client.recommend("overnight", "1000", "balanced", allow_loss=0).text
     expected = recommend(load_results(served.root / "overnight"), "1000", Goal.BALANCED, allow_loss=0)
     assert found == export(expected, Format.JSON)

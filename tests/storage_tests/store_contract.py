@@ -48,7 +48,7 @@ class ResultsStoreContract:
 
     @pytest.fixture
     def damage(self, store: ResultsStore) -> Damage:
-        """Return a function that writes something else where the store has written a value."""
+        """Return a function that overwrites stored values."""
         raise NotImplementedError
 
     @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_full_disk_is_an_error_and_the_study_continues_later(disk: Path, left_
     assert [trial.number for trial in size.trials] == list(range(len(size.trials)))
 
 
-def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
+def test_an_error_names_the_file_that_is_in_place_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "studies").write_text("a file")
     with pytest.raises(RecordUnwritable, match=r"a file is in the way: .*studies.*KAFKA_TUNER_STUDIES"):
         run(tmp_path / "studies" / "night")

@@ -98,9 +98,9 @@ class TrialDone:
     Attributes:
         job: The trial, and how it is measured.
         attempts: How often the trial was begun; above 1 after a lost worker was replaced or a lost broker came back.
-        measurements: By phase, its measurement; a phase that failed or was left out is missing.
-        error: Why a phase failed; None if no phase failed. A phase that was left out has not failed; it is left out if
-            the phase before it showed that it is not worth running.
+        measurements: The measurements by phase. Phases that failed or were left out are missing.
+        error: Why a phase failed; None if no phase failed. A phase that was not worth running after the previous phase
+            is left out, which is no failure.
         worker: The worker that measured the trial.
         stops: Why a phase was stopped early, by phase.
         progress: What the windows of each phase have shown so far, by phase.
@@ -132,6 +132,16 @@ class TrialDone:
 
 @dataclass(slots=True)
 class _UnderWay:
+    """A trial that is being measured.
+
+    Attributes:
+        done: The outcome of the trial so far.
+        stack: Closes the lease.
+        lease: The topic of the trial, and the runners that measure on it.
+        sent_elsewhere: Bytes that the trial had sent to earlier topics when it got this topic.
+        stored_before: How many records the topic had before the running phase; None if that is unknown or not needed.
+    """
+
     done: TrialDone
     stack: ExitStack
     lease: TrialLease
@@ -139,7 +149,7 @@ class _UnderWay:
     stored_before: int | None = None
 
     def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
-        """Return the runners of the next phase or attempt; together they send only what the trial may still send."""
+        """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
         runners = self.lease.runners(self.done.job.max_bytes - self.done.sent_bytes)
         return (Stopping(runners[0], rule),) if len(runners) == 1 else runners
 
@@ -147,8 +157,8 @@ class _UnderWay:
         """Add the bytes that a phase has sent.
 
         Args:
-            sent_bytes: The bytes; None if a worker was lost. Then the topic tells how much the trial has sent. If we
-                can't read it, or others write to it, all that the trial was allowed to send counts.
+            sent_bytes: The bytes; None if a worker was lost. Then the bytes are computed from the number of records in
+                the topic. If we can't read the topic, or others write to it, the most that the trial may send counts.
             workload: The load of the phase.
         """
         done, most = self.done, self.done.job.max_bytes
@@ -212,7 +222,7 @@ class Bench:
                 return finished
 
     def start_anew(self) -> None:
-        """Start the brokers of the target that the next trial is measured on anew, while no trial is running."""
+        """Stop the brokers that the next trial will use, and start new ones. No trial may be running."""
         self._give_back(0)
         self._targets[0].start_anew()
 

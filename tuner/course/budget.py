@@ -50,9 +50,9 @@ class Budget:
         Args:
             key: The trial's key.
             most_bytes: The most bytes that any trial may send.
-            free: Number of targets on which no trial is running, with the target of this trial. They share what is
-                left, if it is enough for a trial on each of them.
-            largest_bytes: Number of bytes that a trial sends, by experience; 0 if there is none.
+            free: Number of targets (clusters) on which no trial is running, including the target of this trial. These
+                targets share the remaining bytes, if the bytes are enough for a trial on each target.
+            largest_bytes: The most bytes that a recent trial has sent; 0 before the first trial has ended.
         """
         left = self.left_bytes()
         if left is not None:
@@ -63,11 +63,11 @@ class Budget:
         return most_bytes
 
     def reserved(self) -> dict[str, Any]:
-        """Return the bytes that are reserved for running trials, and those of interrupted trials, as a JSON object."""
+        """Return the bytes reserved for running trials and those lost to interrupted trials, as a JSON object."""
         return {"running": dict(self._running), "interrupted": self._interrupted_bytes}
 
     def spend(self, trial: Trial) -> None:
-        """Count the bytes that a trial of this run has sent, in place of those that were reserved for it."""
+        """Count the bytes that a trial of this run has sent, in place of the bytes that were reserved for the trial."""
         self._running.pop(trial.key, None)
         self._spent_bytes += trial.spent_bytes
 
@@ -83,15 +83,15 @@ class Budget:
         return self._now().timestamp()
 
     def late_s(self) -> float:
-        """Return the seconds since the moment of `search.until`; negative before it, and if there is none."""
+        """Return the seconds since the moment of `search.until`; negative before that moment, or if there is none."""
         # The difference is taken in UTC, so that a night in which the clocks are put back is an hour longer.
         return -inf if self._deadline is None else self.now_s() - self._deadline.timestamp()
 
     def check_deadline(self, allowed_s: float = 0.0) -> None:
-        """Check that a trial may still start, by the wall clock.
+        """Check by the wall clock that a trial may still start.
 
         Args:
-            allowed_s: Seconds after the moment of `search.until` in which a trial may start nevertheless.
+            allowed_s: For how many seconds after the moment of `search.until` a trial may still start.
 
         Raises:
             DeadlinePassed: The moment of `search.until` has passed.

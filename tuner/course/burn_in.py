@@ -1,15 +1,15 @@
-"""Burn-in runs, which bring the broker to its normal speed before anything is compared.
+"""Burn-in runs, which bring the broker to its normal speed before configs are compared.
 
-Before anything else, the baseline is sent as fast as the client takes records, without a pause, until the throughput
-shows no trend. Then it is measured like every trial until three measurements in a row show no trend. Each winner is
-measured before its first round, until two measurements in a row agree.
+The first burn-in run sends records with the baseline, as fast as the client takes them and without a pause, until the
+throughput shows no trend. Then the baseline is measured as in a trial, until three measurements in a row show no trend.
+Each winner has burn-in runs before its first round of the confirmation, until two measurements in a row agree.
 
-A broker is slow after its start, and again when it gets load from a new config for the first time. After the baseline
-was measured, the broker's JVM has compiled the code that the baseline uses, but not yet the code that other configs
-need, for example small compressed batches. We measured this on ten freshly started brokers with 100 B records, after
-burn-in runs with the client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 latency was 4.0 to
-10.1 ms in the first measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 latency was 7.4 to
-8.7 ms in both measurements.
+A broker is slow after its start. It is slow again when a new config sends to it for the first time: the broker's JVM
+has compiled the code that the baseline needs, but not yet the code that other configs need, for example for small
+compressed batches. We measured this on ten newly started brokers with 100 B records, after burn-in runs with the
+client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 latency was 4.0 to 10.1 ms in the first
+measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 latency was 7.4 to 8.7 ms in both
+measurements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,12 +37,12 @@ RATES: Final = "rates"
 """The key under which the results store keeps, by record size, the rate of the paced phase (load at a fixed rate)."""
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
-"""What must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
+"""Metrics that must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
 
 _TO_CHECK_RATE: Final = 2
-"""How many measurements of the baseline after the search the fixed rate is compared with."""
+"""Number of measurements of the baseline after the search from which we check whether the fixed rate still fits."""
 _RATE_TOLERANCE: Final = 1.1
-"""The factor by which the fixed rate may differ from the share of the throughput that the study asks for."""
+"""The factor by which the fixed rate may differ from the rate that the study asks for, before the user is warned."""
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class Stabiliser:
                 return  # the trials that follow show why the config can't be measured
 
     def _say_trends(self, size: RecordSizes, known: Mapping[str, Sequence[float]]) -> None:
-        """Say which metrics of the baseline still show a trend after the most burn-in runs."""
+        """Say which metrics of the baseline still show a trend after the maximum number of burn-in runs."""
         last = {name: values[-TREND_VALUES:] for name, values in known.items()}
         moving = [
             f"{name} ({', '.join(f'{value:.3g}' for value in values)})"
@@ -138,8 +138,8 @@ class Stabiliser:
         ]
         if moving:
             self.loop.reporter.say(
-                f"{size} B: burn-in ends after the most runs (search.burn_in_max), although the baseline still shows a "
-                f"trend in {' and '.join(moving)}; the first trials may differ from later ones"
+                f"{size} B: burn-in ends after the maximum number of runs (search.burn_in_max), although the baseline "
+                f"still shows a trend in {' and '.join(moving)}; the first trials may differ from later trials"
             )
 
     def _capacity(self, size: RecordSizes) -> float:
@@ -194,7 +194,7 @@ class Stabiliser:
             self.loop.reporter.say(
                 f"{size} B: the fixed rate should be {load.rate_ratio:.2f} of the baseline's throughput (rate_ratio), "
                 f"but is {rate / capacity:.2f} of it: {rate:,.0f} of {capacity:,.0f} records/s. When the rate was "
-                f"chosen, the throughput was {rate / load.rate_ratio:,.0f} records/s. Latencies hold for this rate"
+                f"chosen, the throughput was {rate / load.rate_ratio:,.0f} records/s. All latencies are at this rate"
             )
 
     def _fix_rate(self, size: RecordSizes, capacity_records_per_s: float) -> None:

@@ -48,7 +48,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         plan, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
     ):
         if step.kind not in announced:
-            # On newly started brokers, each round makes burn-in runs of its own.
+            # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
             if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
                 for config in _to_stabilise(step.kind, plan, configs, results, record):
@@ -64,7 +64,9 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             return
         rate_records_per_s = stabiliser.of_baseline(size)
         if not sessions.begin(step, rate_records_per_s):
-            loop.reporter.say(f"{size} B: the confirmation ends, as the next round is due after the study's time")
+            loop.reporter.say(
+                f"{size} B: the confirmation ends, as the next round would begin after the end of the study's time"
+            )
             return
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
         stabiliser.check_rate(size)

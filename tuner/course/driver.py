@@ -77,7 +77,7 @@ def _search(
     if next_kind(record.counted, spec.search) is None:
         return
     left_s = loop.budget.left_s() or 0.0
-    # The rounds of a confirmation may be spread over a longer time. At most half of the time is kept for that.
+    # If the rounds of the confirmation are spread over time, at most half of this record size's time is kept for them.
     spread_s = min(spec.confirm.rounds * spec.confirm.gap_s, left_s / sizes_left / 2)
     kept_s = left_s - left_s / sizes_left + max(loop.confirm_s(), spread_s)
     left_bytes = loop.budget.left_bytes() or 0.0

@@ -133,11 +133,11 @@ def tell_waiting(tell: Say, holder: str) -> None:
 
 @contextmanager
 def open_alone(target: Target, name: str, tell: Say, progress: Say = silent) -> Iterator[OpenTarget]:
-    """Open the cluster as `open_target` does, as soon as no other load on this host uses it.
+    """Open the cluster as `open_target` does, as soon as no other load on this host uses the cluster.
 
     Args:
         target: Which cluster to open.
-        name: What is run, for those that wait for it.
+        name: What is run; other processes that wait for the cluster show this name.
         tell: Called with a sentence for the user if another load uses the cluster.
         progress: Called with a short sentence for the user about each step.
     """
@@ -327,7 +327,7 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
         cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
     except RunnerError:
         return facts
-    # The broker that we start gets a new cluster id in each run, by which equal clusters would seem different.
+    # A broker that we start gets a new cluster id in each run. With this id, equal clusters would seem to differ.
     own = opened.cluster.kind != "existing"
     facts |= {"brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
     if logs := [broker.log_dir for broker in opened.cluster.local_brokers if broker.log_dir is not None]:
@@ -367,9 +367,9 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
 
 
 def _machine_id() -> str | None:
-    """Return an id of this host that stays the same when it starts again; None if it has none, as in most containers.
+    """Return an id of this host that does not change with a restart; None if there is none, as in most containers.
 
-    It is a hash, because the id itself must not be shown. Source: machine-id(5).
+    The result is a hash of the host's machine id, because the machine id must not be shown. Source: machine-id(5).
     """
     try:
         own = Path("/etc/machine-id").read_text(encoding="ascii").strip()

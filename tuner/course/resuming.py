@@ -20,9 +20,9 @@ def deadline_of(
 ) -> datetime.datetime | None:
     """Return the moment of `search.until`; None if there is none.
 
-    The moment is chosen when the study begins and kept with it. So a study that is continued in the morning does not go
-    on until the next morning. Another value of `until`, or a search after a finished one, chooses it anew. A
-    confirmation that was asked for has no deadline that lies in the past.
+    The moment is chosen when the study begins, and is stored. So a study that is continued in the morning does not go
+    on until the next morning. A new moment is chosen if `until` has changed, or if the search continues after it had
+    finished. A confirmation that the user asks for ignores a deadline that lies in the past.
     """
     until, facts = spec.search.until, store.facts()
     if until is None:

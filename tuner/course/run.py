@@ -119,7 +119,7 @@ def run_study(
             check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
-            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # it decides about what is measured already
+            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
                 store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
             reporter.say(
                 f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
@@ -259,7 +259,7 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    # What decides a claim is no limit: a study does not have to measure more because it changes.
+    # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
     left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s")
     limits = {name: value for name, value in plain.items() if name not in left_out}
     # These are left out if they were not asked for: studies of older releases are stored without them.

@@ -1,13 +1,14 @@
-"""How the rounds of a confirmation begin, if each round is a session of its own.
+"""The preparation of a confirmation's rounds, if each round is measured on newly started brokers or after a pause.
 
-All rounds on one start of a broker, or of one hour, share what is special about that start or hour, and their scatter
-does not show it. In simulated studies with 5 % of such an offset, which is what we measured between starts, 37 % of the
-studies recommended a change that did not help. So each round may be measured on newly started brokers, or some time
-after the round before. The ratios of the rounds then scatter as much as sessions do, and the interval contains it.
+A config's speed differs a little from one start of a broker to the next, and from hour to hour. Such a start or hour is
+called a session here. If all rounds are in one session, they all have the same offset, so their scatter does not show
+it. Between starts of a broker, we measured an offset of 5 %. In simulated studies with this offset, 37 % of the studies
+recommended a change that did not help. If each round is a session, the offsets are part of the scatter of the rounds,
+so the confidence interval allows for them.
 
-A new broker is slow with each config that it has not seen, so each config of the round has one burn-in run. These runs
-go through the configs in the reverse order of the round. Then the first config of the round follows itself, which is
-what the order of the rounds needs (`tuner.confirmation.order`).
+A newly started broker is slow with each config at first, so each config of the round has one burn-in run. The burn-in
+runs are in the reverse order of the round. So the last burn-in run has the config with which the round begins. The
+order of the rounds (`tuner.confirmation.order`) needs this: the first config of a round follows itself.
 """
 
 import datetime
@@ -21,14 +22,17 @@ from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Progress, Proposal, StudyState
 
 STARTED: Final = "round_started"
-"""The key under which the results store keeps, by record size, the newest round with a pause, and when it started."""
+"""The key under which the results store keeps, by record size, the number and the start of the newest round.
+
+It is kept only if there are pauses between the rounds.
+"""
 _LOOK_S: Final = 20.0
-"""Seconds between two looks at the clock while we wait. The host may sleep meanwhile."""
+"""The longest time in seconds for which we wait without reading the clock, because the host may be suspended."""
 
 
 @dataclass(slots=True)
 class Sessions:
-    """Begins the rounds of one confirmation.
+    """Prepares the rounds of one confirmation: waits, starts brokers and makes burn-in runs, as the plan says.
 
     Attributes:
         loop: Runs the trials of the study.
@@ -42,14 +46,14 @@ class Sessions:
     _round: int | None = None
 
     def begin(self, step: Step, rate_records_per_s: float | None) -> bool:
-        """Wait until the round of a step is due, start brokers anew, and make burn-in runs, as far as the plan says so.
+        """Prepare the round to which a step belongs, unless this process has prepared the round already.
 
         Args:
-            step: The next measurement. Nothing is done if this process has begun its round already.
+            step: The next measurement of the confirmation.
             rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None without this phase.
 
         Returns:
-            Whether the round can be measured. It can't if the study's time ends before it is due.
+            Whether the round can be measured; False if the study's time ends before the round is due.
         """
         if step.kind is not Kind.CONFIRM or not self.plan.begins_anew or step.round == self._round:
             return True
@@ -64,14 +68,14 @@ class Sessions:
             configs = step.order[::-1]
         for place, config in enumerate(configs):
             if self.loop.may_start(None):
-                # The first load of a new broker has no pause until its throughput shows no trend.
+                # The first burn-in run on a new broker lasts until the throughput shows no trend.
                 until_ready = self.plan.new_broker and place == 0
                 proposal = Proposal(0, config, {})
                 self.loop.run_one(self.size, Kind.STABILISE, proposal, rate_records_per_s, until_ready=until_ready)
         return True
 
     def _wait(self, step: Step, number: int) -> bool:
-        """Wait until a round is due, and store when it starts; return False if the study's time ends before."""
+        """Wait until a round is due, and store when it starts; return False if the study's time ends before that."""
         kept, budget = self.loop.store.facts().get(STARTED, {}), self.loop.budget
         last = kept.get(str(self.size), {})
         due_s = budget.now_s()
@@ -80,7 +84,9 @@ class Sessions:
         left_s = budget.left_s()
         if left_s is not None:
             rounds_left = max(1, self.plan.rounds - number + 1)
+            # Each config of a round takes a burn-in run and a trial.
             latest_s = budget.now_s() + left_s - rounds_left * 2 * len(step.order) * self.loop.mean_s()
+            # A round that the study can do without is left out. Any other round begins sooner.
             if due_s > latest_s and number > self.plan.rounds:
                 return False
             due_s = min(due_s, latest_s)

@@ -30,6 +30,7 @@ from tuner.storage.protocols import ResultsStore
 RESERVED: Final = "reserved_bytes"
 """The name under which the results store keeps the bytes that are reserved for running trials."""
 _OVERHEAD_S: Final = 1.0
+"""Estimated seconds that a trial takes besides its load, used before the first trial has ended."""
 _BURN_IN_SHARE: Final = 0.02
 """The largest share of the study's bytes that the first burn-in run of a record size may send."""
 _MEASURED_CONFIG: Final = {
@@ -155,7 +156,7 @@ class TrialLoop:
         """Measure one config now, while no other trial is running, and return its trial.
 
         Raises:
-            DeadlinePassed: The time of `search.until` has passed for longer than a confirmation is allowed to take.
+            DeadlinePassed: The time of `search.until` is so long ago that even a confirmation may not go on.
         """
         # Time is reserved for the confirmation, so it goes on if it takes a little longer. But if the host slept beyond
         # the deadline, nothing more is measured.
@@ -276,8 +277,11 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        """Return the largest number of bytes that any of the newest trials has sent, in the time of a usual trial."""
-        # The first burn-in run takes much longer than a trial.
+        """Return the most bytes that any of the newest trials has sent.
+
+        The first burn-in run takes much longer than a trial. So of a long run, only the bytes count that it has sent in
+        the time of a trial.
+        """
         usual_s = 1.5 * self.spec.trial_s
         return max(
             (each.spent_bytes * min(1.0, usual_s / (each.load_s or usual_s)) for each in self.recent), default=0.0

@@ -1,4 +1,4 @@
-"""Checks that values read from JSON have the types of the fields that they are for."""
+"""Checks of values from JSON before they become the fields of a dataclass: each value must have its field's type."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -10,10 +10,14 @@ _Check = Callable[[Any], bool]
 
 
 def check_types(cls: type, values: Mapping[str, Any]) -> None:
-    """Check the values for fields of a dataclass. They are as JSON has them: lists for tuples, texts for enums.
+    """Check that each value from JSON has the type of its field: a list for a tuple, a text for an enum.
+
+    Args:
+        cls: The dataclass that has the fields.
+        values: The values by the names of the fields.
 
     Raises:
-        TypeError: A value is not of its field's type. The message names the field.
+        TypeError: A value has another type than its field. The message names the field.
     """
     checks = _checks(cls)
     for name, value in values.items():
@@ -27,7 +31,10 @@ def _checks(cls: type) -> dict[str, _Check]:
 
 
 def _check(wanted: Any) -> _Check:
-    """Return a function that says whether a value is of a type. Records are long, so it looks at each number once."""
+    """Return a function that tells whether a value has the wanted type.
+
+    Stored trials contain long lists of numbers, so the function looks at each number only once.
+    """
     if wanted is Any:
         return lambda _: True
     if get_origin(wanted) is Mapping:
@@ -49,7 +56,7 @@ def _check_all(wanted: Any) -> _Check:
 
 
 def _plain(wanted: Any) -> frozenset[type]:
-    """Return the types of JSON values that a field takes, if the field takes no lists or objects."""
+    """Return the types that a JSON value may have for a field that holds neither a list nor an object."""
     if get_origin(wanted) is UnionType:
         return frozenset().union(*map(_plain, get_args(wanted)))
     if wanted is float:

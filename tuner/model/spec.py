@@ -13,10 +13,7 @@ from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.model.target import Target
 
 ALLOW_LOSS: Final = 0.1
-"""The part of any objective that a balanced config may give up to gain more in another, unless a study says otherwise.
-
-A study says otherwise with `confirm.allow_loss`.
-"""
+"""The default of `confirm.allow_loss`: how much a balanced config may lose in any objective; 0.1 is 10 %."""
 
 
 class Method(StrEnum):
@@ -40,7 +37,7 @@ class Goal(StrEnum):
 
 
 class NewBroker(StrEnum):
-    """When a confirmation starts the tuner's own brokers anew."""
+    """Whether each round of a confirmation is measured on newly started brokers."""
 
     EACH_ROUND = "each round"
     NEVER = "never"
@@ -55,9 +52,10 @@ class Executor(StrEnum):
 
 
 BROKER_START_S: Final = 20.0
-"""Seconds to stop the brokers, start new ones and load them until they are warm, to estimate how long a study takes.
+"""Seconds by which newly started brokers lengthen a round, to estimate how long a study takes.
 
-A start takes 8 s, and the load without a pause 9 to 24 s, of which a burn-in run would have taken a part anyway.
+To stop the brokers and start new ones takes 8 s. Then the brokers are loaded without a pause for 9 to 24 s, until they
+are warm. This load takes the place of a burn-in run, which would have taken a part of the time anyway.
 """
 PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {
     Goal.THROUGHPUT: ((Objective("mb_per_s"),), ()),
@@ -191,14 +189,14 @@ class ConfirmSpec:
         ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
             the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
         configs: Configs to confirm in place of the best configs of the search.
-        allow_loss: The part of the throughput, or of any other objective, that a config may give up for a gain in
-            another one and still be called balanced; 0.1 is 10 %. A metric is called kept if the interval of its gain
-            lies above 1 - `allow_loss`.
-        decides_at: The gain at which the rounds end early: as soon as it is certain that the gain in every metric is
-            above this number, or that one is below. With None, they do not end early.
+        allow_loss: How much a balanced config may lose in any objective, such as the throughput, to gain more in
+            another objective; 0.1 is 10 %. A metric is called kept if the interval of its gain lies above
+            1 - `allow_loss`.
+        decides_at: A gain. The rounds end early as soon as it is certain that the gain in every metric is above this
+            number, or that the gain in some metric is below this number. With None, the rounds do not end early.
         new_broker: Whether each round is measured on newly started brokers; None for the default, which
             `StudySpec.rounds_on_new_brokers` returns.
-        spread_over_s: Seconds over which the rounds are spread; 0 measures them one after another.
+        spread_over_s: Seconds over which the rounds are spread; with 0, a round follows the previous round at once.
     """
 
     rounds: int = 8
@@ -216,7 +214,7 @@ class ConfirmSpec:
 
     @property
     def gap_s(self) -> float:
-        """Seconds between the starts of two rounds, so that `max_rounds` rounds take `spread_over_s`."""
+        """Seconds from the start of a round to the start of the next round, so that all rounds take `spread_over_s`."""
         return self.spread_over_s / max(1, self.rounds, self.max_rounds)
 
 
@@ -316,7 +314,8 @@ class StudySpec:
     def stabilising_trials(self) -> int:
         """The most burn-in runs of the baseline (measurements whose values are not used).
 
-        This is `burn_in_max`, and one more if latencies are judged too, which the first run does not measure.
+        This is `burn_in_max`. If latencies are judged too, there is one more run, because the first run measures only
+        the throughput.
         """
         return max(1, self.search.burn_in_max) + bool(self.stabilising_metrics)
 
@@ -334,7 +333,7 @@ class StudySpec:
         """The fewest burn-in runs (values not used) of all winners together before the confirmation.
 
         Two measurements of a winner must agree. A winner that was measured again after the search already has two
-        measurements. Any other winner has only its trial of the search, so it needs at least one burn-in run.
+        measurements. Any other winner has only its trial from the search, so it needs at least one burn-in run.
         """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
         return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
@@ -343,8 +342,8 @@ class StudySpec:
     def rounds_on_new_brokers(self) -> bool:
         """Whether each round of the confirmation is measured on newly started brokers.
 
-        This needs brokers that we start. It is the default for the winners of a search, but not for a given config: a
-        user of `tuner verify` waits for the answer.
+        Only brokers that we start can be started anew. By default, new brokers are used for the winners of a search.
+        They are not used for a given config, because the user of `tuner verify` waits for the answer.
         """
         asked = self.confirm.new_broker
         own = all(target.bootstrap is None for target in self.targets) and self.executor is not Executor.SIMULATED
@@ -354,7 +353,8 @@ class StudySpec:
     def burn_ins_per_round(self) -> int:
         """The most burn-in runs in each round of the confirmation.
 
-        After a start of the brokers, each config of the round has one. After a pause, the round's first config has one.
+        On newly started brokers, each config of the round has a burn-in run. After a pause, only the round's first
+        config has a burn-in run.
         """
         if self.rounds_on_new_brokers:
             return 1 + len(self.confirm.goals)

@@ -158,8 +158,8 @@ class Trial:
         """Return the trial that `as_json` wrote. Unknown fields are ignored, so that older code reads newer files.
 
         Raises:
-            KeyError: A field that every trial has is missing.
-            TypeError: As KeyError, or a field is of the wrong type.
+            KeyError: The kind or the state of the trial is missing.
+            TypeError: Another required field is missing, or a field has the wrong type.
             ValueError: This release does not know the kind or the state of the trial.
         """
         known = {name: data[name] for name in cls.__slots__ if name in data}

@@ -26,10 +26,10 @@ Latencies vary more than throughputs, so this ratio is larger than `AGREEMENT_RA
 TREND_VALUES: Final = 3
 """How many values in a row must show no trend before the baseline counts as ready."""
 UNBROKEN_S: Final = 24.0
-"""The most seconds of the first burn-in run, a saturating load without a pause.
+"""The longest duration, in seconds, of the first burn-in run, which loads the target without a pause.
 
-A new broker that got 100 B records without a pause reached its full speed after 12 seconds. With pauses it had not
-reached it after a minute.
+A new broker that got 100 B records without a pause reached its full speed after 12 seconds. A new broker whose load had
+pauses had not reached its full speed after a minute.
 """
 _WINDOWS_PER_VALUE: Final = 3
 STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
@@ -134,8 +134,9 @@ def is_stable(
 def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATIO) -> bool:
     """Return whether values that were measured one after another rise or fall.
 
-    They do if the first and the last of them differ by more than a ratio, and by more than the values between them are
-    off the straight line from the first to the last. So values that only scatter seldom show a trend.
+    The first and the last value must differ by more than `agreement_ratio`. They must also differ by more than the
+    distance of any value in between from the straight line through both. So values that only scatter rarely show a
+    trend.
 
     Args:
         values: At least two values, above 0, at equal distances in time.
@@ -148,7 +149,7 @@ def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATI
 
 
 def is_ready(windows: Sequence[float]) -> bool:
-    """Return whether an unbroken run has shown long enough that the throughput has no trend.
+    """Return whether the throughput of a load without a pause has shown no trend for long enough.
 
     A window is a second of the load. Single windows scatter by 10 % and more, so means of a few windows are compared.
 
@@ -164,5 +165,5 @@ def is_ready(windows: Sequence[float]) -> bool:
 
 
 def capacity_of(windows: Sequence[float]) -> float:
-    """Return the throughput at the end of an unbroken run: the mean of its last windows."""
+    """Return the throughput at the end of a load without a pause: the mean of the last windows."""
     return fmean(windows[-2 * _WINDOWS_PER_VALUE :])

@@ -1,4 +1,4 @@
-"""The form in which values are stored, the same in a folder and in a database, and the errors if one is damaged."""
+"""The stored form of values, which is the same in a folder and in a database, and the error for a damaged value."""
 
 import gzip
 import json
@@ -13,13 +13,13 @@ from tuner.model.trial import Progress, Trial
 
 @contextmanager
 def undamaged(what: str) -> Iterator[None]:
-    """Run the block, which reads a stored value.
+    """Run the block, which reads a stored value, and report a damaged value with its place.
 
     Args:
         what: The value and its place, for the error message.
 
     Raises:
-        RecordDamaged: The value is not as kafka-tuner wrote it.
+        RecordDamaged: The block could not read the value, for example because another program has changed it.
     """
     try:
         yield
@@ -45,7 +45,7 @@ def read_trials(rows: Iterable[tuple[int, str]], where: str) -> list[tuple[int, 
         where: The place of the rows, for the error message.
 
     Raises:
-        RecordDamaged: A trial is not as kafka-tuner wrote it.
+        RecordDamaged: A stored trial can't be read, for example because another program has changed it.
     """
     found = []
     for sequence, body in rows:
@@ -60,19 +60,19 @@ def attachment_body(value: Any) -> bytes:
 
 
 def read_attachment(body: bytes) -> Any:
-    """Return a stored attachment. Call this inside `undamaged`."""
+    """Return an attachment from its stored form. Call this inside `undamaged`, which reports a damaged attachment."""
     return json.loads(gzip.decompress(body))
 
 
 def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
-    """Return stored facts by name.
+    """Return stored facts (values about the study, such as its seed) by name.
 
     Args:
         rows: The name and the stored form of each fact.
         where: The place of the rows, for the error message.
 
     Raises:
-        RecordDamaged: A fact is not as kafka-tuner wrote it.
+        RecordDamaged: A stored fact can't be read, for example because another program has changed it.
     """
     found = {}
     for name, body in rows:
@@ -82,7 +82,7 @@ def read_facts(rows: Iterable[tuple[str, str]], where: str) -> dict[str, Any]:
 
 
 def read_progress(body: str | bytes) -> Progress | None:
-    """Return a stored progress report; None if it is damaged, since the process that runs the study writes another."""
+    """Return a stored progress report; None if it is damaged. The process that runs the study soon writes another."""
     try:
         return Progress.from_json(json.loads(body))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):

@@ -23,7 +23,7 @@ def size_name(record_bytes: str) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the system while a file is written into one that names the file and says what to do.
+    """Run the block, which writes a file; if the system refuses, raise an error that names the file and what to do.
 
     Raises:
         RecordUnwritable: The system refused to write the file.

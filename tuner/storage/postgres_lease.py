@@ -138,7 +138,7 @@ class Keeping:
         self._news.set()
 
     def tenure(self) -> int | None:
-        """Return how often the lease has ended by our own clock so far; None if it has ended now and is not renewed."""
+        """Return how often the lease has ended so far, by our own clock; None while it has ended and is not renewed."""
         return self._ended if _now_s() <= self._ends_s else None
 
     @property

@@ -32,7 +32,7 @@ _VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{", "description":
 _NUMBER_TYPES: Final = ("integer", "number")
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # by identity: typing hashes it, and a schema has no hash
+@dataclass(frozen=True, slots=True, eq=False)  # `typing` hashes readers, but a schema has no hash
 class Reads:
     """A reader of one value of a study file. As a pydantic annotation, it replaces pydantic's own rules and messages.
 

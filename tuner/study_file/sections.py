@@ -231,11 +231,11 @@ class ConfirmSection(Section):
     )
     """The goals for which a winner is confirmed."""
     allow_loss: Annotated[float, fields.number(0, 1)] = _CONFIRM.allow_loss
-    """The part of an objective, such as the throughput, that a config may give up and still be called balanced."""
+    """How much a balanced config may lose in any objective, such as the throughput: 0.1 is 10 %."""
     new_broker: Annotated[NewBroker, fields.one_of(NewBroker)] | None = _CONFIRM.new_broker
-    """each round: measure each round on newly started brokers, as starts differ. Default: never on your own cluster."""
+    """each round: new brokers for each round, as speed differs between starts. never: the default with bootstrap."""
     spread_over: Duration = _CONFIRM.spread_over_s
-    """Time over which the rounds are spread, such as 6h, as hours differ. 0: the rounds follow one another."""
+    """Time over which the rounds are spread, such as 6h, as speed differs between hours. 0: measure without pauses."""
 
 
 class TrackingSection(Section):

@@ -1,4 +1,4 @@
-"""One reading for all who ask for the same thing at about the same time."""
+"""A cache for a short time, so that clients that ask for the same thing at the same time share one reading."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -10,12 +10,14 @@ Read = TypeVar("Read")
 
 
 class SharedReading(Generic[Read]):
-    """Reads something about studies, at most once per study in a given time. Use it in one event loop.
+    """A cache of values that are read for each study, at most once per study in a given time.
+
+    Use an instance in one event loop only.
 
     Args:
-        read: Reads it for the study of a name.
-        fresh_s: How long what was read is returned again, in seconds, counted from the beginning of the reading.
-        most: For how many studies it is kept.
+        read: Reads the value for the study with the given name.
+        fresh_s: How long a value is returned again, in seconds, counted from the beginning of its reading.
+        most: The largest number of studies whose values are kept.
     """
 
     def __init__(self, read: Callable[[str], Coroutine[Any, Any, Read]], fresh_s: float, most: int = 1_000) -> None:
@@ -24,7 +26,7 @@ class SharedReading(Generic[Read]):
         self._kept: LRUCache[str, tuple[float, asyncio.Task[Read]]] = LRUCache(most)
 
     async def of(self, study: str) -> Read:
-        """Return what was read for a study, or read it."""
+        """Return the value for a study, from the cache if it is new enough."""
         now_s = asyncio.get_running_loop().time()
         began_s, reading = self._kept.get(study, (0.0, None))
         if reading is None or (reading.done() and now_s - began_s >= self._fresh_s):
@@ -33,10 +35,10 @@ class SharedReading(Generic[Read]):
         return await asyncio.shield(reading)
 
     def forget(self, study: str) -> None:
-        """Keep nothing for a study."""
+        """Remove the value for a study from the cache."""
         self._kept.pop(study, None)
 
     @property
     def kept(self) -> list[str]:
-        """The studies for which something is kept."""
+        """The names of the studies whose values are in the cache."""
         return list(self._kept)

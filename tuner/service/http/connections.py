@@ -1,4 +1,4 @@
-"""Limits how many connections the service has, and chooses one to close when a new client needs its place."""
+"""The limit on the service's connections, and the choice of a connection to close when a new client needs a place."""
 
 import asyncio
 import resource
@@ -22,11 +22,12 @@ _PACE_S: Final = 0.005
 class Connections:
     """The connections that are open, each with a place. Use it in one event loop.
 
-    A connection belongs to a stranger until the service has let in one of its requests. When all places are taken, the
-    address that has the most strangers loses its oldest one, but only after that one has had time to send a request.
-    Clients for whom there is no place yet wait in the kernel's queue, where they need no file descriptor. Clients that
-    were let in keep their connections. They get at most four fifths of the places, so strangers always find some. A
-    single address has no limit of its own, because behind a proxy all clients have the proxy's address.
+    A connection belongs to a stranger until the service has accepted one of its requests. When all places are taken,
+    the address with the most strangers' connections loses the oldest of them, but only after that connection has had
+    time to send a request. Clients for whom there is no place yet wait in the kernel's queue, where they need no file
+    descriptor. Clients with an accepted request keep their connections. They get at most four fifths of the places, so
+    that strangers always find a place. There is no limit for a single address, because behind a proxy all clients have
+    the proxy's address.
 
     Args:
         most: The number of places.

@@ -262,7 +262,7 @@ def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems,
 
 
 class KeyTwice(ValueError):
-    """A JSON object has two values for one key, which is the message."""
+    """The error for a JSON object that has two values for one key; its message is the key."""
 
 
 def _line_of_number(text: str) -> int:
