@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from tuner.present.console import ERR
+from tuner.present.console import ERR, UNWRAPPED
 
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("run:run", "Search for the best producer configs, and confirm the winners against your current config."),
@@ -131,12 +131,13 @@ class _Verbs(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+_SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     cls=_Verbs,
     help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
     "Begin with `tuner run`, which needs no cluster and no study file; `tuner VERB --help` shows examples.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -204,6 +205,10 @@ def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
+        app.rich_markup_mode = None
+        _SETTINGS["terminal_width"] = UNWRAPPED
     try:
         for verb, (_, sentence) in _verbs().items():
             app.command(verb, help=sentence)(_placeholder)

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.spec import Goal
+from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
 from tuner.present.report.status import status_of
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
@@ -41,7 +42,6 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
-_WIDTH: Final = 100
 _MEDIA_TYPES: Final[Mapping[Format, str]] = {
     Format.JSON: JSON,
     Format.LIBRDKAFKA: JSON,
@@ -268,7 +268,7 @@ def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults
 
 def _as_text(show: Callable[[Console], None]) -> str:
     text = io.StringIO()
-    show(Console(file=text, width=_WIDTH, highlight=False, no_color=True))
+    show(Unwrapped(file=text, highlight=False, no_color=True))
     return text.getvalue()
 
 
