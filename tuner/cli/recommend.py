@@ -72,6 +72,9 @@ AllowLoss = Annotated[
 ]
 
 
+FormOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
+
+
 def recommend(
     study: options.Study,
     record_bytes: RecordBytes = None,
@@ -79,7 +82,8 @@ def recommend(
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
     allow_loss: AllowLoss = None,
-    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
+    form: FormOption = Format.TABLE,
+    as_json: options.Json = False,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
@@ -102,9 +106,11 @@ def recommend(
         tuner recommend overnight --record-bytes 1000 --goal throughput
         tuner recommend overnight --record-bytes 1000 --goal throughput --max-p99-ms 10 --format properties
         tuner recommend overnight --record-bytes 1000 --goal balanced --allow-loss 0.2
+        tuner recommend overnight --json
         tuner recommend overnight --record-bytes 1000 --format java --output tuned.properties
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
+    form = form_asked(form, as_json=as_json)
     conditions = Conditions(max_p99_ms, min_mb_per_s)
     if tracking_uri is not None:
         if allow_loss is not None:
@@ -117,6 +123,19 @@ def recommend(
         say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
     if missing:
         raise NoFeasibleConfig(missing)
+
+
+def form_asked(form: Format, *, as_json: bool) -> Format:
+    """Return the form of the output: `--json` is short for `--format json`.
+
+    Raises:
+        typer.BadParameter: Both options were given, and they differ.
+    """
+    if not as_json:
+        return form
+    if form not in (Format.TABLE, Format.JSON):
+        raise typer.BadParameter(f"--json means --format json, but got --format {form}; leave one of them out")
+    return Format.JSON
 
 
 def show_found(found: list[Recommendation], form: Format, output: Path | None, *, force: bool) -> None:

@@ -177,7 +177,7 @@ def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping
     sizes = _sizes(results, given.get("record_bytes"))
     match given.get("form", "json"):
         case "csv":
-            return CachedResponse.of("".join(front_csv(size) for size in sizes), CSV)
+            return CachedResponse.of(front_csv(*sizes), CSV)
         case "text":
             from tuner.present.text_view import print_front
 
@@ -232,6 +232,17 @@ def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
     return CachedResponse.of(page)
 
 
+def _trials_table(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    # Imported here, because it imports pandas.
+    from tuner.present.frames import trials_csv, trials_frame, trials_record
+
+    results = reader.results(study, store)
+    frame = trials_frame(_sizes(results, given.get("record_bytes")))
+    if given["form"] == "csv":
+        return CachedResponse.of(trials_csv(frame), CSV)
+    return CachedResponse.of(trials_record(results.name, frame))
+
+
 def _report(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.page import report_page
 
@@ -279,6 +290,7 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "status": _status,
     "summary": _summary,
     "trials": _trials,
+    "trials_table": _trials_table,
     "report": _report,
     "picture": _picture,
     "stamp": _stamp,
