@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tests.cli_tests.command import arguments, tuner
 from tests.postgres_server import PostgresServer
 from tests.present_tests.studies import WINNER, write_study
 from tests.storage_tests.shared import storage_of
-from tuner.model.trial import Progress, StudyState
+from tuner.model.trial import Progress, StudyState, Trial
 from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
 from tuner.storage.sqlite import FolderStorage
@@ -166,6 +167,17 @@ def test_recommend_json_is_short_for_the_format(root: Path) -> None:
     refused = tuner("recommend", "overnight", "--json", "--format", "env")
     assert refused.code == 2
     assert "--json means --format json, but got --format env" in refused.complaint
+
+
+def test_recommend_all_prints_defaults_too(root: Path) -> None:
+    write_study(root / "wordy", change=_with_a_default)
+    words = ("recommend", "wordy", "--format", "properties")
+    assert "acks" not in tuner(*words).out.replace("guarantee: acks", "")
+    assert "\nacks=all\n" in tuner(*words, "--all").out
+
+
+def _with_a_default(trial: Trial) -> Trial:
+    return replace(trial, values={**trial.values, "acks": "-1"}) if trial.values else trial
 
 
 def test_rm_removes_studies_and_says_what_stays(root: Path) -> None:

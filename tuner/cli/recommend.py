@@ -72,6 +72,12 @@ AllowLoss = Annotated[
 ]
 
 
+Everything = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Also print the properties of the config that have the client's default value (not java, spring)."
+    ),
+]
 FormOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
 
 
@@ -84,6 +90,7 @@ def recommend(
     allow_loss: AllowLoss = None,
     form: FormOption = Format.TABLE,
     as_json: options.Json = False,
+    everything: Everything = False,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
@@ -99,7 +106,9 @@ def recommend(
 ) -> None:
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
-    The forms java and spring translate the config for Kafka's Java producer. The translated config was not measured.
+    Properties that have the client's default value are left out, unless --all is given or the baseline sets another
+    value. The forms java and spring translate the whole config for Kafka's Java producer. The translated config was not
+    measured.
 
     \b
     Examples:
@@ -118,7 +127,7 @@ def recommend(
         found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
         found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions, allow_loss)
-    show_found(found, form, output, force=force)
+    show_found(found, form, output, force=force, everything=everything)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
     if missing:
@@ -138,12 +147,14 @@ def form_asked(form: Format, *, as_json: bool) -> Format:
     return Format.JSON
 
 
-def show_found(found: list[Recommendation], form: Format, output: Path | None, *, force: bool) -> None:
+def show_found(
+    found: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
+) -> None:
     """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
     if output is None:
-        typer.echo(printable(export_all(found, form)), nl=False)
+        typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
     else:
-        _write(found, form, output, force=force)
+        _write(found, form, output, force=force, everything=everything)
     for each in found:
         _warn_before_use(each, form)
     if told := over_sizes(sum(each.proven for each in found)):
@@ -246,13 +257,15 @@ def _explain_command(
     return shlex.join(["tuner", "explain", study, *given])
 
 
-def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool) -> None:
+def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
     """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
-        files = {output: export_all(found, form)}
+        files = {output: export_all(found, form, everything=everything)}
     else:
         files = {
-            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(each, form)
+            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(
+                each, form, everything=everything
+            )
             for each in found
         }
     for path in files:

@@ -21,6 +21,7 @@ from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.recommend import (
     AllowLoss,
     AskedGoal,
+    Everything,
     FormOption,
     MaxP99Ms,
     MinMbPerS,
@@ -238,6 +239,7 @@ def recommend(
     allow_loss: AllowLoss = None,
     form: FormOption = Format.TABLE,
     as_json: options.Json = False,
+    everything: Everything = False,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
@@ -255,7 +257,7 @@ def recommend(
         found = _recommendations(
             client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s, allow_loss=allow_loss
         )
-    show_found(found, form, output, force=force)
+    show_found(found, form, output, force=force, everything=everything)
 
 
 def report(

@@ -7,7 +7,7 @@ commands and for the texts of the service.
 from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from typing_extensions import override
 
@@ -22,10 +22,14 @@ class Unwrapped(Console):
 
     @property
     @override
-    def options(self) -> ConsoleOptions:
-        found = super().options
+    def size(self) -> ConsoleDimensions:
+        found = super().size
         # `is_terminal` can't be used, because it is also true where the user forces colours on a pipe.
-        return found if self.file.isatty() else found.update(width=UNWRAPPED)
+        return found if self.file.isatty() else found._replace(width=UNWRAPPED)
+
+    @size.setter
+    def size(self, size: tuple[int, int]) -> None:
+        self._width, self._height = size
 
 
 class _SafeConsole(Unwrapped):
