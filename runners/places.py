@@ -175,7 +175,8 @@ def file_lock(path: Path, name: str = "", on_wait: Say = silent) -> Iterator[Non
             path.write_text(f"{name or 'a study'} (process {os.getpid()})", encoding="utf-8")
             yield
         finally:
-            os.truncate(path, 0)
+            with contextlib.suppress(FileNotFoundError):  # its folder may have been removed in the meantime
+                os.truncate(path, 0)
 
 
 def _acquired(

@@ -171,15 +171,16 @@ class Client:
         """Return the Pareto fronts of a study in the form of `tuner front --json`."""
         return self._json("GET", _path(f"{_own(name)}/front", record_bytes=record_bytes))
 
-    def text(self, name: str, what: str, **asked: str | None) -> str:
-        """Return a study's `status` or `front` as plain text, or its `report` as HTML.
+    def text(self, name: str, what: str, form: str | None = None, **asked: str | None) -> str:
+        """Return a study's `status` or `front` as plain text, its `report` as HTML, or another form of its results.
 
         Args:
             name: The study's name.
-            what: `status`, `front` or `report`.
+            what: `status`, `front`, `report` or `trials`.
+            form: The form of the response, such as `csv` of a front; by default plain text, or HTML of a report.
             **asked: Further query parameters, such as `record_bytes` of a front.
         """
-        form = None if what == "report" else "text"
+        form = form or (None if what == "report" else "text")
         return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **asked)).decode()
 
     def status(self, name: str) -> dict[str, Any]:

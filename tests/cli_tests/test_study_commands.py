@@ -68,6 +68,21 @@ def test_plan_says_what_a_study_would_do_and_touches_nothing(tmp_path: Path, stu
     assert not studies.exists()
 
 
+def test_plan_shows_the_baseline_beside_the_default(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(_STUDY + "baseline: {acks: 1, linger.ms: 20}\nspace: {acks: all}\n")
+    plan = tuner("plan", str(path))
+    assert plan.code == 0, plan.err
+    assert "baseline  acks=1 linger.ms=20\n" in plan.out
+    rows = [line.split() for line in plan.out.splitlines()]
+    assert ["knob", "range", "unit", "client's", "default", "baseline"] in rows
+    assert [row[-2:] for row in rows if row[:1] == ["linger.ms"]] == 2 * [["5", "20"]]
+    assert "in every config: acks=all" in plan.out
+    assert json.loads(tuner("plan", str(path), "--json").out)["baseline"] == {"acks": "1", "linger.ms": "20"}
+    path.write_text(_STUDY)
+    assert "baseline  the client without any property set\n" in tuner("plan", str(path)).out
+
+
 def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:
     path, confirm = tmp_path / "own.yaml", "confirm: {rounds: 4, max_rounds: 4, goals: [latency], new_broker: "
 

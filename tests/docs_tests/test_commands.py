@@ -19,7 +19,20 @@ from tests.docs_tests.pages import DOCUMENTS, NOT_RUN, ROOT, Block, Line, blocks
 from tests.docs_tests.program import examples, options_of, read
 from tuner.study_file import STARTER_TEXT
 
-NEEDS_NO_CLUSTER = ("compare", "explain", "export", "front", "init", "plan", "recommend", "report", "schema", "status")
+NEEDS_NO_CLUSTER = (
+    "compare",
+    "explain",
+    "export",
+    "front",
+    "init",
+    "plan",
+    "recommend",
+    "report",
+    "schema",
+    "status",
+    "studies",
+    "trials",
+)
 ELSEWHERE = frozenset({"--server", "--storage", "--tracking-uri", "--watch"})
 SIMULATED_STUDY = """\
 workload: {record_bytes: [100, 1000], saturate: {warmup: 0.5, measured: 1}, paced: {warmup: 0.5, measured: 1}}

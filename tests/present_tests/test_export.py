@@ -60,6 +60,40 @@ def test_properties_are_read_back_and_taken_by_the_real_client(confirmed: Recomm
     assert values_in_force(read, WINNER)["compression.type"] == "lz4"
 
 
+def test_exports_leave_out_what_the_client_does_anyway(confirmed: Recommendation) -> None:
+    usual = {"acks": "all", "enable.idempotence": "false", "max.in.flight.requests.per.connection": "1000000"}
+    config = ProducerConfig.parse({**WINNER, **usual})
+    wordy = replace(confirmed, trial=replace(confirmed.trial, values=config.values, fingerprint=config.fingerprint))
+    for form in (Format.PROPERTIES, Format.TABLE, Format.ENV, Format.LIBRDKAFKA):
+        assert "max.in.flight" not in export(wordy, form).replace("_", ".").lower()
+    assert parse_properties(export(wordy, Format.PROPERTIES)) == WINNER
+    assert json.loads(export(wordy, Format.LIBRDKAFKA, everything=True)) == {**WINNER, **usual}
+    assert json.loads(export(wordy, Format.JSON))["config"]["values"] == dict(config.values)
+    assert "acks=all\n" in export_all([wordy, wordy], Format.PROPERTIES, everything=True)
+
+
+def test_exports_keep_what_a_property_makes_necessary(confirmed: Recommendation) -> None:
+    # With idempotence, the client's default for requests in flight is 5.
+    values = {**WINNER, "enable.idempotence": "true", "max.in.flight.requests.per.connection": "5", "acks": "all"}
+    config = ProducerConfig.parse(values)
+    safe = replace(confirmed, trial=replace(confirmed.trial, values=config.values, fingerprint=config.fingerprint))
+    pasted = parse_properties(export(safe, Format.PROPERTIES))
+    assert pasted == {**WINNER, "enable.idempotence": "true"}
+    assert values_in_force(pasted, config.values)["max.in.flight.requests.per.connection"] == "5"
+
+
+def test_exports_keep_a_default_where_the_baseline_sets_another_value(confirmed: Recommendation) -> None:
+    config = ProducerConfig.parse({**WINNER, "acks": "all"})
+    found = replace(
+        confirmed,
+        trial=replace(confirmed.trial, values=config.values, fingerprint=config.fingerprint),
+        baseline=replace(confirmed.baseline, values={"acks": "1"}),
+    )
+    assert parse_properties(export(found, Format.PROPERTIES)) == {**WINNER, "acks": "all"}
+    (row,) = (line.split() for line in export(found, Format.TABLE).splitlines() if line.startswith("acks "))
+    assert row == ["acks", "all", "1", "all"]
+
+
 def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
     text = in_words(confirmed)
     for words in (

@@ -207,6 +207,8 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
         patch.setenv("KAFKA_TUNER_SERVER", served.url)
         listed = tuner("studies", "--json").json
         assert {each["name"] for each in listed["studies"]} >= {"first", "overnight"}
+        table = {line.split(",")[0]: line for line in tuner("studies", "--csv").out.splitlines()}
+        assert tuner("status", "--json").json == listed
         remote = {
             words: tuner(*words)
             for words in (
@@ -214,6 +216,12 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("recommend", "overnight"),
                 ("front", "overnight", "--json"),
                 ("status", "overnight", "--json"),
+                ("front", "overnight"),
+                ("front", "overnight", "--csv"),
+                ("trials", "overnight"),
+                ("trials", "overnight", "--csv"),
+                ("trials", "overnight", "--json", "--record-bytes", "1000"),
+                ("recommend", "overnight", "--json"),
                 ("recommend", "overnight", "--record-bytes", "1000", "--max-p99-ms", "0.001"),
                 ("status", "nobody"),
             )
@@ -225,6 +233,8 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
         for words, found in remote.items():
             local = tuner(*words)
             assert (found.code, found.out) == (local.code, local.out), words
+        # A study that was not submitted has no other state or target than its own.
+        assert table["overnight"] in tuner("studies", "--csv").out
         assert tuner("report", "overnight", "--output", str(tmp_path / "local.html")).code == 0
     assert (tmp_path / "report.html").stat().st_size > 100_000
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from tuner.present.console import ERR
+from tuner.present.console import ERR, UNWRAPPED
 
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("run:run", "Search for the best producer configs, and confirm the winners against your current config."),
@@ -27,6 +27,11 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "show:status",
         "Show the progress of a study: trials done, best results so far, time left, current step, failures.",
     ),
+    "studies": (
+        "studies:studies",
+        "List your studies, newest first, with their state, their trials and the best gain that is proven.",
+    ),
+    "trials": ("studies:trials", "Show the trials of a study: kind, metrics and config of each."),
     "front": (
         "show:front",
         "Show the Pareto front of a study: the configs that no other config beats in every objective.",
@@ -59,6 +64,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "export:export",
         "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
     ),
+    "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
     "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
     "sync": (
         "mlflow_verbs:sync_study",
@@ -87,10 +93,15 @@ The sentences are copies of those in the functions, so that `tuner --help` can p
 REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("remote:run", "Submit a study to the service, and follow it until it ends."),
     "status": ("remote:status", "Show the progress of a study on the service."),
+    "trials": ("remote:trials", "Show the trials of a study on the service: kind, metrics and config of each."),
     "front": ("remote:front", "Show the Pareto front of a study on the service."),
     "recommend": ("remote:recommend", "Show the config to use, from a study on the service, ready to paste."),
     "report": ("remote:report", "Write the report of a study on the service as one HTML file."),
-    "studies": ("remote:studies", "List the studies on the service, newest first."),
+    "studies": (
+        "remote:studies",
+        "List the studies on the service, newest first, with their state, their trials and the best gain that is "
+        "proven.",
+    ),
     "pause": ("remote:pause", "Stop a study on the service until you resume it."),
     "resume": ("remote:resume", "Continue a study on the service that was paused or that failed."),
     "cancel": ("remote:cancel", "Stop a study on the service for good; its results are kept."),
@@ -128,15 +139,21 @@ class _Verbs(TyperGroup):
             else:
                 alone.command(called)(verb)
             self.commands[called] = typer.main.get_group(alone).commands[called]
+        elif called in VERBS:
+            raise typer.BadParameter(
+                f"with --server, a verb must be one of {', '.join(verbs)}, but got {called}, which the service does "
+                "not offer; run it without --server, where the studies are kept"
+            )
         return super().resolve_command(ctx, args)
 
 
+_SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     cls=_Verbs,
     help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
     "Begin with `tuner run`, which needs no cluster and no study file; `tuner VERB --help` shows examples.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -204,6 +221,10 @@ def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
+        app.rich_markup_mode = None
+        _SETTINGS["terminal_width"] = UNWRAPPED
     try:
         for verb, (_, sentence) in _verbs().items():
             app.command(verb, help=sentence)(_placeholder)

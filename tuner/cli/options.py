@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from runners.reporting import printable
 from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_config import canonical_values
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
@@ -41,6 +42,25 @@ def parse_until(text: str) -> str:
 def print_json(record: object, indent: int | None = 2) -> None:
     """Print a result as one JSON document."""
     typer.echo(json.dumps(record, indent=indent))
+
+
+def print_csv(table: str) -> None:
+    """Print a result as CSV, without control characters that could change a terminal."""
+    typer.echo(printable(table), nl=False)
+
+
+def check_one_form(**asked: bool) -> None:
+    """Check that the user asked for at most one form of output.
+
+    Args:
+        **asked: Whether the user gave the option, by its name.
+
+    Raises:
+        typer.BadParameter: The user asked for two forms.
+    """
+    given = [f"--{name}" for name, value in asked.items() if value]
+    if len(given) > 1:
+        raise typer.BadParameter(f"a result has one form, but {' and '.join(given)} were given; leave one of them out")
 
 
 Study = Annotated[
@@ -110,6 +130,7 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print the result as JSON. Standard output then holds nothing else."),
 ]
+Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 
 
 def check_bootstrap(addresses: str) -> None:

@@ -19,6 +19,7 @@ from tuner.confirmation.steps import most_steps
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say
+from tuner.present.wording import changes, shown_value
 from tuner.search.schedule import searched_from, space_of, trials_in_all
 from tuner.study_file import json_schema, load_study, starter_text
 
@@ -91,6 +92,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
         "schema_version": 1,
         "kind": "plan",
         "study": spec.name,
+        "baseline": dict(spec.baseline.values),
         "targets": [target_label(target) for target in spec.targets],
         "seconds_per_trial": spec.trial_s,
         "seconds": seconds,
@@ -127,6 +129,8 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
+    own = {change.name: str(change) for change in changes(spec.baseline.values, {})}
+    OUT.print(f"baseline  {' '.join(own.values()) or 'the client without any property set'}", markup=False)
     if spec.constraints:
         OUT.print(
             f"requires  {', '.join(str(constraint) for constraint in spec.constraints)} of a recommended config",
@@ -157,9 +161,12 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     for sizes, space in spaces.items():
         OUT.print()
         OUT.print(f"search space for {sizes} B", markup=False, style="bold")
-        table = Table("knob", "range", "unit", "default", box=None, pad_edge=False)
+        headings = ("knob", "range", "unit", "client's default", *(["baseline"] if own else []))
+        table = Table(*headings, box=None, pad_edge=False)
         for parameter in space.parameters:
-            table.add_row(parameter.name, parameter.text, parameter.unit, parameter.default)
+            default = shown_value(parameter.name, parameter.default)
+            set_to = own.get(parameter.name, "").removeprefix(f"{parameter.name}=")
+            table.add_row(parameter.name, parameter.text, parameter.unit, default, set_to)
         OUT.print(table)
         if waiting := _later_knobs_text(_searched_from(spec, space)):
             OUT.print(
@@ -171,7 +178,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         for rule in space.rules:
             OUT.print(f"  rule: {rule}", markup=False)
         if space.fixed:
-            fixed = ", ".join(f"{name}={value}" for name, value in sorted(space.fixed.items()))
+            fixed = ", ".join(f"{name}={shown_value(name, value)}" for name, value in sorted(space.fixed.items()))
             OUT.print(f"  in every config: {fixed}", markup=False)
 
 

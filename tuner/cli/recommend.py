@@ -73,6 +73,15 @@ AllowLoss = Annotated[
 ]
 
 
+Everything = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Also print the properties of the config that have the client's default value (not java, spring)."
+    ),
+]
+FormOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
+
+
 def recommend(
     study: options.Study,
     record_bytes: RecordBytes = None,
@@ -80,7 +89,9 @@ def recommend(
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
     allow_loss: AllowLoss = None,
-    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
+    form: FormOption = Format.TABLE,
+    as_json: options.Json = False,
+    everything: Everything = False,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
@@ -96,16 +107,20 @@ def recommend(
 ) -> None:
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
-    The forms java and spring translate the config for Kafka's Java producer. The translated config was not measured.
+    Properties that have the client's default value are left out, unless --all is given or the baseline sets another
+    value. The forms java and spring translate the whole config for Kafka's Java producer. The translated config was not
+    measured.
 
     \b
     Examples:
         tuner recommend overnight --record-bytes 1000 --goal throughput
         tuner recommend overnight --record-bytes 1000 --goal throughput --max-p99-ms 10 --format properties
         tuner recommend overnight --record-bytes 1000 --goal balanced --allow-loss 0.2
+        tuner recommend overnight --json
         tuner recommend overnight --record-bytes 1000 --format java --output tuned.properties
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
+    form = form_asked(form, as_json=as_json)
     conditions = Conditions(max_p99_ms, min_mb_per_s)
     if tracking_uri is not None:
         if allow_loss is not None:
@@ -113,19 +128,34 @@ def recommend(
         found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
         found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions, allow_loss)
-    show_found(found, form, output, force=force)
+    show_found(found, form, output, force=force, everything=everything)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
     if missing:
         raise NoFeasibleConfig(missing)
 
 
-def show_found(found: list[Recommendation], form: Format, output: Path | None, *, force: bool) -> None:
+def form_asked(form: Format, *, as_json: bool) -> Format:
+    """Return the form of the output: `--json` is short for `--format json`.
+
+    Raises:
+        typer.BadParameter: Both options were given, and they differ.
+    """
+    if not as_json:
+        return form
+    if form not in (Format.TABLE, Format.JSON):
+        raise typer.BadParameter(f"--json means --format json, but got --format {form}; leave one of them out")
+    return Format.JSON
+
+
+def show_found(
+    found: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
+) -> None:
     """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
     if output is None:
-        typer.echo(printable(export_all(found, form)), nl=False)
+        typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
     else:
-        _write(found, form, output, force=force)
+        _write(found, form, output, force=force, everything=everything)
     for each in found:
         _warn_before_use(each, form)
     if told := over_sizes(sum(each.proven for each in found)):
@@ -228,13 +258,15 @@ def _explain_command(
     return shlex.join(["tuner", "explain", study, *given])
 
 
-def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool) -> None:
+def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
     """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
-        files = {output: export_all(found, form)}
+        files = {output: export_all(found, form, everything=everything)}
     else:
         files = {
-            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(each, form)
+            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(
+                each, form, everything=everything
+            )
             for each in found
         }
     for path in files:

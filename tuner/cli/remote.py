@@ -8,21 +8,37 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from runners.reporting import counted, printable
+from runners.reporting import printable
 from tuner.cli import options
 from tuner.cli.app import Interrupted
 from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.recommend import AllowLoss, AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
+from tuner.cli.recommend import (
+    AllowLoss,
+    AskedGoal,
+    Everything,
+    FormOption,
+    MaxP99Ms,
+    MinMbPerS,
+    RecordBytes,
+    form_asked,
+    show_found,
+    study_record,
+)
+from tuner.cli.show import check_named
+from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
+from tuner.cli.studies import RecordBytes as ShownSize
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.export import Format, export_all, recommendation_of
+from tuner.present.study_list import ListedStudy, listed_study, newest_first
 from tuner.present.wording import number, title
 from tuner.results.recommendation import Recommendation
 
@@ -120,17 +136,31 @@ def run(
 
 
 def status(
-    study: Study,
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY]",
+            help="Name of a study on the service, such as orders. Without it, all studies are listed.",
+            show_default=False,
+        ),
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the progress of a study on the service.
 
+    Without a study, the command lists all studies, as `tuner studies` does.
+
     \b
     Examples:
+        tuner --server https://tuner.example status
         tuner --server https://tuner.example status orders
         tuner --server https://tuner.example status orders --watch
     """
+    if study is None:
+        check_named(watch=watch)
+        studies(as_json=as_json)
+        return
     with service() as client:
         shown = None
         while True:
@@ -153,22 +183,51 @@ def status(
 
 def front(
     study: Study,
-    record_bytes: Annotated[
-        str | None, typer.Option(metavar="N", help="Show only this record size or mix, such as 1000.")
-    ] = None,
+    record_bytes: ShownSize = None,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Show the Pareto front of a study on the service.
 
     \b
-    Example:
+    Examples:
         tuner --server https://tuner.example front orders --record-bytes 1000
+        tuner --server https://tuner.example front orders --csv > front.csv
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         if as_json:
             options.print_json(client.front(study, record_bytes))
+        elif as_csv:
+            options.print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
             typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
+
+
+def trials(
+    study: Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+    parquet: Parquet = None,
+    force: Force = False,
+) -> None:
+    """Show the trials of a study on the service: kind, metrics and config of each.
+
+    With --csv, --json and --parquet, each trial has all metrics, and one column for each property that any config sets.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example trials orders --record-bytes 1000
+        tuner --server https://tuner.example trials orders --csv > trials.csv
+    """
+    check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
+    with service() as client:
+        record = json.loads(client.text(study, "trials", form="table", record_bytes=record_bytes))
+    # Imported here, because it imports pandas.
+    from tuner.present.frames import frame_of
+
+    show_trials(record["study"], frame_of(record["trials"]), parquet, as_json=as_json, as_csv=as_csv, force=force)
 
 
 def recommend(
@@ -178,7 +237,9 @@ def recommend(
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
     allow_loss: AllowLoss = None,
-    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
+    form: FormOption = Format.TABLE,
+    as_json: options.Json = False,
+    everything: Everything = False,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
@@ -191,11 +252,12 @@ def recommend(
         tuner --server https://tuner.example recommend orders --record-bytes 1000
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
     """
+    form = form_asked(form, as_json=as_json)
     with service() as client:
         found = _recommendations(
             client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s, allow_loss=allow_loss
         )
-    show_found(found, form, output, force=force)
+    show_found(found, form, output, force=force, everything=everything)
 
 
 def report(
@@ -219,22 +281,36 @@ def report(
     typer.echo(path)
 
 
-def studies(as_json: options.Json = False) -> None:
-    """List the studies on the service, newest first.
+def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
+    """List the studies on the service, newest first, with their state, their trials and the best gain that is proven.
 
     \b
-    Example:
+    Examples:
         tuner --server https://tuner.example studies
+        tuner --server https://tuner.example studies --csv > studies.csv
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     with service() as client:
-        found = list(client.studies())
+        views = list(client.studies())
+        found = {view["name"]: _listed(client, view) for view in views}
     if as_json:
-        options.print_json({"schema_version": 1, "kind": "studies", "studies": found})
-        return
-    for each in found:
-        trials = (each["summary"] or {}).get("trials", 0)
-        where = ", ".join(each["targets"])
-        OUT.print(f"{each['name']}  {each['state']}  {counted(trials, 'trial')}  {where}", markup=False, soft_wrap=True)
+        # The service says more about a study than the list shows.
+        shown = [{**view, **found[view["name"]].as_json(), "state": view["state"]} for view in views]
+        options.print_json({"schema_version": 1, "kind": "studies", "studies": shown})
+    else:
+        print_studies(newest_first([*found.values()]), as_json=False, as_csv=as_csv)
+
+
+def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
+    summary, progress = view["summary"] or {}, None
+    if summary:
+        with contextlib.suppress(ServiceRefused):  # a study that has just begun has no status yet
+            progress = client.status(view["name"])
+    facts = {**summary, "target": ", ".join(view["targets"]) or summary.get("target")}
+    # A study that was not submitted to the service has no state in the service's queue.
+    state = None if view["state"] == "recorded" and progress is not None else view["state"]
+    found = listed_study(view["name"], facts, progress, state)
+    return found if found.updated_at else replace(found, updated_at=view["changed_at"] or "")
 
 
 def pause(study: Study) -> None:

@@ -16,8 +16,9 @@ from rich.text import Text
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
+from tuner.cli.studies import studies
 from tuner.present.console import OUT, say, warn
-from tuner.present.report.front_table import SCHEMA_VERSION, front_record, front_rows
+from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
 from tuner.present.report.status import Status, status_of
 from tuner.present.text_view import print_front, status_text
 from tuner.present.wording import SIMULATED, number
@@ -34,20 +35,33 @@ _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
 
 
 def status(
-    study: options.Study,
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY]",
+            help="Name of a study, such as overnight, or its folder. Without it, all studies are listed.",
+            show_default=False,
+        ),
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the progress of a study: trials done, best results so far, time left, current step, failures.
 
     For a record size whose winners are confirmed, the recommended configs are shown instead of the best results so far.
+    Without a study, the command lists all studies, as `tuner studies` does.
 
     \b
     Examples:
+        tuner status
         tuner status overnight
         tuner status overnight --watch
         tuner status overnight --json
     """
+    if study is None:
+        check_named(watch=watch)
+        studies(as_json=as_json)
+        return
     folder = find_study(study)
     seen = _statuses(folder) if watch else iter([next(_statuses(folder))])
     if as_json:
@@ -61,6 +75,16 @@ def status(
     else:
         for found in seen:
             OUT.print(status_text(found))
+
+
+def check_named(*, watch: bool) -> None:
+    """Check the options of `tuner status` without a study.
+
+    Raises:
+        typer.BadParameter: The user wants to watch, but names no study.
+    """
+    if watch:
+        raise typer.BadParameter("--watch shows one study, but none was named; name it: tuner status STUDY --watch")
 
 
 def _statuses(folder: Path) -> Iterator[Status]:
@@ -99,6 +123,7 @@ def front(
         ),
     ] = None,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Show the Pareto front of a study: the configs that no other config beats in every objective.
 
@@ -109,7 +134,9 @@ def front(
     Examples:
         tuner front overnight
         tuner front overnight --record-bytes 1000 --json
+        tuner front overnight --csv > front.csv
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results = loaded.results
     try:
@@ -121,7 +148,9 @@ def front(
         whole = {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
         options.print_json(whole)
         return
-    for size in sizes:
+    if as_csv:
+        options.print_csv(front_csv(*sizes))
+    for size in () if as_csv else sizes:
         rows = front_rows(size)
         print_front(results, size, rows, OUT)
         for row in rows:

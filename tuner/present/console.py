@@ -1,15 +1,38 @@
-"""The two output streams: results go to standard output, everything else to standard error."""
+"""The two output streams: results go to standard output, everything else to standard error.
+
+What goes to a file or a pipe is never wrapped or cut, because a program may read it: `Unwrapped` decides this for all
+commands and for the texts of the service.
+"""
 
 from collections.abc import Iterable
+from typing import Final
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from typing_extensions import override
 
 from runners.reporting import printable
 
+UNWRAPPED: Final = 1_000_000
+"""A number of columns that no line fills. A table takes only the columns that its cells need."""
 
-class _SafeConsole(Console):
+
+class Unwrapped(Console):
+    """A console that wraps and cuts lines only on a terminal, where the width is known."""
+
+    @property
+    @override
+    def size(self) -> ConsoleDimensions:
+        found = super().size
+        # `is_terminal` can't be used, because it is also true where the user forces colours on a pipe.
+        return found if self.file.isatty() else found._replace(width=UNWRAPPED)
+
+    @size.setter
+    def size(self, size: tuple[int, int]) -> None:
+        self._width, self._height = size
+
+
+class _SafeConsole(Unwrapped):
     """A console that escapes control characters in texts, because texts from outside could change the terminal."""
 
     @override

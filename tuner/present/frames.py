@@ -1,13 +1,21 @@
-"""Trials as a pandas DataFrame: one row per trial, with numbers as numbers."""
+"""Trials as a pandas DataFrame: one row per trial, with numbers as numbers; and the files that hold it."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from tuner.model.trial import Trial
+from objectives.outcome import OUTCOME_METRICS
+from tuner.model.trial import Kind, Trial
+from tuner.present.report.marks import GENERATOR
 from tuner.results.study_results import SizeResults
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+SCHEMA_VERSION: Final = 1
+_HEAD: Final = ("record_bytes", "number", "kind", "state", "feasible", "on_front")
+_TAIL: Final = ("verdict", "guarantee", "warnings", "error", "started_at", "duration_s", "fingerprint")
 
 
 def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
@@ -19,15 +27,76 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
         column for each metric, in the unit at the end of the metric's name; `verdict`, `guarantee`, `warnings`,
         `error`, `started_at` (UTC), `duration_s` and `fingerprint`.
     """
+    names = sorted({name for size in sizes for trial in size.trials for name in trial.values})
+    rows = [_row(size, trial, names) for size in sizes for trial in size.trials]
+    return frame_of(rows)
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Return the DataFrame whose rows are in the form of `trials_record`."""
     # Imported here because pandas takes half a second to import.
     import pandas as pd
 
-    names = sorted({name for size in sizes for trial in size.trials for name in trial.values})
-    rows = [_row(size, trial, names) for size in sizes for trial in size.trials]
-    frame = pd.DataFrame(rows)
-    if rows:
-        frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, format="ISO8601")
-    return frame
+    frame = pd.DataFrame(rows or None, columns=None if rows else [*_HEAD, *_TAIL])
+    frame = frame.astype({"feasible": bool, "on_front": bool})
+    frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, format="ISO8601")
+    # Metrics that only some trials have would otherwise stand behind the texts.
+    return frame[[*(name for name in frame if name not in _TAIL), *_TAIL]]
+
+
+def property_columns(frame: "pd.DataFrame") -> list[str]:
+    """Return the columns of a table of trials that hold the configs' properties."""
+    return [str(name) for name in frame if name not in (*_HEAD, *_TAIL, *OUTCOME_METRICS)]
+
+
+def changed_properties(frame: "pd.DataFrame") -> list[str]:
+    """Return, for each trial, the properties that differ from those of the baseline of its record size, as text."""
+    names, texts = property_columns(frame), []
+    baselines = frame[frame["kind"] == str(Kind.BASELINE)].drop_duplicates("record_bytes").set_index("record_bytes")
+    for _, row in frame.iterrows():
+        base = baselines.loc[row["record_bytes"]] if row["record_bytes"] in baselines.index else None
+        changed = [f"{name}={_text(row[name])}" for name in names if base is None or row[name] != base[name]]
+        texts.append(" ".join(changed))
+    return texts
+
+
+def _text(value: Any) -> str:
+    """Return a property's value as the client's text: a column with fractions holds 5 as 5.0."""
+    return str(value).lower().removesuffix(".0")
+
+
+def trials_csv(frame: "pd.DataFrame") -> str:
+    """Return a table of trials as CSV."""
+    return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
+def trials_parquet(frame: "pd.DataFrame") -> bytes:
+    """Return a table of trials as a Parquet file, in which each column has one type.
+
+    Raises:
+        ImportError: The package pyarrow is not installed.
+    """
+    frame = frame.copy()
+    for name in frame.select_dtypes(object):
+        if frame[name].map(type).nunique() > 1:  # such as a size of 1000 beside a mix of sizes
+            frame[name] = frame[name].map(str)
+    frame.attrs["generator"] = GENERATOR
+    out = io.BytesIO()
+    frame.to_parquet(out, index=False, engine="pyarrow")
+    return out.getvalue()
+
+
+def trials_record(study: str, frame: "pd.DataFrame") -> dict[str, Any]:
+    """Return a table of trials as a JSON object; a value that a trial does not have is null."""
+    rows = [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+    return {"schema_version": SCHEMA_VERSION, "kind": "trials_table", "study": study, "trials": rows}
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as a JSON value."""
+    if value != value:  # NaN and NaT stand for a value that the trial does not have
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str, Any]:
@@ -51,8 +120,10 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
     }
 
 
-def _number(text: str) -> int | float | str:
-    """Return a text as a number if it is one; otherwise return the text."""
+def _number(text: str) -> bool | int | float | str:
+    """Return a text as a number or a truth value if it is one; otherwise return the text."""
+    if text in ("true", "false"):
+        return text == "true"
     for kind in (int, float):
         try:
             return kind(text)

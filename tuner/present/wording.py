@@ -245,7 +245,12 @@ class Change:
 
     def __str__(self) -> str:
         """Return `linger.ms=20`."""
-        return f"{self.name}={self.value}"
+        return f"{self.name}={shown_value(self.name, self.value)}"
+
+
+def shown_value(name: str, value: str) -> str:
+    """Return a property's value as people write it: the client keeps `acks=all` as -1."""
+    return "all" if name == "acks" and value == "-1" else value
 
 
 def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:

@@ -1,6 +1,7 @@
 """Files in a study's folder: their names, atomic writes, and the progress file."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +51,17 @@ def unwritable(path: Path, reason: str) -> RecordUnwritable:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file that everybody may read. Neither a reader nor a crash ever finds the file half-written."""
     places.write_atomically(path, data, mode=0o644)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of a study, and a link that leads to it.
+
+    The results go first: a folder without them is no study, even if this process is killed before the rest is gone.
+    """
+    (folder / RESULTS_FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder.resolve())
+    if folder.is_symlink():
+        folder.unlink()
 
 
 def write_progress(folder: Path, progress: Progress) -> None:

@@ -135,6 +135,20 @@ class Storage(Protocol):
             StorageUnreachable: The server does not answer.
         """
 
+    def remove(self, folder: Path, name: str, tell: Say) -> None:
+        """Remove a study: its results, and its folder on this host.
+
+        Args:
+            folder: The study's folder.
+            name: The study's name, for messages.
+            tell: Called with a sentence for the user if removing the study takes long.
+
+        Raises:
+            StudyNotFound: There is no such study.
+            StudyBusy: A process runs the study; nothing was removed.
+            StorageUnreachable: The server does not answer.
+        """
+
     def read(self, folder: Path) -> ResultsStore:
         """Open the results of a study for reading.
 

@@ -21,6 +21,7 @@ from tuner.storage.files import (
     RESULTS_FILE,
     STUDY_FILE,
     read_progress,
+    remove_folder,
     size_name,
     unwritable,
     write_atomically,
@@ -263,6 +264,19 @@ class FolderStorage:
         """
         return SqliteStore(folder, create=False)
 
+    def remove(self, folder: Path, name: str, tell: Say) -> None:
+        """Remove the folder of a study with all that is in it.
+
+        Raises:
+            StudyNotFound: The folder holds no results.
+            StudyBusy: A process runs the study; nothing was removed.
+            RecordUnwritable: The system refused to remove the folder.
+        """
+        if not (folder / RESULTS_FILE).is_file():
+            raise StudyNotFound(f"the folder of a study must hold {RESULTS_FILE}, but {folder} does not")
+        with _locked(folder, name), writing(folder):
+            remove_folder(folder)
+
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
         """Open the results in a study's folder to run the study, and lock the folder.
@@ -273,17 +287,28 @@ class FolderStorage:
             StudyBusy: Another process runs the study.
             RecordDamaged: The results can't be read, or a newer release wrote them.
         """
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, name), closing(SqliteStore(folder)) as store:
+            yield store
 
-        def refuse(holder: str) -> None:
-            raise StudyBusy(
-                f"one process at a time may run the study {name}, but {holder} does; see `tuner status {name}`"
-            )
 
-        with ExitStack() as stack:
-            with writing(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(file_lock(folder / "lock" / "study.lock", name, on_wait=refuse))
-            yield stack.enter_context(closing(SqliteStore(folder)))
+@contextmanager
+def _locked(folder: Path, name: str) -> Iterator[None]:
+    """Hold the lock of a study's folder.
+
+    Raises:
+        StudyBusy: Another process runs the study.
+        RecordUnwritable: The lock file can't be written.
+    """
+
+    def refuse(holder: str) -> None:
+        raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; see `tuner status {name}`")
+
+    with ExitStack() as stack:
+        with writing(folder):
+            stack.enter_context(file_lock(folder / "lock" / "study.lock", name, on_wait=refuse))
+        yield
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
+from search_spaces.effective import Effective
 from search_spaces.java import Translation, translate_to_java
 from search_spaces.properties_file import format_properties
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
@@ -20,6 +21,7 @@ from tuner.present.wording import (
     keep,
     not_advice,
     numbers_table,
+    shown_value,
     undecided,
     within_scatter,
 )
@@ -55,47 +57,73 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
 """The suffix of the file name for each format. The file name begins with the goal: `balanced.properties`."""
 
 
-def export(recommendation: Recommendation, form: Format) -> str:
-    """Return the text of a recommendation in the given format, with a line feed at the end."""
+def export(recommendation: Recommendation, form: Format, *, everything: bool = False) -> str:
+    """Return the text of a recommendation in the given format, with a line feed at the end.
+
+    Args:
+        recommendation: The recommendation.
+        form: The format.
+        everything: Whether formats to paste also hold the properties that have the client's default value.
+    """
+    if form in _TO_PASTE:
+        return _TO_PASTE[form](recommendation, pasted_values(recommendation, everything=everything))
     return _FORMS[form](recommendation)
 
 
-def export_all(recommendations: Sequence[Recommendation], form: Format) -> str:
+def pasted_values(recommendation: Recommendation, *, everything: bool = False) -> dict[str, str]:
+    """Return the properties of a recommended config that a user has to set.
+
+    A property is left out if the client has the same value without it. It stays if the baseline sets another value,
+    because users may paste the config into the file that holds the baseline.
+
+    Args:
+        recommendation: The recommendation.
+        everything: Whether to return all properties of the config.
+    """
+    values, baseline = dict(recommendation.config.values), recommendation.baseline.values
+    in_force = {name: Effective(values).text(name) for name in values}
+    for name in () if everything else in_force:
+        without = {each: value for each, value in values.items() if each != name}
+        is_same = all(Effective(without).text(each) == text for each, text in in_force.items())
+        if is_same and baseline.get(name, in_force[name]) == in_force[name]:
+            values = without
+    return {name: shown_value(name, value) for name, value in values.items()}
+
+
+def export_all(recommendations: Sequence[Recommendation], form: Format, *, everything: bool = False) -> str:
     """Return the recommendations for several record sizes as one text.
 
     The JSON formats hold one entry per record size. In the other formats the recommendations follow each other, each
     below a comment that names its record size. A single recommendation is written as `export` writes it.
     """
     if len(recommendations) == 1:
-        return export(recommendations[0], form)
+        return export(recommendations[0], form, everything=everything)
     match form:
         case Format.JSON:
             records = [recommendation_record(recommendation) for recommendation in recommendations]
             return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
         case Format.LIBRDKAFKA:
-            return _dumped(
-                {recommendation.record_bytes: recommendation.config.values for recommendation in recommendations}
-            )
+            return _dumped({each.record_bytes: pasted_values(each, everything=everything) for each in recommendations})
         case Format.SPRING:
             return "---\n".join(export(recommendation, form) for recommendation in recommendations)
         case _:
-            return "\n".join(export(recommendation, form) for recommendation in recommendations)
+            return "\n".join(export(each, form, everything=everything) for each in recommendations)
 
 
-def _properties(recommendation: Recommendation) -> str:
-    return format_properties(recommendation.config.values, comment="\n".join(_origin(recommendation)))
+def _properties(recommendation: Recommendation, values: Mapping[str, str]) -> str:
+    return format_properties(values, comment="\n".join(_origin(recommendation)))
 
 
-def _librdkafka(recommendation: Recommendation) -> str:
-    return _dumped(recommendation.config.values)
+def _librdkafka(_: Recommendation, values: Mapping[str, str]) -> str:
+    return _dumped(values)
 
 
 def _json(recommendation: Recommendation) -> str:
     return _dumped(recommendation_record(recommendation))
 
 
-def _env(recommendation: Recommendation) -> str:
-    lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in recommendation.config.values.items()]
+def _env(recommendation: Recommendation, values: Mapping[str, str]) -> str:
+    lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in values.items()]
     comment = [*_origin(recommendation), "to set these variables in sh: set -a; . ./this-file"]
     return format_properties({}, comment="\n".join(comment)) + "".join(f"{line}\n" for line in lines)
 
@@ -159,8 +187,13 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def recommendation_table(recommendation: Recommendation) -> str:
-    """Return the recommendation as plain text that can be read in a terminal of any width."""
+def recommendation_table(recommendation: Recommendation, values: Mapping[str, str]) -> str:
+    """Return the recommendation as plain text that can be read in a terminal of any width.
+
+    Args:
+        recommendation: The recommendation.
+        values: The properties to paste.
+    """
     head = (
         f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
         f"trial {recommendation.trial.number}"
@@ -170,7 +203,7 @@ def recommendation_table(recommendation: Recommendation) -> str:
         head,
         *([short] if short else []),
         "",
-        *_to_paste(recommendation),
+        *_to_paste(recommendation, values),
         "",
         *_numbers(recommendation),
         "",
@@ -180,8 +213,8 @@ def recommendation_table(recommendation: Recommendation) -> str:
     return "\n".join([*parts, *(["", *changed] if changed else [])]) + "\n"
 
 
-def _to_paste(recommendation: Recommendation) -> list[str]:
-    pasted = format_properties(recommendation.config.values).splitlines() or ["(nothing: the client's own defaults)"]
+def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list[str]:
+    pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
     advice = keep(recommendation) or not_advice(recommendation)
     heading = advice or f"to paste ({recommendation.config.client} properties):"
     others = instead(recommendation)
@@ -225,16 +258,23 @@ def _changed(recommendation: Recommendation) -> list[str]:
     if not changed:
         return []
     rows = [("changed property", "recommended", "baseline", "client's default")]
-    return aligned([*rows, *((c.name, c.value, c.baseline or "-", c.default or "-") for c in changed)])
+    shown = (
+        (c.name, *(shown_value(c.name, each) or "-" for each in (c.value, c.baseline, c.default))) for c in changed
+    )
+    return aligned([*rows, *shown])
 
 
-_FORMS: Final[Mapping[Format, Callable[[Recommendation], str]]] = MappingProxyType(
+_TO_PASTE: Final[Mapping[Format, Callable[[Recommendation, Mapping[str, str]], str]]] = MappingProxyType(
     {
         Format.TABLE: recommendation_table,
         Format.PROPERTIES: _properties,
         Format.LIBRDKAFKA: _librdkafka,
-        Format.JSON: _json,
         Format.ENV: _env,
+    }
+)
+_FORMS: Final[Mapping[Format, Callable[[Recommendation], str]]] = MappingProxyType(
+    {
+        Format.JSON: _json,
         Format.JAVA: _java,
         Format.SPRING: _spring,
     }

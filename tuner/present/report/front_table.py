@@ -134,18 +134,20 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     }
 
 
-def front_csv(size: SizeResults) -> str:
-    """Return the front as CSV: one line per config, with a column for every metric and every property."""
-    rows = front_rows(size)
-    metrics = sorted({name for row in rows for name in row.metrics})
-    properties = sorted({name for row in rows for name in row.trial.values})
+def front_csv(*sizes: SizeResults) -> str:
+    """Return the fronts as CSV: one line per config, with a column for every metric and every property."""
+    rows = [(size, row) for size in sizes for row in front_rows(size)]
+    metrics = sorted({name for _, row in rows for name in row.metrics})
+    properties = sorted({name for _, row in rows for name in row.trial.values})
     text = io.StringIO()
-    columns = ["trial", "is_baseline", "fingerprint", *metrics, "guarantee", "verdict", "flags", *properties]
+    head, tail = ("record_bytes", "trial", "is_baseline", "fingerprint"), ("guarantee", "verdict", "flags")
+    columns = [*head, *metrics, *tail, *properties]
     out = csv.DictWriter(text, columns, lineterminator="\n")
     out.writeheader()
-    for row in rows:
+    for size, row in rows:
         out.writerow(
             {
+                "record_bytes": size.record_bytes,
                 "trial": row.trial.number,
                 "is_baseline": row.is_baseline,
                 "fingerprint": row.trial.fingerprint,

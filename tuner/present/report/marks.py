@@ -12,5 +12,6 @@ MARKS: Final = (
     b"# kafka-tuner: study ",  # properties, environment variables, Java, Spring
     b'"kind": "recommendation',  # JSON
     b" B records, goal ",  # table
+    b'"generator": "kafka-tuner"',  # Parquet: the attributes of the table
 )
 """What each form of output contains near its beginning or its end. JSON for librdkafka is the bare config."""

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.spec import Goal
+from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
 from tuner.present.report.status import status_of
 from tuner.results.recommend import recommend_for
@@ -42,7 +43,6 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
-_WIDTH: Final = 100
 _MEDIA_TYPES: Final[Mapping[Format, str]] = {
     Format.JSON: JSON,
     Format.LIBRDKAFKA: JSON,
@@ -178,7 +178,7 @@ def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping
     sizes = _sizes(results, given.get("record_bytes"))
     match given.get("form", "json"):
         case "csv":
-            return CachedResponse.of("".join(front_csv(size) for size in sizes), CSV)
+            return CachedResponse.of(front_csv(*sizes), CSV)
         case "text":
             from tuner.present.text_view import print_front
 
@@ -233,6 +233,17 @@ def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
     return CachedResponse.of(page)
 
 
+def _trials_table(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    # Imported here, because it imports pandas.
+    from tuner.present.frames import trials_csv, trials_frame, trials_record
+
+    results = reader.results(study, store)
+    frame = trials_frame(_sizes(results, given.get("record_bytes")))
+    if given["form"] == "csv":
+        return CachedResponse.of(trials_csv(frame), CSV)
+    return CachedResponse.of(trials_record(results.name, frame))
+
+
 def _report(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.page import report_page
 
@@ -269,7 +280,7 @@ def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults
 
 def _as_text(show: Callable[[Console], None]) -> str:
     text = io.StringIO()
-    show(Console(file=text, width=_WIDTH, highlight=False, no_color=True))
+    show(Unwrapped(file=text, highlight=False, no_color=True))
     return text.getvalue()
 
 
@@ -280,6 +291,7 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "status": _status,
     "summary": _summary,
     "trials": _trials,
+    "trials_table": _trials_table,
     "report": _report,
     "picture": _picture,
     "stamp": _stamp,

@@ -118,12 +118,24 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             int, Query(ge=0, le=2**53, description="Sequence number of the last trial that you have.")
         ] = 0,
         limit: Annotated[int, Query(ge=1, le=500, description="Largest number of trials to return.")] = 100,
+        record_bytes: RecordBytes = None,
+        form: Annotated[
+            Literal["json", "table", "csv"],
+            Query(
+                alias="format",
+                description="Format of the response. `json`: pages of trials. `table` (JSON) and `csv`: all trials at "
+                "once, or those of `record_bytes`, with a column for each property and each metric.",
+            ),
+        ] = "json",
     ) -> Response:
         """List the trials of a study in the order in which they ended.
 
         `next_after` is the value of `after` for the next page, or null on the last page.
         """
-        return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
+        if form == "json":
+            return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
+        query = ResultQuery.of(study, "trials_table", record_bytes=record_bytes, form=form)
+        return await answered(request, studies, query)
 
     @api.get("/studies/{study}/front", response_class=Response, responses={200: examples.FRONT}, tags=["results"])
     async def front(

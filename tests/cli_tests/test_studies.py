@@ -1,0 +1,243 @@
+"""`tuner studies`, `trials` and `rm`, and the forms in which other verbs print tables."""
+
+import csv
+import io
+import json
+import os
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli_tests.command import arguments, tuner
+from tests.postgres_server import PostgresServer
+from tests.present_tests.studies import WINNER, write_study
+from tests.storage_tests.shared import storage_of
+from tuner.model.trial import Progress, StudyState, Trial
+from tuner.storage.files import RESULTS_FILE
+from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
+from tuner.storage.sqlite import FolderStorage
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of two studies: `overnight` has ended, and `begun` was interrupted before."""
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    begun = {"name": "begun", "started_at": "2026-01-01T20:00:00+00:00", "finished_at": None}
+    write_study(tmp_path / "overnight", record_sizes=("100", "1000"), rounds=8)
+    write_study(tmp_path / "begun", trials=12, rounds=0, facts=begun)
+    return tmp_path
+
+
+def rows(text: str) -> Sequence[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_studies_are_listed_the_newest_first(root: Path) -> None:
+    heading, first, second = tuner("studies").out.splitlines()
+    assert heading.split()[:2] == ["study", "record"]
+    assert first.startswith(
+        "overnight   100 1000       finished      80 of 120   latency p99 2.54 (2.32 to 2.78), 100 B"
+    )
+    assert second.startswith("begun       1000           interrupted   12 of 60    -   ")
+
+
+def test_the_forms_of_the_list_agree(root: Path) -> None:
+    record = tuner("studies", "--json").json
+    assert (record["schema_version"], record["kind"]) == (1, "studies")
+    overnight, begun = record["studies"]
+    assert [each["name"] for each in record["studies"]] == ["overnight", "begun"]
+    assert overnight["record_sizes"] == ["100", "1000"]
+    assert (overnight["trials_done"], overnight["trials_planned"]) == (80, 120)
+    assert overnight["best_gain"]["ratio"]["low"] > 1
+    assert begun["best_gain"] is None
+    table = rows(tuner("studies", "--csv").out)
+    assert [float(each["best_gain"] or 0) for each in table] == [overnight["best_gain"]["ratio"]["value"], 0]
+    assert [each["updated_at"] for each in table] == [overnight["updated_at"], begun["updated_at"]]
+
+
+def test_status_without_a_name_is_the_list_of_studies(root: Path) -> None:
+    assert tuner("status").out == tuner("studies").out
+    assert tuner("status", "--json").json == tuner("studies", "--json").json
+    refused = tuner("status", "--watch")
+    assert refused.code == 2
+    assert "--watch shows one study" in refused.complaint
+
+
+def test_a_list_without_studies_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    empty = tuner("studies")
+    assert (empty.code, empty.out) == (0, "")
+    assert "there is no study yet; `tuner run` makes one" in empty.err
+    assert tuner("studies", "--json").json["studies"] == []
+
+
+def test_a_damaged_study_is_listed_and_named(root: Path) -> None:
+    with closing(sqlite3.connect(root / "begun" / RESULTS_FILE)) as db, db:
+        db.execute("UPDATE trials SET body = 'no JSON'")
+    listed = tuner("studies", "--json")
+    assert listed.code == 0, listed.err
+    assert [(each["name"], each["state"]) for each in listed.json["studies"]] == [
+        ("overnight", "finished"),
+        ("begun", "unreadable"),
+    ]
+    assert "warning: begun: " in listed.err
+
+
+def test_trials_have_typed_columns_in_every_form(root: Path, tmp_path: Path) -> None:
+    record = tuner("trials", "overnight", "--json").json
+    assert record["study"] == "overnight"
+    winner = next(each for each in record["trials"] if (each["record_bytes"], each["number"]) == (1000, 7))
+    assert {name: winner[name] for name in WINNER} == {
+        "linger.ms": 2,
+        "compression.type": "lz4",
+        "batch.size": 262144,
+    }
+    assert isinstance(winner["latency_p99_ms"], float)
+    assert winner["on_front"] is True
+    table = rows(tuner("trials", "overnight", "--csv").out)
+    assert [float(each["mb_per_s"]) for each in table] == [each["mb_per_s"] for each in record["trials"]]
+    file = tmp_path / "trials.parquet"
+    for _ in range(2):  # the second time, the tuner's own file is replaced
+        written = tuner("trials", "overnight", "--parquet", str(file))
+        assert written.code == 0, written.err
+    frame = pd.read_parquet(file)
+    assert len(frame) == len(record["trials"])
+    assert pd.api.types.is_integer_dtype(frame["batch.size"])
+    assert pd.api.types.is_float_dtype(frame["mb_per_s"])
+    assert pd.api.types.is_datetime64_any_dtype(frame["started_at"])
+
+
+def test_trials_for_people_name_what_each_config_changes(root: Path) -> None:
+    shown = tuner("trials", "overnight", "--record-bytes", "1000").out.splitlines()
+    winner = next(line for line in shown if line.split()[:2] == ["1000", "7"])
+    assert winner.endswith("yes   batch.size=262144 compression.type=lz4 linger.ms=2")
+    assert {line.split()[0] for line in shown[1:]} == {"1000"}
+
+
+def test_the_trials_of_an_empty_study_are_an_empty_table(root: Path) -> None:
+    write_study(root / "new", trials=0, rounds=0, facts={"finished_at": None})
+    assert tuner("trials", "new", "--json").json["trials"] == []
+    assert rows(tuner("trials", "new", "--csv").out) == []
+    assert tuner("trials", "new").out.startswith("record bytes   trial")
+
+
+def test_a_mix_beside_a_size_is_a_text_in_parquet(root: Path, tmp_path: Path) -> None:
+    write_study(root / "mixed", trials=3, rounds=0, record_sizes=("1000", "100:70,1000:30"))
+    file = tmp_path / "mixed.parquet"
+    assert tuner("trials", "mixed", "--parquet", str(file)).code == 0
+    assert set(pd.read_parquet(file)["record_bytes"]) == {"1000", "100:70,1000:30"}
+
+
+def test_parquet_without_pyarrow_is_one_clear_line(root: Path, tmp_path: Path) -> None:
+    program = "import sys; sys.modules['pyarrow'] = None; from tuner.cli import main; main()"
+    words = [arguments()[0], "-c", program, "trials", "overnight", "--parquet", str(tmp_path / "x.parquet")]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "--parquet needs the package pyarrow, but it is not installed" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("words", [("studies",), ("trials", "overnight"), ("front", "overnight")], ids=" ".join)
+def test_two_forms_at_once_are_refused(root: Path, words: tuple[str, ...]) -> None:
+    refused = tuner(*words, "--csv", "--json")
+    assert refused.code == 2
+    assert "--json and --csv were given" in refused.complaint
+    assert refused.out == ""
+
+
+def test_a_front_as_csv_is_one_table_over_all_sizes(root: Path) -> None:
+    table = rows(tuner("front", "overnight", "--csv").out)
+    assert {each["record_bytes"] for each in table} == {"100", "1000"}
+    assert [each["is_baseline"] for each in table].count("True") == 2
+    assert table[-1]["fingerprint"]
+
+
+def test_recommend_json_is_short_for_the_format(root: Path) -> None:
+    short, long = (tuner("recommend", "overnight", *form) for form in (["--json"], ["--format", "json"]))
+    assert short.code == 0, short.err
+    assert short.out == long.out
+    assert json.loads(short.out)["kind"] == "recommendations"
+    refused = tuner("recommend", "overnight", "--json", "--format", "env")
+    assert refused.code == 2
+    assert "--json means --format json, but got --format env" in refused.complaint
+
+
+def test_recommend_all_prints_defaults_too(root: Path) -> None:
+    write_study(root / "wordy", change=_with_a_default)
+    words = ("recommend", "wordy", "--format", "properties")
+    assert "acks" not in tuner(*words).out.replace("guarantee: acks", "")
+    assert "\nacks=all\n" in tuner(*words, "--all").out
+
+
+def _with_a_default(trial: Trial) -> Trial:
+    return replace(trial, values={**trial.values, "acks": "-1"}) if trial.values else trial
+
+
+def test_rm_removes_studies_and_says_what_stays(root: Path) -> None:
+    asked = tuner("rm", "overnight")
+    assert asked.code == 2
+    assert "add --yes" in asked.complaint
+    assert (root / "overnight").is_dir()
+    removed = tuner("rm", "overnight", "begun", "--yes", "--json")
+    assert removed.code == 0, removed.err
+    assert removed.json["removed"] == ["overnight", "begun"]
+    assert "the runs of overnight in MLflow stay" in removed.err
+    assert list(root.iterdir()) == []
+
+
+def test_rm_removes_nothing_if_one_name_is_unknown(root: Path) -> None:
+    refused = tuner("rm", "overnight", "elsewhere", "--yes")
+    assert refused.code == 2
+    assert "'elsewhere' does not" in refused.complaint
+    assert (root / "overnight").is_dir()
+
+
+def test_rm_refuses_a_study_that_is_running(root: Path) -> None:
+    with FolderStorage().drive(root / "overnight", "overnight", print):
+        refused = tuner("rm", "overnight", "--yes")
+    assert refused.code == 1
+    assert "one process at a time may run the study overnight" in refused.complaint
+    assert tuner("front", "overnight").code == 0
+
+
+def test_rm_removes_what_a_link_leads_to_and_a_damaged_study(root: Path) -> None:
+    (root / "moved").mkdir()
+    place = (root / "overnight").rename(root / "moved" / "overnight")
+    (root / "overnight").symlink_to(place)
+    (root / "begun" / RESULTS_FILE).write_text("no database")
+    assert tuner("rm", "overnight", "begun", "--yes").code == 0
+    assert not place.exists()
+    assert sorted(each.name for each in root.iterdir()) == ["moved"]
+
+
+def test_rm_removes_the_rows_of_a_study_in_postgresql(
+    database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(STORAGE_VARIABLE, database)
+    for name in ("kept", "gone"):
+        with storage_of(database).drive(tmp_path / name, name, print) as store:
+            store.set_fact("objectives", ["mb_per_s"])
+            store.set_progress(Progress(StudyState.RUNNING, pid=os.getpid(), updated_at=datetime.now(UTC).isoformat()))
+    with storage_of(database).drive(tmp_path / "kept", "kept", print):
+        removed = tuner("rm", "gone", "--yes")
+        assert removed.code == 0, removed.err
+        busy = tuner("rm", "kept", "--yes")
+    assert busy.code == 1
+    assert "one process at a time may run the study kept" in busy.complaint
+    assert [each["name"] for each in tuner("studies", "--json").json["studies"]] == ["kept"]
+    assert [each.name for each in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_verb_that_no_service_offers_is_refused_with_a_server(root: Path) -> None:
+    refused = tuner("--server", "http://127.0.0.1:9", "rm", "overnight", "--yes")
+    assert refused.code == 2
+    assert "but got rm, which the service does not offer" in refused.complaint
+    assert (root / "overnight").is_dir()

@@ -1,0 +1,202 @@
+"""`tuner studies` lists the studies, `tuner trials` shows the trials of one study, and `tuner rm` removes studies."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from objectives.outcome import COMPARED
+from runners.reporting import counted
+from tuner.api import load_study
+from tuner.cli import options
+from tuner.cli.output import Force, check_output, write_output
+from tuner.model.errors import EXPECTED, StudyNotFound
+from tuner.present.console import OUT, say, warn
+from tuner.present.report.status import status_of
+from tuner.present.study_list import UNREADABLE, ListedStudy, listed_study, newest_first, study_csv, study_lines
+from tuner.present.wording import aligned, number, title
+from tuner.results.study_results import results_of
+from tuner.storage.home import find_study, storage_at, studies_root
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RecordBytes = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Show only this record size or mix, such as 1000.", show_default="all of the study"),
+]
+Parquet = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the table to this Parquet file. This needs the package pyarrow."),
+]
+
+
+def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
+    """List your studies, newest first, with their state, their trials and the best gain that is proven.
+
+    \b
+    Examples:
+        tuner studies
+        tuner studies --csv > studies.csv
+    """
+    options.check_one_form(json=as_json, csv=as_csv)
+    print_studies(newest_first([*_studies_here()]), as_json=as_json, as_csv=as_csv)
+
+
+def print_studies(found: list[ListedStudy], *, as_json: bool, as_csv: bool) -> None:
+    """Print the list of studies in the form that the user asked for."""
+    if as_json:
+        options.print_json({"schema_version": 1, "kind": "studies", "studies": [each.as_json() for each in found]})
+    elif as_csv:
+        options.print_csv(study_csv(found))
+    elif not found:
+        say("there is no study yet; `tuner run` makes one")
+    else:
+        for line in study_lines(found):
+            OUT.print(line, markup=False, soft_wrap=True)
+
+
+def _studies_here() -> Iterator[ListedStudy]:
+    """Yield the studies of this host's storage; a study whose results can't be read is listed with a warning."""
+    root, storage = studies_root(), storage_at()
+    for name in storage.names(root):
+        try:
+            with closing(storage.read(root / name)) as store:
+                results, progress = results_of(store, root / name), store.progress()
+        except StudyNotFound:
+            continue  # another process has removed the study in the meantime
+        except EXPECTED as error:
+            warn(f"{name}: {error}")
+            yield ListedStudy(name, UNREADABLE)
+            continue
+        yield listed_study(name, results.facts, status_of(results, progress, datetime.now(UTC)).as_json())
+
+
+def trials(
+    study: options.Study,
+    record_bytes: RecordBytes = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+    parquet: Parquet = None,
+    force: Force = False,
+) -> None:
+    """Show the trials of a study: kind, metrics and config of each.
+
+    With --csv, --json and --parquet, each trial has all metrics, and one column for each property that any config sets.
+
+    \b
+    Examples:
+        tuner trials overnight --record-bytes 1000
+        tuner trials overnight --csv > trials.csv
+        tuner trials overnight --parquet trials.parquet
+    """
+    check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
+    loaded = load_study(study)
+    try:
+        sizes = loaded.results.sizes if record_bytes is None else (loaded.size(record_bytes),)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    # Imported here, because it imports pandas.
+    from tuner.present.frames import trials_frame
+
+    show_trials(loaded.name, trials_frame(sizes), parquet, as_json=as_json, as_csv=as_csv, force=force)
+
+
+def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool) -> None:
+    """Check the options that say in which form the trials are shown.
+
+    Raises:
+        typer.BadParameter: Two forms were given, the file can't be written, or pyarrow is missing.
+    """
+    options.check_one_form(json=as_json, csv=as_csv, parquet=parquet is not None)
+    if parquet is not None and importlib.util.find_spec("pyarrow") is None:
+        raise typer.BadParameter(
+            "--parquet needs the package pyarrow, but it is not installed; install it, or use --csv"
+        )
+    check_output(parquet, force=force)
+
+
+def show_trials(
+    study: str, frame: "pd.DataFrame", parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool
+) -> None:
+    """Print a table of trials, or write it to a Parquet file."""
+    from tuner.present.frames import trials_csv, trials_parquet, trials_record
+
+    if parquet is not None:
+        write_output(parquet, trials_parquet(frame), force=force)
+        say(f"{counted(len(frame), 'trial')} written to {parquet}")
+    elif as_json:
+        options.print_json(trials_record(study, frame))
+    elif as_csv:
+        options.print_csv(trials_csv(frame))
+    else:
+        for line in _trial_lines(frame):
+            OUT.print(line, markup=False, soft_wrap=True)
+
+
+def _trial_lines(frame: "pd.DataFrame") -> list[str]:
+    from tuner.present.frames import changed_properties
+
+    metrics = [name for name in COMPARED if name in frame]
+    headings = [
+        "record bytes",
+        "trial",
+        "kind",
+        *map(title, metrics),
+        "front",
+        "differs from the baseline in",
+    ]
+    rows = [
+        [
+            str(row["record_bytes"]),
+            str(row["number"]),
+            row["kind"] if row["state"] == "complete" else f"{row['kind']}, {row['state']}",
+            *(number(None if row[name] != row[name] else row[name]) for name in metrics),  # NaN: there is no value
+            "yes" if row["on_front"] else "",
+        ]
+        for _, row in frame.iterrows()
+    ]
+    # The configs have no column in the alignment, because one long config would push all others to the right.
+    told = aligned([headings[:-1], *rows])
+    width = max(map(len, told))
+    configs = [headings[-1], *changed_properties(frame)]
+    return [f"{line:<{width}}   {config}".rstrip() for line, config in zip(told, configs, strict=True)]
+
+
+def rm(
+    names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or their folders.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Remove studies for good: their results, and their folders on this host.
+
+    The command asks before it removes anything. A study that is running is not removed. What MLflow shows of a study
+    stays there.
+
+    \b
+    Examples:
+        tuner rm overnight
+        tuner rm before after --yes
+    """
+    storage = storage_at()
+    found = list(dict.fromkeys(find_study(name, storage=storage) for name in names))
+    if not yes:
+        shown = ", ".join(map(str, found))
+        if not sys.stdin.isatty():
+            raise typer.BadParameter(f"rm asks before it removes {shown}, but no terminal is there; add --yes")
+        typer.confirm(f"remove for good: {shown}?", abort=True, err=True)
+    for folder in found:
+        tracking: dict[str, Any] = {}
+        with suppress(*EXPECTED), closing(storage.read(folder)) as store:
+            tracking = store.facts().get("tracking") or {}
+        storage.remove(folder, folder.name, say)
+        say(f"removed {folder.name}")
+        if tracking.get("enabled"):
+            say(f"the runs of {folder.name} in MLflow stay; delete them on MLflow's pages, which `tuner ui` opens")
+    if as_json:
+        options.print_json({"schema_version": 1, "kind": "removed", "removed": [folder.name for folder in found]})
