@@ -467,8 +467,16 @@ def test_an_error_says_that_no_config_keeps_the_studys_constraints() -> None:
     constraints = (Constraint("mb_per_s", at_most=False, limit=1_000),)
     trials = [baseline(0, constraints=constraints), trial(1, constraints=constraints)]
     assert no_config(trials=trials) == (
-        "a config of overnight for 1000 B must keep the study's constraints, but none does; "
+        "a config of overnight for 1000 B must keep mb_per_s >= 1000, but none does; "
         "relax the conditions, or run a longer study"
+    )
+
+
+def test_an_error_about_a_missed_fixed_rate_blames_no_constraint_of_the_user() -> None:
+    late = {"held_rate_ratio": 0.5}
+    assert no_config(trials=[baseline(0, metrics=late), trial(1, metrics=late)]) == (
+        "a config of overnight for 1000 B must keep held_rate_ratio >= 0.95, but none does; "
+        "use a quieter host or cluster, or a lower fixed rate"
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from objectives.ratios import ERROR_RATE
+from objectives.scoring import ALWAYS
 from tuner.model.goals import asked_metric
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
@@ -78,13 +79,13 @@ def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> st
 
 
 def nothing_fits(
-    study: StudyResults, record_bytes: str, conditions: Conditions, front: Sequence[Mapping[str, float]]
+    study: StudyResults, results: SizeResults, conditions: Conditions, front: Sequence[Mapping[str, float]]
 ) -> str:
     """Return the error message for conditions that no config keeps, with the best values on the front.
 
     Args:
         study: The study's results.
-        record_bytes: The record size or mix.
+        results: The results of the record size.
         conditions: The conditions.
         front: For each config on the front, the metrics by which the conditions judge it.
     """
@@ -100,10 +101,14 @@ def nothing_fits(
         )
         if value is not None
     ]
-    kept = " and ".join(asked) or "the study's constraints"
+    missed = dict.fromkeys(name for trial in results.trials for name, by in trial.violations.items() if by > 0)
+    kept = " and ".join(asked or missed) or "the study's constraints"
+    advice = "relax the conditions, or run a longer study"
+    if not asked and set(missed) <= {str(each) for each in ALWAYS}:
+        advice = "use a quieter host or cluster, or a lower fixed rate"
     return (
-        f"a config of {study.name} for {record_bytes} B must keep {kept}, but none does"
-        f"{' (' + ', '.join(best) + ')' if best else ''}; relax the conditions, or run a longer study"
+        f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
+        f"{' (' + ', '.join(best) + ')' if best else ''}; {advice}"
     )
 
 

@@ -159,7 +159,7 @@ def recommend(
             chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         front = [_deciding_metrics(results, trial) for trial in results.front_trials]
-        raise NoFeasibleConfig(nothing_fits(study, results.record_bytes, conditions, front))
+        raise NoFeasibleConfig(nothing_fits(study, results, conditions, front))
     confirmation = results.confirmation(chosen_by_trial.fingerprint)
     if confirmation is not None:
         how = (
