@@ -66,3 +66,17 @@ def test_an_address_where_no_broker_listens_gives_exit_code_3() -> None:
 
 def test_the_version_is_printed() -> None:
     assert tuner("--version").out.startswith("kafka-tuner ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["recommend", "overnight", "--allow-loss", "2"], "'--allow-loss': must be less than or equal to 1, but got 2"),
+        (["verify", "p.properties", "--rounds", "0"], "'--rounds': must be greater than or equal to 2, but got 0"),
+        (["recommend", "overnight", "--goal", "fast"], "'--goal': 'fast' is not one of 'throughput'"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_shown_with_its_rule(words: list[str], said: str) -> None:
+    ended = tuner(*words)
+    assert ended.code == 2
+    assert said in ended.err

@@ -146,6 +146,17 @@ class _Verbs(TyperGroup):
             )
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the called verb. If an option has a wrong value, the error also shows this value."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            if error.__cause__ is not None and hasattr(error.__cause__, "errors"):  # pydantic's error
+                wrong = str(error.__cause__.errors()[0]["input"])
+                rule = error.message.removeprefix("Value error, ").replace("Input should", "must").rstrip(".")
+                error.message = rule if wrong in rule else f"{rule}, but got {wrong}"
+            raise
+
 
 _SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(

@@ -105,7 +105,7 @@ def nothing_fits(
     kept = " and ".join(asked or missed) or "the study's constraints"
     advice = "relax the conditions, or run a longer study"
     if not asked and set(missed) <= {str(each) for each in ALWAYS}:
-        advice = "use a quieter host or cluster, or a lower fixed rate"
+        advice = "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     return (
         f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
         f"{' (' + ', '.join(best) + ')' if best else ''}; {advice}"
