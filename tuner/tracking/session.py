@@ -1,5 +1,7 @@
 """Writes the new results of a study to MLflow, and keeps the connection to MLflow open until an error occurs."""
 
+import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -7,10 +9,11 @@ from typing import Final
 from runners.clusters.temporary import temporary_folder
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.study_results import results_of
+from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
-from tuner.tracking.layout import SizeView, views
+from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
+from tuner.tracking.views import views_of
 from tuner.tracking.writer import (
     MLFLOW_FOLDER,
     ExistingRun,
@@ -25,6 +28,8 @@ from tuner.tracking.writer import (
 Report = Callable[[Path, Path], None]
 """A function that makes the report of a study. Arguments: the study's folder, and the folder to write the report to."""
 
+_LOG: Final = logging.getLogger(__name__)
+_PICTURE: Final = "front.png"
 _WRITING: Final = "mlflow-mirror"
 _FILES_TAG: Final = "tuner.files"
 _LATENCY_TAG: Final = "tuner.histograms"
@@ -73,8 +78,9 @@ class MirrorSession:
             facts = store.facts()
             self._client = connect(self._location)
             name = tracking.experiment or f"kafka-tuner/{facts['target']}"
-            experiment = experiment_id(self._client, self._location, name)
-            self._writer = Writer(self._client, experiment, str(facts["study_id"]), written)
+            self._experiment_id = experiment_id(self._client, self._location, name)
+            self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
+            self._writer = Writer(self._client, self._experiment_id, str(facts["study_id"]), written)
         except BaseException:
             self._lock.close()
             raise
@@ -98,7 +104,7 @@ class MirrorSession:
         study = results_of(self._store, self._folder)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
         for view in views(study):
-            shown = view.parent()
+            shown = view.parent(self._picture(view))
             parent = self._writer.write(shown)
             for trial in view.size.trials:
                 if not self._goes_on():
@@ -120,6 +126,7 @@ class MirrorSession:
                 self._show_files(view, parent)
                 self._written_findings[view.key] = view.findings
             self._writer.end(shown)
+        self._show_views(study)
 
     def add_report(self, make: Report) -> None:
         """Make the report of the study, and store it with the MLflow run of each record size.
@@ -136,6 +143,10 @@ class MirrorSession:
             found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], folder)
+            for view in views(study):
+                if (folder / view.size.record_bytes / _PICTURE).is_file() and view.size.record_bytes in parents:
+                    self._writer.mark(view.key, {PICTURE_TAG: _PICTURE})
+                    self._writer.mark(view.key, {NOTE_TAG: view.note(self._picture(view))})
 
     def _show_latency(self, view: SizeView, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE
@@ -145,6 +156,29 @@ class MirrorSession:
         if files:
             upload(self._client, known.run_id, files)
             self._writer.mark(view.trial_key(trial), {_LATENCY_TAG: "true"})
+
+    def _picture(self, view: SizeView) -> str | None:
+        """Return the address of the picture of a front, relative to MLflow's pages; None if MLflow does not hold it."""
+        known = self._writer.known(view.key)
+        if known is None or PICTURE_TAG not in known.tags:
+            return None
+        return f"get-artifact?path={known.tags[PICTURE_TAG]}&run_uuid={known.run_id}"
+
+    def _show_views(self, study: StudyResults) -> None:
+        """Write the prepared views of the study as tags of the experiment.
+
+        If MLflow refuses a tag, the links to the view hold its filter instead; see `View.link`.
+        """
+        from mlflow.exceptions import MlflowException
+
+        try:
+            for view in views_of(study):
+                value = view.value(self._experiment_tags.get(view.tag), round(time.time() * 1000))
+                if value is not None:
+                    self._client.set_experiment_tag(self._experiment_id, view.tag, value)
+                    self._experiment_tags[view.tag] = value
+        except MlflowException as error:
+            _LOG.info("MLflow does not keep the prepared views: %s", reason(error, self._location))
 
     def _show_files(self, view: SizeView, parent: ExistingRun) -> None:
         files = parent_files(view)
