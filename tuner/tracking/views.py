@@ -84,7 +84,7 @@ class View:
         return f"{address}/#/experiments/{experiment_id}/runs?{query}"
 
     def _state(self) -> dict[str, Any]:
-        section = {"uuid": _SECTION, "name": self.name, "display": True}
+        section = {"uuid": _SECTION, "name": self.name, "display": True, "columns": 2}
         section |= dict.fromkeys(("isReordered", "deleted", "isGenerated"), False)
         return {
             "searchFilter": self.condition,
@@ -96,8 +96,10 @@ class View:
             "modelVersionFilter": "All Runs",
             "selectedColumns": list(self.columns),
             "runsHiddenMode": "SHOW_ALL",
+            "columnOrder": list(self.columns),
+            # MLflow sorts sections that were not reordered by name, among its own sections for all other metrics.
             **(
-                {"compareRunCharts": list(self.charts), "compareRunSections": [section], "isAccordionReordered": False}
+                {"compareRunCharts": list(self.charts), "compareRunSections": [section], "isAccordionReordered": True}
                 if self.charts
                 else {}
             ),
