@@ -292,18 +292,14 @@ class SizeView:
         first = self._first
         if first is None:
             return self.advice
-        lines = [self.advice, "", *(f"- {line}" for line in gain_sentences(first))]
+        lines = [self.advice]
         if not not_advice(first):
             words = ["tuner", "recommend", self.study.name, "--record-bytes", self.size.record_bytes]
             command = shlex.join([*words, "--format", "properties"])
-            lines += [
-                "",
-                f"`{command}` prints the config to paste:",
-                "",
-                "```",
-                export(first, Format.PROPERTIES),
-                "```",
-            ]
+            config = [line for line in export(first, Format.PROPERTIES).splitlines() if line and line[0] != "#"]
+            lines += ["", f"`{command}` prints the config to paste:", "", "```", *config, "```"]
+        # The first sentence may be the advice itself.
+        lines += ["", *(f"- {line}" for line in gain_sentences(first) if line != in_short(first))]
         lines += ["", "For each goal:", ""]
         for goal, found in self.by_goal.items():
             lines.append(f"- **{goal}**: trial {found.trial.number} ({found.how})")
