@@ -12,6 +12,8 @@ from tests.tracking_tests.studies import baseline, study, trial
 from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingError, TrackingLocation, links_of, sync
+from tuner.tracking.description import with_section
+from tuner.tracking.layout import NOTE_TAG
 from tuner.tracking.views import VIEW_TAG
 
 if TYPE_CHECKING:
@@ -115,3 +117,30 @@ def test_a_link_has_the_filter_if_mlflow_refuses_views(
 def test_the_error_for_a_study_that_mlflow_lacks_says_what_to_do(night: Path) -> None:
     with pytest.raises(TrackingError, match="`tuner sync night` writes it there"):
         links(night)
+
+
+def test_the_experiment_describes_its_studies_and_keeps_text_of_users(night: Path, client: "MlflowClient") -> None:
+    study(night.parent / "day", baseline(), trial(1, 12.0, 15.0)).close()
+    for _ in range(2):
+        sync(night, HERE)
+        client.set_experiment_tag("1", NOTE_TAG, client.get_experiment("1").tags[NOTE_TAG] + "\nOurs.")
+        sync(night.parent / "day", HERE)
+    told = client.get_experiment("1").tags[NOTE_TAG]
+    assert told.count("### Study night") == told.count("### Study day") == 1
+    assert told.count("Ours.") == 2
+    assert "`tuner recommend night` prints the configs to paste." in told
+
+
+def test_a_description_has_room_for_the_newest_studies() -> None:
+    def section(number: int) -> str:
+        return f"<!-- kafka-tuner {number} -->\n{number} {'x' * 1_000}\n![front](x)\n<!-- end of {number} -->\n"
+
+    told = "a note"
+    for number in range(9):
+        told = with_section(told, section(number))
+    assert told.startswith(section(8))
+    assert told.endswith("a note")
+    assert told.count("![front]") == 1
+    assert len(told) <= 5_000
+    assert "kafka-tuner 6" in told
+    assert "kafka-tuner 1" not in told

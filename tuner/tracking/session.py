@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
+from tuner.tracking.description import section_of, with_section
 from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
 from tuner.tracking.views import views_of
 from tuner.tracking.writer import (
@@ -67,6 +68,7 @@ class MirrorSession:
         self._store, self._folder, self._goes_on = store, folder, goes_on
         self._location = TrackingLocation.of(tracking, folder.parent)
         self._written_findings: dict[str, str] = {}
+        self._written_section = ""
         lock = store.hold(_WRITING)
         if lock is None:
             raise TrackingBusy(
@@ -102,8 +104,9 @@ class MirrorSession:
             Stopped: `goes_on` returned False.
         """
         study = results_of(self._store, self._folder)
+        shown_views = views(study)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
-        for view in views(study):
+        for view in shown_views:
             shown = view.parent(self._picture(view))
             parent = self._writer.write(shown)
             for trial in view.size.trials:
@@ -127,6 +130,7 @@ class MirrorSession:
                 self._written_findings[view.key] = view.findings
             self._writer.end(shown)
         self._show_views(study)
+        self._show_description(shown_views)
 
     def add_report(self, make: Report) -> None:
         """Make the report of the study, and store it with the MLflow run of each record size.
@@ -147,6 +151,7 @@ class MirrorSession:
                 if (folder / view.size.record_bytes / _PICTURE).is_file() and view.size.record_bytes in parents:
                     self._writer.mark(view.key, {PICTURE_TAG: _PICTURE})
                     self._writer.mark(view.key, {NOTE_TAG: view.note(self._picture(view))})
+            self._show_description(views(study))
 
     def _show_latency(self, view: SizeView, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE
@@ -179,6 +184,24 @@ class MirrorSession:
                     self._experiment_tags[view.tag] = value
         except MlflowException as error:
             _LOG.info("MLflow does not keep the prepared views: %s", reason(error, self._location))
+
+    def _show_description(self, shown: Sequence[SizeView]) -> None:
+        """Write the study's recommendations into the description of the experiment, if they have changed."""
+        from mlflow.exceptions import MlflowException
+
+        if not shown:
+            return
+        section = section_of(shown, [found for view in shown if (found := self._picture(view)) is not None])
+        if section == self._written_section:
+            return
+        try:
+            # Another study may have written its section meanwhile.
+            kept = self._client.get_experiment(self._experiment_id).tags.get(NOTE_TAG, "")
+            if section not in kept:
+                self._client.set_experiment_tag(self._experiment_id, NOTE_TAG, with_section(kept, section))
+            self._written_section = section
+        except MlflowException as error:
+            _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
 
     def _show_files(self, view: SizeView, parent: ExistingRun) -> None:
         files = parent_files(view)
