@@ -17,10 +17,11 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tests.campaign_tests.browser import await_server, needs_browser
 from tests.campaign_tests.browser import page as page_at
-from tests.cli_tests.command import arguments
+from tests.cli_tests.command import arguments, tuner
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults
 from tuner.tracking import Mirror
 
@@ -71,7 +72,7 @@ def address(studies: tuple[Path, list[StudyResults]]) -> Iterator[str]:
 
 def test_each_record_size_is_a_parent_run(address: str, tmp_path: Path) -> None:
     page = page_at(f"{address}/#/experiments/1/runs", tmp_path)
-    assert set(re.findall(r"(?:first|second)/1000B", page)) == {"first/1000B", "second/1000B"}
+    assert set(re.findall(r"(?:first|second) 1000 B(?= ?<)", page)) == {"first 1000 B", "second 1000 B"}
 
 
 def test_the_pareto_filter_shows_exactly_the_front(
@@ -80,8 +81,57 @@ def test_the_pareto_filter_shows_exactly_the_front(
     wanted = quote("""tags."tuner.pareto" = 'true' and tags."tuner.study" = 'first'""")
     # If the runs are sorted by a metric, MLflow shows child runs in a flat list.
     page = page_at(f"{address}/#/experiments/1/runs?searchFilter={wanted}&orderByKey=metrics.%60mb_per_s%60", tmp_path)
-    shown = {int(number) for number in re.findall(r">trial-(\d{4})<", page)}
+    shown = {int(number) for number in re.findall(r">first 1000 B trial (\d+)<", page)}
     assert shown == set(studies[1][0].sizes[0].front)
+
+
+@pytest.fixture(scope="module")
+def links(address: str, studies: tuple[Path, list[StudyResults]]) -> dict[str, str]:
+    """The links to the views of the first study, by name, as `tuner ui` prints them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_STUDIES", str(studies[0]))
+        lines = tuner("ui", "first", "--tracking-uri", address).out.splitlines()
+    found = [line.rpartition(": http") for line in lines]
+    return {name: f"http{rest}" for name, _, rest in found}
+
+
+@pytest.mark.parametrize(
+    ("view", "columns"),
+    [
+        ("first 1000 B: front", ("mb_per_s", "latency_p99_ms", "mb_per_s_gain")),
+        ("first: all trials", ("mb_per_s", "latency_p99_ms", "mb_per_s_gain")),
+        ("first: confirmations", ("mb_per_s", "latency_p99_ms")),
+        ("Studies side by side (mb_per_s, latency_p99_ms)", ("hypervolume", "best_mb_per_s")),
+    ],
+)
+def test_a_prepared_view_has_our_columns_and_rows(
+    links: dict[str, str],
+    studies: tuple[Path, list[StudyResults]],
+    tmp_path: Path,
+    view: str,
+    columns: tuple[str, ...],
+) -> None:
+    page = page_at(links[view], tmp_path)
+    for column in columns:
+        assert f">{column}<" in page
+    trials = studies[1][0].sizes[0].trials
+    shown = set(re.findall(r">((?:first|second) 1000 B(?: trial \d+)?)<", page))
+    wanted = {
+        "first 1000 B: front": {f"first 1000 B trial {number}" for number in studies[1][0].sizes[0].front},
+        "first: all trials": {f"first 1000 B trial {trial.number}" for trial in trials},
+        "first: confirmations": {
+            f"first 1000 B trial {trial.number}" for trial in trials if trial.kind is Kind.CONFIRM
+        },
+    }
+    assert shown == wanted.get(view, {"first 1000 B", "second 1000 B"})
+
+
+def test_the_prepared_charts_are_shown(links: dict[str, str], tmp_path: Path) -> None:
+    page = page_at(links["first 1000 B: charts"], tmp_path)
+    assert "first 1000 B: charts" in page
+    assert "mb_per_s vs. latency_p99_ms" in page
+    assert "Parallel" in page
+    assert "hypervolume" in page
 
 
 def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path) -> None:
@@ -90,7 +140,7 @@ def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyR
     of = quote("[" + ",".join(f'"{run}"' for run in runs) + "]")
     page = page_at(f"{address}/#/compare-runs?runs={of}&experiments=%5B%221%22%5D", tmp_path)
     assert "Comparing 2 Runs" in page
-    assert set(re.findall(r"(?:first|second)/1000B", page)) == {"first/1000B", "second/1000B"}
+    assert set(re.findall(r"(?:first|second) 1000 B(?= ?<)", page)) == {"first 1000 B", "second 1000 B"}
     assert "hypervolume" in page
 
 
@@ -98,7 +148,7 @@ def _parent_runs(root: Path) -> list[str]:
     """Return the ids of the parent runs, read in a separate process because MLflow's client keeps its files open."""
     asked = (
         "import sys; from mlflow import MlflowClient;"
-        "found = MlflowClient(sys.argv[1]).search_runs(['1'], 'attributes.run_name LIKE \\'%1000B\\'');"
+        "found = MlflowClient(sys.argv[1]).search_runs(['1'], 'attributes.run_name LIKE \\'% 1000 B\\'');"
         "print(*[run.info.run_id for run in found])"
     )
     ran = subprocess.run(

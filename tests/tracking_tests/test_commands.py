@@ -72,7 +72,7 @@ def test_sync_reports_what_it_wrote(client: "MlflowClient") -> None:
     told = json.loads(ended.stdout)
     assert (told["study"], told["runs_written"], told["trials_behind"], told["error"]) == ("night", 3, 0, None)
     assert "is up to date with night: 0 runs written" in tuner("sync", "night").stdout
-    assert "the-report.html" in files(client, runs(client)["night/1000B"])
+    assert "the-report.html" in files(client, runs(client)["night 1000 B"])
 
 
 def test_the_report_has_a_folder_per_record_size_that_was_measured(root: Path, tmp_path: Path) -> None:
@@ -118,6 +118,22 @@ def test_ui_uses_another_port_if_one_is_taken(served: Served) -> None:
 def test_ui_prints_the_address_of_a_server_that_exists(served: Served) -> None:
     ended = tuner("ui", "--tracking-uri", "https://me:secretword@mlflow.example:5000")
     assert ended.stdout == "https://me:***@mlflow.example:5000\n"
+    assert not served
+
+
+def test_ui_of_a_study_prints_links_to_its_views(served: Served, root: Path) -> None:
+    sync(root / "night", tracking_of({}))
+    ended = tuner("ui", "night", "--host", "127.0.0.1")
+    assert "night 1000 B: front: http://127.0.0.1:" in ended.stdout
+    assert "/#/experiments/1/runs?viewStateShareKey=tuner-id-of-night-front-1000&" in ended.stdout
+    assert served
+
+
+def test_ui_of_a_study_without_links_says_why(served: Served) -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    ended = tuner("ui", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
+    assert "the server does not answer" in ended.stderr
+    assert ended.stdout == f"http://me:***@127.0.0.1:{port}\n"
     assert not served
 
 

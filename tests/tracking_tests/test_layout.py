@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.tracking_tests.looking import files, numbers, runs
-from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, study, trial
+from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, plan, study, trial
+from tuner.confirmation.plan import CONFIRMING
 from tuner.model.spec import TrackingSpec
+from tuner.present.report.front_table import front_record
+from tuner.results.study_results import load_results
 from tuner.tracking import sync
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 HERE = TrackingSpec()
 
@@ -26,18 +30,18 @@ def test_each_record_size_is_a_run_and_each_trial_a_run_below_it(root: Path, cli
     assert experiment is not None
     found = list(client.search_runs([experiment.experiment_id]))
     parents = {run.data.tags["tuner.record_bytes"]: run for run in found if run.data.tags["tuner.kind"] == "study"}
-    assert {run.info.run_name for run in parents.values()} == {"night/1000B", "night/100B"}
+    assert {run.info.run_name for run in parents.values()} == {"night 1000 B", "night 100 B"}
     for run in found:
         if run.data.tags["tuner.kind"] != "study":
             parent = parents[run.data.tags["tuner.record_bytes"]]
             assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
-            assert run.info.run_name.startswith("trial-000")
+            assert run.info.run_name == f"{parent.info.run_name} trial {run.data.tags['tuner.trial']}"
 
 
 def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1, 20.0, 10.0)).close()
     sync(root / "night", HERE)
-    run = runs(client)["trial-0001"]
+    run = runs(client)["night 1000 B trial 1"]
     began_ms = int(BEGAN.timestamp() * 1000)
     assert (run.info.start_time, run.info.end_time) == (began_ms + 30_000, began_ms + 55_000)
     assert run.data.metrics == {
@@ -45,7 +49,10 @@ def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowC
         "records_per_s": 20_000.0,
         "latency_p99_ms": 10.0,
         "delivered_ratio": 1.0,
+        "raw_mb_per_s": 20.0,
+        "raw_latency_p99_ms": 10.0,
         "duration_s": 25.0,
+        "trial_number": 1.0,
         "mb_per_s_gain": 2.0,
         "latency_p99_ms_gain": 2.0,
     }
@@ -67,17 +74,17 @@ def test_baseline_and_trials_have_the_same_params(root: Path, client: "MlflowCli
     study(root / "night", baseline(), trial(1)).close()
     sync(root / "night", HERE)
     found = runs(client)
-    assert found["trial-0000"].data.params.keys() == found["trial-0001"].data.params.keys()
-    assert found["trial-0000"].data.params["linger.ms"] == "5"
-    assert found["trial-0001"].data.params["linger.ms"] == "1"
+    assert found["night 1000 B trial 0"].data.params.keys() == found["night 1000 B trial 1"].data.params.keys()
+    assert found["night 1000 B trial 0"].data.params["linger.ms"] == "5"
+    assert found["night 1000 B trial 1"].data.params["linger.ms"] == "1"
 
 
 def test_only_trials_without_a_measurement_have_status_failed(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), failed(1), trial(2, violations={"latency_p99_ms <= 10": 0.5})).close()
     sync(root / "night", HERE)
     found = runs(client)
-    assert found["trial-0001"].info.status == "FAILED"
-    assert found["trial-0002"].info.status == "FINISHED"
+    assert found["night 1000 B trial 1"].info.status == "FAILED"
+    assert found["night 1000 B trial 2"].info.status == "FINISHED"
     assert numbers(client, "tags.`tuner.feasible` = 'false' and tags.`tuner.kind` = 'search'") == [1, 2]
 
 
@@ -97,17 +104,52 @@ def test_the_parent_shows_the_results_and_the_times(root: Path, client: "MlflowC
     facts = {"finished_at": BEGAN.isoformat()}
     study(root / "night", baseline(), trial(1, 15.0, 20.0), best, *confirming(best, 3), **facts).close()
     sync(root / "night", HERE)
-    parent = runs(client)["night/1000B"]
+    parent = runs(client)["night 1000 B"]
     assert parent.info.status == "FINISHED"
     assert parent.info.end_time == int(BEGAN.timestamp() * 1000) + 30_000 * 12 + 25_000
     volume = {each.step: each.value for each in client.get_metric_history(parent.info.run_id, "hypervolume")}
     both_twice = (1 + log(2)) ** 2
     assert volume == pytest.approx({0: 1.0, 1: 1 + log(1.5), **dict.fromkeys(range(2, 13), both_twice)})
     metrics = parent.data.metrics
-    assert (metrics["trials"], metrics["front_size"], metrics["best_mb_per_s"]) == (13.0, 1.0, 20.0)
+    assert (metrics["trials"], metrics["front_size"]) == (13.0, 1.0)
     low, gain, high = (metrics[f"throughput/mb_per_s_gain{end}"] for end in ("_low", "", "_high"))
     assert 1.9 < low < gain < high < 2.1
     assert numbers(client, "tags.`tuner.recommended` = 'true'") == [2]
+
+
+def test_a_trial_has_the_numbers_that_tuner_front_prints(root: Path, client: "MlflowClient") -> None:
+    best = trial(2, 20.0, 10.0)
+    study(root / "night", baseline(), trial(1, 15.0, 20.0), best, *confirming(best, 3)).close()
+    sync(root / "night", HERE)
+    found = runs(client)
+    parent = found["night 1000 B"]
+    results = load_results(root / "night")
+    (row,) = [each for each in front_record(results, results.sizes[0])["front"] if not each["is_baseline"]]
+    mean = row["metrics"]["mb_per_s"]
+    assert mean > 20.0
+    assert parent.data.metrics["best_mb_per_s"] == mean
+    metrics = found[f"night 1000 B trial {row['trial']}"].data.metrics
+    assert (metrics["mb_per_s"], metrics["raw_mb_per_s"]) == (mean, 20.0)
+    again = found["night 1000 B trial 5"]
+    assert (again.data.metrics["mb_per_s"], again.data.tags["tuner.config"]) == (20.0 * 1.01, "trial 2")
+
+
+def test_the_description_has_the_config_to_paste(root: Path, client: "MlflowClient") -> None:
+    best = trial(2, 20.0, 10.0)
+    store = study(root / "night", baseline(), best)
+    sync(root / "night", HERE)
+    before = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
+    assert "not proven" in before
+    assert "linger.ms=2" not in before
+    again = list(confirming(best, 3))
+    store.set_fact(CONFIRMING, {"1000": plan(again)})
+    for each in again:
+        store.append(each)
+    store.close()
+    sync(root / "night", HERE)
+    after = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
+    assert "`tuner recommend night --record-bytes 1000 --format properties`" in after
+    assert "linger.ms=2" in after
 
 
 def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
@@ -118,8 +160,8 @@ def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
     store.close()
     sync(root / "night", HERE)
     found = runs(client)
-    assert found["trial-0001"].data.metrics["mb_per_s_gain"] == 20.0 / 7.5
-    volume = found["night/1000B"].data.metrics["hypervolume"]
+    assert found["night 1000 B trial 1"].data.metrics["mb_per_s_gain"] == 20.0 / 7.5
+    volume = found["night 1000 B"].data.metrics["hypervolume"]
     assert volume == pytest.approx((1 + log(20.0 / 7.5)) * (1 + log(2)))
 
 
@@ -129,7 +171,7 @@ def test_the_files_of_the_parent_are_enough_to_use_the_result(
     best = trial(1, 20.0, 10.0)
     study(root / "night", baseline(), best, *confirming(best, 2)).close()
     sync(root / "night", HERE)
-    parent = runs(client)["night/1000B"]
+    parent = runs(client)["night 1000 B"]
     recommended = {f"recommended/{goal}.{end}" for goal in ("throughput", "latency", "balanced") for end in _ENDS}
     assert files(client, parent) == {"front.json", "front.csv", "study.yaml"} | recommended
     path = client.download_artifacts(parent.info.run_id, "recommended/latency.properties", str(tmp_path))
@@ -147,10 +189,18 @@ def test_front_and_baseline_have_their_histograms(root: Path, client: "MlflowCli
     store.close()
     sync(root / "night", HERE)
     found = runs(client)
-    assert files(client, found["trial-0000"]) == files(client, found["trial-0001"]) == {"latency.hgrm.json"}
-    assert files(client, found["trial-0002"]) == set()
-    path = client.download_artifacts(found["trial-0001"].info.run_id, "latency.hgrm.json", str(tmp_path))
+    assert (
+        files(client, found["night 1000 B trial 0"])
+        == files(client, found["night 1000 B trial 1"])
+        == {"latency.hgrm.json"}
+    )
+    assert files(client, found["night 1000 B trial 2"]) == set()
+    path = client.download_artifacts(found["night 1000 B trial 1"].info.run_id, "latency.hgrm.json", str(tmp_path))
     assert json.loads(Path(path).read_text())["paced"]["latency"] == {"hdr": "abc"}
+
+
+def _note(run: "Run") -> str:
+    return run.data.tags["mlflow.note.content"]
 
 
 def _report(folder: Path, out: Path) -> None:
@@ -167,12 +217,16 @@ def test_each_parent_has_the_report_and_the_part_of_its_size(root: Path, client:
     study(root / "night", baseline(), trial(1), trial(0, size="100"), record_sizes=["1000", "100", "10"]).close()
     assert sync(root / "night", HERE, extra_artifacts=_report).error is None
     parents = runs(client, "tags.`tuner.kind` = 'study'")
-    large, small = (files(client, parents[f"night/{size}B"]) for size in ("1000", "100"))
+    large, small = (files(client, parents[f"night {size} B"]) for size in ("1000", "100"))
     assert {"report.html", "front.png"} <= large
     assert "front.svg" not in large
     assert {"report.html", "front.svg"} <= small
     assert not [path for path in large | small if "nothing" in path]
     assert "front.png" not in small
+    assert [name for name, run in parents.items() if "![front](get-artifact?path=front.png" in _note(run)] == [
+        "night 1000 B"
+    ]
+    assert sync(root / "night", HERE).runs_written == 0
 
 
 def test_a_failed_report_is_an_error_after_all_trials_are_shown(root: Path, client: "MlflowClient") -> None:

@@ -53,14 +53,14 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
         store.append(trial(number, 12.0 + number))
         mirror.poke()
         until(lambda number=number: number in numbers(client, "attributes.status = 'FINISHED'"))  # type: ignore[misc]
-    assert runs(client)["night/1000B"].info.status == "RUNNING"
+    assert runs(client)["night 1000 B"].info.status == "RUNNING"
     store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
     outcome = mirror.finish(PATIENCE_S)
     store.close()
     assert mirror.behind(3) == 0
     assert (outcome.trials_behind, outcome.error) == (0, None)
     assert outcome.runs_written == 4
-    assert runs(client)["night/1000B"].info.status == "FINISHED"
+    assert runs(client)["night 1000 B"].info.status == "FINISHED"
     assert not warnings
 
 

@@ -86,28 +86,36 @@ def test_a_sync_killed_at_any_step_is_completed_later(
 
 def test_a_duplicate_of_a_run_is_deleted(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
-    twin = runs(client)["trial-0001"]
+    twin = runs(client)["night 1000 B trial 1"]
     tags = {name: text for name, text in twin.data.tags.items() if name.startswith("tuner.")}
-    client.create_run(twin.info.experiment_id, tags=tags, run_name="trial-0001")
+    client.create_run(twin.info.experiment_id, tags=tags, run_name="night 1000 B trial 1")
     sync(night, HERE)
-    assert runs(client)["trial-0001"].info.run_id == twin.info.run_id
+    assert runs(client)["night 1000 B trial 1"].info.run_id == twin.info.run_id
+
+
+def test_runs_that_an_earlier_release_named_get_the_new_names(night: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    run_id = runs(client)["night 1000 B trial 1"].info.run_id
+    client.update_run(run_id, name="trial-0001")
+    sync(night, HERE)
+    assert runs(client)["night 1000 B trial 1"].info.run_id == run_id
 
 
 def test_runs_deleted_in_mlflow_are_created_again(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
-    for name in ("trial-0001", "night/1000B"):
+    for name in ("night 1000 B trial 1", "night 1000 B"):
         client.delete_run(runs(client)[name].info.run_id)
     assert sync(night, HERE).error is None
     found = runs(client)
     assert len(found) == 4
-    assert found["trial-0002"].data.tags["mlflow.parentRunId"] == found["night/1000B"].info.run_id
+    assert found["night 1000 B trial 2"].data.tags["mlflow.parentRunId"] == found["night 1000 B"].info.run_id
 
 
 def test_a_run_deleted_during_a_session_is_created_again(night: Path, client: "MlflowClient") -> None:
     store = SqliteStore(night, create=False)
     work = CatchingUp(store, night, HERE, None)
     assert work.attempt(settle=False) is None
-    client.delete_run(runs(client)["night/1000B"].info.run_id)
+    client.delete_run(runs(client)["night 1000 B"].info.run_id)
     store.append(trial(3, 20.0, 14.0))
     assert work.attempt(settle=False) is not None
     assert work.attempt(settle=False) is None
@@ -181,7 +189,7 @@ def test_mlflow_s_limits_for_one_request_are_kept(root: Path, client: "MlflowCli
 
 def test_runs_of_others_with_our_studys_id_are_kept(night: Path, client: "MlflowClient") -> None:
     assert sync(night, HERE).runs_written == 4
-    experiment = runs(client)["night/1000B"].info.experiment_id
+    experiment = runs(client)["night 1000 B"].info.experiment_id
     for number, key in enumerate(("", "", "my-key", "my-key", "id-of-night", "id-of-night")):
         tags = {"tuner.study_id": "id-of-night", **({"tuner.key": key} if key else {})}
         client.create_run(experiment, tags=tags, run_name=f"theirs {number}")

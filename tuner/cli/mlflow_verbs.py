@@ -17,8 +17,9 @@ from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.spec import TrackingSpec
 from tuner.present.console import ERR, OUT, say
 from tuner.present.report import write_all_artifacts
+from tuner.results.study_results import StudyResults
 from tuner.storage.home import studies_root
-from tuner.tracking import TrackingLocation, sync, tracking_of
+from tuner.tracking import TrackingError, TrackingLocation, links_of, sync, tracking_of
 from tuner.tracking.connection import QUIET
 
 TrackingUri = Annotated[
@@ -81,7 +82,7 @@ def ui(
         str | None,
         typer.Argument(
             metavar="STUDY",
-            help="Name of a study, or its folder. The command shows the MLflow that this study is written to.",
+            help="Name of a study, or its folder. The command prints links to its front, trials and charts in MLflow.",
             show_default="the MLflow of the studies folder",
         ),
     ] = None,
@@ -101,11 +102,16 @@ def ui(
     \b
     Examples:
         tuner ui
+        tuner ui overnight
         tuner ui overnight --port 8080
     """
-    place = _tracking_location(study, tracking_uri)
+    results = load_study(study).results if study is not None else None
+    place = _tracking_location(results, tracking_uri)
     if place.is_web:
-        OUT.print(place.shown, markup=False, soft_wrap=True)
+        if results is None:
+            OUT.print(place.shown, markup=False, soft_wrap=True)
+        else:
+            _print_links(results, place, None)
         return
     if place.sqlite_file is not None and not place.sqlite_file.is_file():
         raise StudyNotFound(
@@ -115,13 +121,26 @@ def ui(
     if chosen != port:
         say(f"port {port} is taken, so MLflow listens on {chosen}")
     OUT.print(f"MLflow at http://{host}:{chosen} shows {place.shown}; Ctrl-C stops it", markup=False, soft_wrap=True)
+    if results is not None:
+        _print_links(results, place, f"http://{host}:{chosen}")
     _serve(place, host, chosen)
 
 
-def _tracking_location(study: str | None, uri: str | None) -> TrackingLocation:
-    if study is None:
+def _print_links(results: StudyResults, place: TrackingLocation, address: str | None) -> None:
+    """Print one line for each view of a study in MLflow, or why there are none."""
+    try:
+        links = links_of(results, place, address)
+    except TrackingError as error:
+        say(f"no links to the study: {error}")
+        OUT.print(address or place.shown, markup=False, soft_wrap=True)
+        return
+    for name, link in links.items():
+        OUT.print(f"{name}: {link}", markup=False, soft_wrap=True)
+
+
+def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:
+    if results is None:
         return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
-    results = load_study(study).results
     return TrackingLocation.of(tracking_of(results.facts, uri), results.folder.parent)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
+from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec, TrackingSpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
@@ -169,12 +170,26 @@ def run(
             if proven := [each for each in found if not not_advice(each)]:
                 size = proven[0].record_bytes
                 say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
-            say(f"the whole front: tuner front {spec.name}; the study in MLflow: tuner ui {spec.name}")
+            say(f"the whole front: tuner front {spec.name}")
+            if mlflow and spec.tracking.enabled:
+                _say_links(study.results, spec.tracking)
     if not found:
         raise NoFeasibleConfig(
             f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs "
             "came"
         )
+
+
+def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:
+    """Print links to the study's fronts on an MLflow server, or the command that starts a server and prints links."""
+    from tuner.tracking import TrackingError, TrackingLocation, links_of
+
+    location = TrackingLocation.of(tracking, results.folder.parent)
+    if location.is_web:
+        with suppress(TrackingError):  # the end of the study has told why MLflow is behind
+            for name, link in links_of(results, location).items():
+                say(f"{name}, in MLflow: {link}")
+    say(f"the study in MLflow: tuner ui {results.name}")
 
 
 def _run_with_view(

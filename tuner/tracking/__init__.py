@@ -8,6 +8,7 @@ from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingError,
 from tuner.tracking.mirror import Mirror, sync
 from tuner.tracking.reading import recommend_from_tracking, recommendations_from_tracking
 from tuner.tracking.session import Report
+from tuner.tracking.views import links_of
 
 __all__ = [
     "Mirror",
@@ -17,6 +18,7 @@ __all__ = [
     "TrackingBusy",
     "TrackingError",
     "TrackingLocation",
+    "links_of",
     "recommend_from_tracking",
     "recommendations_from_tracking",
     "sync",

@@ -4,6 +4,7 @@ There is one parent run for each record size, and one child run for each trial. 
 computed from the results store, so writing a study to MLflow a second time changes nothing.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,16 +13,26 @@ from typing import Any, Final
 from objectives.outcome import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import KNOBS
+from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.present.export import Format, export
+from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice
 from tuner.results.by_goal import recommendations
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendation import Recommendation, recommend_for
 from tuner.results.study_results import SizeResults, StudyResults
 
 STUDY_ID_TAG: Final = "tuner.study_id"
 KEY_TAG: Final = "tuner.key"
 PARENT_TAG: Final = "mlflow.parentRunId"
 VOLUME: Final = "hypervolume"
+TRIAL_NUMBER: Final = "trial_number"
+"""A metric, because MLflow sorts metrics as numbers and tags as texts."""
+CHANGED_TAG: Final = "tuner.changed"
+CONFIG_TAG: Final = "tuner.config"
+PICTURE_TAG: Final = "tuner.picture"
+"""The artifact of a parent run that shows the front. The run's description shows it."""
+NOTE_TAG: Final = "mlflow.note.content"
 PARENT_KIND: Final = "study"
 RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
 
@@ -96,6 +107,11 @@ class SizeView:
         return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
 
     @property
+    def name(self) -> str:
+        """The name of the MLflow run for this record size: `overnight 1000 B`."""
+        return f"{self.study.name} {self.size.record_bytes} B"
+
+    @property
     def findings(self) -> str:
         """A short text for detecting changes: it differs whenever the Pareto front or a recommendation has changed."""
         by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
@@ -105,13 +121,17 @@ class SizeView:
         """Return the permanent identity of a trial's run in MLflow."""
         return f"{self.key}/{trial.number}"
 
-    def parent(self) -> Shown:
-        """Return the content of the MLflow run for this record size, which is the parent of its trials' runs."""
+    def parent(self, picture: str | None = None) -> Shown:
+        """Return the content of the MLflow run for this record size, which is the parent of its trials' runs.
+
+        Args:
+            picture: The address of the picture to show in the description; None if MLflow holds no picture.
+        """
         facts, trials = self.study.facts, self.size.trials
         host, cluster = facts.get("host") or {}, facts.get("cluster") or {}
         return Shown(
             key=self.key,
-            name=f"{self.study.name}/{self.size.record_bytes}B",
+            name=self.name,
             status=FINISHED if self.study.finished else RUNNING,
             start_ms=_start_ms(trials[0]),
             end_ms=max(map(_end_ms, trials)) if self.study.finished else None,
@@ -119,7 +139,7 @@ class SizeView:
                 **self._shared_tags(),
                 KEY_TAG: self.key,
                 "tuner.kind": PARENT_KIND,
-                "mlflow.note.content": self._note(),
+                NOTE_TAG: self.note(picture),
                 **{f"tuner.host.{name}": _cut(value) for name, value in host.items()},
                 **{f"tuner.cluster.{name}": _cut(value) for name, value in cluster.items()},
             },
@@ -143,8 +163,11 @@ class SizeView:
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
-        points = [Point(name, trial.metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
-        points.append(Point("duration_s", trial.duration_s, 0, at_ms))
+        metrics = self._metrics(trial)
+        points = [Point(name, metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
+        corrected = [name for name in wanted if name in self.size.estimates.drift]
+        points += [Point(f"raw_{name}", trial.metrics[name], 0, at_ms) for name in corrected if name in trial.metrics]
+        points += [Point("duration_s", trial.duration_s, 0, at_ms), Point(TRIAL_NUMBER, trial.number, 0, at_ms)]
         if trial.saved_s:
             points.append(Point("saved_s", trial.saved_s, 0, at_ms))
         for objective in self.study.objectives:
@@ -153,7 +176,7 @@ class SizeView:
                 points.append(Point(f"{objective.metric}_gain", gain, baselines, at_ms))
         return Shown(
             key=self.trial_key(trial),
-            name=f"trial-{trial.number:04d}",
+            name=f"{self.name} trial {trial.number}",
             status=FAILED if trial.state is State.FAILED else FINISHED,
             start_ms=_start_ms(trial),
             end_ms=at_ms,
@@ -171,6 +194,36 @@ class SizeView:
             PARENT_TAG: parent_run,
         }
 
+    def _metrics(self, trial: Trial) -> Mapping[str, float]:
+        """Return the metrics of a trial's run.
+
+        A trial of the search has the numbers that `tuner front` prints for its config, and the first baseline trial
+        those of the baseline. Other baseline trials are corrected for drift. All other trials have what was measured,
+        because their values are compared in turn.
+        """
+        if trial.kind is Kind.SEARCH:
+            return self.size.metrics_of(trial)
+        if self.size.baseline is not None and trial.number == self.size.baseline.number:
+            return {**trial.metrics, **self.size.baseline_metrics}
+        return self.size.estimates.of_now(trial).metrics if trial.kind is Kind.BASELINE else trial.metrics
+
+    def _changes(self, trial: Trial) -> str:
+        """Return the properties that differ from the baseline's, as `linger.ms=20`. Empty if that is not known."""
+        if self.size.baseline is None:
+            return ""
+        if trial.fingerprint == self.size.baseline.fingerprint:
+            return "baseline"
+        try:
+            return " ".join(map(str, changes(trial.values, self.size.baseline.values)))
+        except ConfigError:  # another release with other rules has stored this config
+            return ""
+
+    def _config(self, trial: Trial) -> str:
+        """Return which config a trial measured again: `baseline` or `trial 12`."""
+        if self.size.baseline is not None and trial.fingerprint == self.size.baseline.fingerprint:
+            return "baseline"
+        return f"trial {self.size.trial_of(trial.fingerprint).number}"
+
     def _shared_tags(self) -> dict[str, str]:
         facts = self.study.facts
         return {
@@ -187,6 +240,8 @@ class SizeView:
             "tuner.error": trial.error,
             "tuner.worker": trial.worker,
             "tuner.stopped_early": trial.stopped_early,
+            CHANGED_TAG: self._changes(trial),
+            CONFIG_TAG: self._config(trial) if trial.kind in CONFIRMING_KINDS else "",
         }
         return {
             KEY_TAG: self.trial_key(trial),
@@ -215,8 +270,8 @@ class SizeView:
     def _latest(self) -> Iterator[Point]:
         last, at_ms = self.size.trials[-1].number, max(map(_end_ms, self.size.trials))
         values = {"trials": float(len(self.size.trials)), "front_size": float(len(self.size.front))}
-        for position, objective in enumerate(self.study.objectives):
-            seen = [trial.objectives[position] for trial in self.size.front_trials]
+        for objective in self.study.objectives:
+            seen = [self._metrics(trial).get(objective.metric) for trial in self.size.front_trials]
             known = [value for value in seen if value is not None]
             if known:
                 values[f"best_{objective.metric}"] = max(known, key=lambda value: objective.gain(value, 1.0))
@@ -228,13 +283,47 @@ class SizeView:
         for name, value in values.items():
             yield Point(name, value, last, at_ms)
 
-    def _note(self) -> str:
-        """Return the Markdown text that MLflow shows with the run for this record size: its recommendations."""
-        lines = []
+    def note(self, picture: str | None = None) -> str:
+        """Return the description of the MLflow run for this record size, in Markdown.
+
+        Args:
+            picture: The address of the picture to show; None if there is none.
+        """
+        first = self._first
+        if first is None:
+            return self.advice
+        lines = [self.advice]
+        if not not_advice(first):
+            words = ["tuner", "recommend", self.study.name, "--record-bytes", self.size.record_bytes]
+            command = shlex.join([*words, "--format", "properties"])
+            config = [line for line in export(first, Format.PROPERTIES).splitlines() if line and line[0] != "#"]
+            lines += ["", f"`{command}` prints the config to paste:", "", "```", *config, "```"]
+        # The first sentence may be the advice itself.
+        lines += ["", *(f"- {line}" for line in gain_sentences(first) if line != in_short(first))]
+        lines += ["", "For each goal:", ""]
         for goal, found in self.by_goal.items():
-            gains = "; ".join(f"gain in {metric} {gain}" for metric, gain in found.gains.items())
-            lines.append(f"- **{goal}**: trial {found.trial.number}{f', {gains}' if gains else ''} ({found.how})")
-        return _cut("\n".join(lines) or "nothing to recommend yet")
+            lines.append(f"- **{goal}**: trial {found.trial.number} ({found.how})")
+        if picture is not None:
+            lines += ["", f"![front]({picture})"]
+        return _cut("\n".join(lines))
+
+    @property
+    def _first(self) -> Recommendation | None:
+        """The recommendation if nobody names a goal. None if there is none."""
+        try:
+            return recommend_for(self.study, self.size.record_bytes, None)
+        except NoFeasibleConfig:
+            return None
+
+    @property
+    def advice(self) -> str:
+        """The recommendation in one sentence of Markdown: `**1000 B, goal balanced**: trial 14, at least ...`."""
+        found = self._first
+        if found is None:
+            return f"**{self.size.record_bytes} B**: nothing to recommend yet"
+        said = keep(found) or not_advice(found) or in_short(found)
+        which = "" if found.is_baseline else f"trial {found.trial.number}, "
+        return f"**{self.size.record_bytes} B, goal {found.goal}**: {which}{said}"
 
 
 def views(study: StudyResults) -> list[SizeView]:

@@ -1,16 +1,20 @@
 """Writes the new results of a study to MLflow, and keeps the connection to MLflow open until an error occurs."""
 
-from collections.abc import Callable
+import logging
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from runners.clusters.temporary import temporary_folder
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.study_results import results_of
+from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
-from tuner.tracking.layout import SizeView, views
+from tuner.tracking.description import section_of, with_section
+from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
+from tuner.tracking.views import views_of
 from tuner.tracking.writer import (
     MLFLOW_FOLDER,
     ExistingRun,
@@ -25,6 +29,8 @@ from tuner.tracking.writer import (
 Report = Callable[[Path, Path], None]
 """A function that makes the report of a study. Arguments: the study's folder, and the folder to write the report to."""
 
+_LOG: Final = logging.getLogger(__name__)
+_PICTURE: Final = "front.png"
 _WRITING: Final = "mlflow-mirror"
 _FILES_TAG: Final = "tuner.files"
 _LATENCY_TAG: Final = "tuner.histograms"
@@ -62,6 +68,7 @@ class MirrorSession:
         self._store, self._folder, self._goes_on = store, folder, goes_on
         self._location = TrackingLocation.of(tracking, folder.parent)
         self._written_findings: dict[str, str] = {}
+        self._written_section = ""
         lock = store.hold(_WRITING)
         if lock is None:
             raise TrackingBusy(
@@ -73,8 +80,9 @@ class MirrorSession:
             facts = store.facts()
             self._client = connect(self._location)
             name = tracking.experiment or f"kafka-tuner/{facts['target']}"
-            experiment = experiment_id(self._client, self._location, name)
-            self._writer = Writer(self._client, experiment, str(facts["study_id"]), written)
+            self._experiment_id = experiment_id(self._client, self._location, name)
+            self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
+            self._writer = Writer(self._client, self._experiment_id, str(facts["study_id"]), written)
         except BaseException:
             self._lock.close()
             raise
@@ -96,9 +104,10 @@ class MirrorSession:
             Stopped: `goes_on` returned False.
         """
         study = results_of(self._store, self._folder)
+        shown_views = views(study)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
-        for view in views(study):
-            shown = view.parent()
+        for view in shown_views:
+            shown = view.parent(self._picture(view))
             parent = self._writer.write(shown)
             for trial in view.size.trials:
                 if not self._goes_on():
@@ -120,6 +129,8 @@ class MirrorSession:
                 self._show_files(view, parent)
                 self._written_findings[view.key] = view.findings
             self._writer.end(shown)
+        self._show_views(study)
+        self._show_description(shown_views)
 
     def add_report(self, make: Report) -> None:
         """Make the report of the study, and store it with the MLflow run of each record size.
@@ -136,6 +147,11 @@ class MirrorSession:
             found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], folder)
+            for view in views(study):
+                if (folder / view.size.record_bytes / _PICTURE).is_file() and view.size.record_bytes in parents:
+                    self._writer.mark(view.key, {PICTURE_TAG: _PICTURE})
+                    self._writer.mark(view.key, {NOTE_TAG: view.note(self._picture(view))})
+            self._show_description(views(study))
 
     def _show_latency(self, view: SizeView, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE
@@ -145,6 +161,47 @@ class MirrorSession:
         if files:
             upload(self._client, known.run_id, files)
             self._writer.mark(view.trial_key(trial), {_LATENCY_TAG: "true"})
+
+    def _picture(self, view: SizeView) -> str | None:
+        """Return the address of the picture of a front, relative to MLflow's pages; None if MLflow does not hold it."""
+        known = self._writer.known(view.key)
+        if known is None or PICTURE_TAG not in known.tags:
+            return None
+        return f"get-artifact?path={known.tags[PICTURE_TAG]}&run_uuid={known.run_id}"
+
+    def _show_views(self, study: StudyResults) -> None:
+        """Write the prepared views of the study as tags of the experiment.
+
+        If MLflow refuses a tag, the links to the view hold its filter instead; see `View.link`.
+        """
+        from mlflow.exceptions import MlflowException
+
+        try:
+            for view in views_of(study):
+                value = view.value(self._experiment_tags.get(view.tag), round(time.time() * 1000))
+                if value is not None:
+                    self._client.set_experiment_tag(self._experiment_id, view.tag, value)
+                    self._experiment_tags[view.tag] = value
+        except MlflowException as error:
+            _LOG.info("MLflow does not keep the prepared views: %s", reason(error, self._location))
+
+    def _show_description(self, shown: Sequence[SizeView]) -> None:
+        """Write the study's recommendations into the description of the experiment, if they have changed."""
+        from mlflow.exceptions import MlflowException
+
+        if not shown:
+            return
+        section = section_of(shown, [found for view in shown if (found := self._picture(view)) is not None])
+        if section == self._written_section:
+            return
+        try:
+            # Another study may have written its section meanwhile.
+            kept = self._client.get_experiment(self._experiment_id).tags.get(NOTE_TAG, "")
+            if section not in kept:
+                self._client.set_experiment_tag(self._experiment_id, NOTE_TAG, with_section(kept, section))
+            self._written_section = section
+        except MlflowException as error:
+            _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
 
     def _show_files(self, view: SizeView, parent: ExistingRun) -> None:
         files = parent_files(view)

@@ -35,6 +35,7 @@ class ExistingRun:
 
     Attributes:
         run_id: MLflow's id of the run.
+        name: The name that MLflow shows.
         status: The status under MLflow's name.
         tags: Tags by name.
         params: Params by name.
@@ -43,6 +44,7 @@ class ExistingRun:
     """
 
     run_id: str
+    name: str
     status: str
     tags: dict[str, str] = field(default_factory=dict)
     params: dict[str, str] = field(default_factory=dict)
@@ -96,6 +98,10 @@ class Writer:
         The caller sets the final status with `end` later.
         """
         known = self._known.get(shown.key) or self._create(shown)
+        if known.name != shown.name:  # an earlier release has written the run
+            self._client.update_run(known.run_id, name=shown.name)
+            known.name = shown.name
+            self._written.add(shown.key)
         params = {name: text for name, text in shown.params.items() if name not in known.params}
         last = max((point.step for point in shown.points), default=0)
         points = [point for point in shown.points if _is_new(point, last, known)]
@@ -119,8 +125,10 @@ class Writer:
         self._written.add(shown.key)
 
     def _read(self, run: "Run") -> ExistingRun:
-        data = run.data
-        known = ExistingRun(run.info.run_id, run.info.status, dict(data.tags), dict(data.params), dict(data.metrics))
+        info, data = run.info, run.data
+        known = ExistingRun(
+            info.run_id, info.run_name, info.status, dict(data.tags), dict(data.params), dict(data.metrics)
+        )
         if data.tags.get("tuner.kind") == PARENT_KIND:
             history = self._client.get_metric_history(run.info.run_id, VOLUME)
             for metric in sorted(history, key=lambda metric: metric.timestamp):
@@ -130,7 +138,7 @@ class Writer:
     def _create(self, shown: Shown) -> ExistingRun:
         tags = dict(shown.tags)
         run = self._client.create_run(self._experiment_id, shown.start_ms, tags, shown.name)
-        self._known[shown.key] = known = ExistingRun(run.info.run_id, RUNNING, tags)
+        self._known[shown.key] = known = ExistingRun(run.info.run_id, shown.name, RUNNING, tags)
         self._written.add(shown.key)
         return known
 

@@ -1,0 +1,45 @@
+"""The description of an MLflow experiment: one section for each study in it, and whatever users write beside them."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from tuner.tracking.layout import SizeView
+
+# Source: MLflow's own limit for tags of experiments is 20,000; its tables of earlier releases hold 5,000.
+_MOST_CHARACTERS: Final = 5_000
+# A browser does not show comments in Markdown.
+_ANY_SECTION: Final = re.compile(r"<!-- kafka-tuner (\S+) -->\n.*?<!-- end of \1 -->\n*", re.DOTALL)
+
+
+def section_of(views: Sequence[SizeView], pictures: Sequence[str]) -> str:
+    """Return the section of a study in Markdown: its recommendations, the command that prints them, and pictures.
+
+    Args:
+        views: The results of each record size that has trials; at least one.
+        pictures: The addresses of the pictures of the fronts.
+    """
+    study = views[0].study
+    study_id, command = study.facts["study_id"], shlex.join(["tuner", "recommend", study.name])
+    lines = [f"### Study {study.name}", "", *(f"- {view.advice}" for view in views)]
+    lines += ["", f"`{command}` prints the configs to paste.", "", *(f"![front]({picture})" for picture in pictures)]
+    return "\n".join([f"<!-- kafka-tuner {study_id} -->", *lines, f"<!-- end of {study_id} -->", ""])
+
+
+def with_section(description: str, section: str) -> str:
+    """Return a description in which a study's section is first, in place of its earlier section.
+
+    Pictures of other studies are left out, and the oldest sections too if there is no room. What users wrote is kept.
+
+    Args:
+        description: The description so far.
+        section: The section of the study, from `section_of`.
+    """
+    ours = _ANY_SECTION.match(section)
+    found = [each for each in _ANY_SECTION.finditer(description) if ours is None or each[1] != ours[1]]
+    others = [re.sub(r"^!\[front\].*\n", "", each[0].rstrip() + "\n", flags=re.MULTILINE) for each in found]
+    theirs = _ANY_SECTION.sub("", description).strip()
+    while others and sum(map(len, (section, *others, theirs))) + len(others) + 2 > _MOST_CHARACTERS:
+        others.pop()
+    return "\n".join(part for part in (section, *others, theirs) if part)

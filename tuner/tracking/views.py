@@ -1,0 +1,292 @@
+"""The prepared views of a study in MLflow: tables and charts in MLflow's menu *Views*, which a link opens.
+
+MLflow keeps a view as a tag of the experiment. MLflow does not document that form.
+Source: MLflow 3.17.2, its web pages (mlflow/server/js). tests/campaign_tests/test_mlflow_in_a_browser.py opens each
+view.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.scoring import Objective
+from tuner.model.goals import goals_of
+from tuner.model.trial import CONFIRMING_KINDS, Kind
+from tuner.results.study_results import SizeResults, StudyResults
+from tuner.tracking.connection import TrackingError, TrackingLocation, connect, reason, runs_of
+from tuner.tracking.layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, STUDY_ID_TAG, TRIAL_NUMBER, VOLUME
+
+VIEW_TAG: Final = "mlflow.sharedViewState."
+_NAME: Final = "attributes.`Run Name`"
+_MOST_KNOBS: Final = 12
+_SECTION: Final = "tuner"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One prepared view.
+
+    Attributes:
+        key: The id of the view in MLflow. It never changes, so that a view is updated and not added again.
+        name: The name in MLflow's menu.
+        condition: Which runs the view shows, in MLflow's filter language.
+        order_by: The metric by which the runs are sorted.
+        ascending: Whether the lowest value comes first.
+        columns: The columns of the table.
+        charts: The charts, as MLflow describes them. Empty if the view is a table.
+    """
+
+    key: str
+    name: str
+    condition: str
+    order_by: str
+    ascending: bool
+    columns: tuple[str, ...]
+    charts: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def tag(self) -> str:
+        """The name of the experiment tag that holds the view."""
+        return VIEW_TAG + self.key
+
+    def value(self, kept: str | None, now_ms: int) -> str | None:
+        """Return the content that the experiment tag should have, or None if the tag has it already.
+
+        Args:
+            kept: The content of the tag; None if there is no such tag.
+            now_ms: The time now, in milliseconds since 1970 in UTC.
+        """
+        old = _parsed(kept)
+        new = {"name": self.name, "state": json.dumps(self._state())}
+        if all(old.get(name) == text for name, text in new.items()):
+            return None
+        return json.dumps({"createdAt": now_ms, **old, **new, "updatedAt": now_ms})
+
+    def link(self, address: str, experiment_id: str, *, saved: bool) -> str:
+        """Return a link that opens the view in MLflow.
+
+        Args:
+            address: The address of the MLflow server.
+            experiment_id: The experiment of the study.
+            saved: Whether the experiment has the view's tag. If not, the link holds the filter and the order of the
+                runs, and MLflow chooses the columns.
+        """
+        found = {"viewStateShareKey": self.key}
+        if not saved:
+            order = _metric(self.order_by)
+            found = {"searchFilter": self.condition, "orderByKey": order, "orderByAsc": str(self.ascending).lower()}
+        # Without the type, MLflow opens its pages for language models.
+        found |= {"workflowType": "machine_learning", **({"compareRunsMode": "CHART"} if self.charts else {})}
+        query = "&".join(f"{name}={quote(text, safe='')}" for name, text in found.items())
+        return f"{address}/#/experiments/{experiment_id}/runs?{query}"
+
+    def _state(self) -> dict[str, Any]:
+        section = {"uuid": _SECTION, "name": self.name, "display": True, "columns": 2}
+        section |= dict.fromkeys(("isReordered", "deleted", "isGenerated"), False)
+        return {
+            "searchFilter": self.condition,
+            "orderByKey": _metric(self.order_by),
+            "orderByAsc": self.ascending,
+            "startTime": "ALL",
+            "lifecycleFilter": "Active",
+            "datasetsFilter": [],
+            "modelVersionFilter": "All Runs",
+            "selectedColumns": list(self.columns),
+            "runsHiddenMode": "SHOW_ALL",
+            "columnOrder": list(self.columns),
+            # MLflow sorts sections that were not reordered by name, among its own sections for all other metrics.
+            **(
+                {"compareRunCharts": list(self.charts), "compareRunSections": [section], "isAccordionReordered": True}
+                if self.charts
+                else {}
+            ),
+        }
+
+
+def views_of(study: StudyResults) -> Iterator[View]:
+    """Yield the prepared views of a study, the front of each record size first."""
+    study_id, measured = str(study.facts["study_id"]), [size for size in study.sizes if size.trials]
+    for size in measured:
+        yield _front(study, size, f"{_of(study_id)} and {_tag('tuner.record_bytes')} = '{size.record_bytes}'")
+    for size in measured:
+        yield _charts(study, size, f"{_of(study_id)} and {_tag('tuner.record_bytes')} = '{size.record_bytes}'")
+    objectives = [objective.metric for objective in study.objectives]
+    numbers = [_metric(name) for name in objectives]
+    size_column, kind, verdict = _tag_column("tuner.record_bytes"), _tag_column("tuner.kind"), _verdict()
+    gains = [_metric(f"{name}_gain") for name in objectives]
+    yield View(
+        f"tuner-{study_id}-trials",
+        f"{study.name}: all trials",
+        f"{_of(study_id)} and {_tag('tuner.kind')} != '{PARENT_KIND}'",
+        TRIAL_NUMBER,
+        True,
+        (_NAME, size_column, kind, *numbers, *gains, verdict, _tag_column(CHANGED_TAG)),
+    )
+    yield View(
+        f"tuner-{study_id}-confirmations",
+        f"{study.name}: confirmations",
+        f"{_of(study_id)} and {_tag('tuner.kind')} = '{Kind.CONFIRM}'",
+        TRIAL_NUMBER,
+        True,
+        (_NAME, size_column, _tag_column("tuner.round"), _tag_column(CONFIG_TAG), *numbers, verdict),
+    )
+    best = [_metric(f"best_{name}") for name in objectives]
+    goals = goals_of(study.objectives)
+    proven = [_metric(f"{goal}/{name}_gain{end}") for goal in goals for name in objectives for end in ("", "_low")]
+    yield View(
+        # Studies with other objectives in the same experiment need other columns.
+        f"tuner-studies-{'-'.join(objectives)}",
+        f"Studies side by side ({', '.join(objectives)})",
+        f"{_tag('tuner.kind')} = '{PARENT_KIND}'",
+        VOLUME,
+        False,
+        (_NAME, size_column, _metric(VOLUME), *best, *proven),
+    )
+
+
+def links_of(study: StudyResults, location: TrackingLocation, address: str | None = None) -> dict[str, str]:
+    """Return the links that open the views of a study in MLflow, by the names of the views.
+
+    Args:
+        study: The results of the study.
+        location: Where MLflow keeps the results.
+        address: The address of the MLflow server. None: the address that the location names.
+
+    Raises:
+        TrackingError: MLflow can't be read, or does not hold the study.
+    """
+    if address is None:
+        # A link is for a browser, so it holds no user name and no password.
+        parts = urlsplit(location.uri)
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+    try:
+        client = connect(location)
+        experiments = [each.experiment_id for each in client.search_experiments()]
+        runs = runs_of(client, experiments, _of(str(study.facts["study_id"])), ["attributes.start_time DESC"])
+        if not runs:
+            raise TrackingError(
+                f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
+            )
+        experiment = client.get_experiment(runs[0].info.experiment_id)
+    except TrackingError:
+        raise
+    except Exception as error:  # the errors of MLflow, its database and the network share no base class
+        raise TrackingError(
+            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
+        ) from error
+    found = str(experiment.experiment_id)
+    return {each.name: each.link(address, found, saved=each.tag in experiment.tags) for each in views_of(study)}
+
+
+def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
+    first = study.objectives[0]
+    names = [objective.metric for objective in study.objectives]
+    return View(
+        f"tuner-{study.facts['study_id']}-front-{_plain(size.record_bytes)}",
+        f"{study.name} {size.record_bytes} B: front",
+        f"{condition} and {_tag('tuner.pareto')} = 'true'",
+        first.metric,
+        first.direction is Direction.MINIMIZE,
+        (
+            _NAME,
+            *map(_metric, names),
+            *(_metric(f"{name}_gain") for name in names),
+            _verdict(),
+            _tag_column(CHANGED_TAG),
+            _tag_column("tuner.recommended"),
+            *(f"params.`{name}`" for name in _changed(size)),
+        ),
+    )
+
+
+def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
+    left_out = (Kind.STABILISE, *CONFIRMING_KINDS)
+    across, up = _axes(study.objectives)
+    names = [objective.metric for objective in study.objectives]
+    charts: list[Mapping[str, Any]] = [
+        _chart("SCATTER", "throughput-latency", xaxis=_axis(across), yaxis=_axis(up)),
+        _chart("PARALLEL", "knobs", selectedParams=_varied(size), selectedMetrics=names, showAllRuns=True),
+        _chart("LINE", VOLUME, metricKey=VOLUME, selectedMetricKeys=[VOLUME], xAxisKey="step"),
+    ]
+    return View(
+        f"tuner-{study.facts['study_id']}-charts-{_plain(size.record_bytes)}",
+        f"{study.name} {size.record_bytes} B: charts",
+        " and ".join([condition, *(f"{_tag('tuner.kind')} != '{kind}'" for kind in left_out)]),
+        study.objectives[0].metric,
+        study.objectives[0].direction is Direction.MINIMIZE,
+        (_NAME, *map(_metric, names), _tag_column(CHANGED_TAG)),
+        tuple(charts),
+    )
+
+
+def _axes(objectives: Sequence[Objective]) -> tuple[str, str]:
+    """Return the metrics of the scatter chart: throughput across and latency up, or else the first two objectives."""
+    names = list(dict.fromkeys((*(objective.metric for objective in objectives), "mb_per_s", "latency_p99_ms")))[:2]
+    names.sort(key=lambda name: OUTCOME_METRICS[name].direction is Direction.MINIMIZE)
+    return names[0], names[1]
+
+
+def _chart(kind: str, name: str, **settings: Any) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "uuid": f"tuner-{name}",
+        "metricSectionId": _SECTION,
+        "deleted": False,
+        "isGenerated": False,
+        "runsCountToCompare": 100,
+        **settings,
+    }
+
+
+def _changed(size: SizeResults) -> list[str]:
+    """Return the properties that a config on the front sets to another value than the baseline, by name."""
+    usual = size.baseline.values if size.baseline else {}
+    found = {name for trial in size.front_trials for name, value in trial.values.items() if usual.get(name) != value}
+    return sorted(found)[:_MOST_KNOBS]
+
+
+def _varied(size: SizeResults) -> list[str]:
+    """Return the properties that differ between the configs of the search, by name."""
+    searched = [trial.values for trial in size.trials if trial.kind is Kind.SEARCH]
+    names = {name for values in searched for name in values}
+    return [name for name in sorted(names) if len({values.get(name) for values in searched}) > 1][:_MOST_KNOBS]
+
+
+def _axis(metric: str) -> dict[str, str]:
+    return {"key": metric, "type": "METRIC"}
+
+
+def _metric(name: str) -> str:
+    return f"metrics.`{name}`"
+
+
+def _tag_column(name: str) -> str:
+    return f"tags.`{name}`"
+
+
+def _verdict() -> str:
+    return _tag_column("tuner.verdict")
+
+
+def _tag(name: str) -> str:
+    return f'tags."{name}"'
+
+
+def _of(study_id: str) -> str:
+    return f"{_tag(STUDY_ID_TAG)} = '{study_id}'"
+
+
+def _plain(record_bytes: str) -> str:
+    """Return a record size or mix with characters that an address and the name of a tag may hold."""
+    return "".join(letter if letter.isalnum() else "_" for letter in record_bytes)
+
+
+def _parsed(kept: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(kept or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
