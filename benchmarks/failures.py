@@ -1,6 +1,6 @@
 """Kills, pauses and cuts off the parts of whole studies, and checks after each failure that nothing is lost.
 
-python -m benchmarks.failures [--rounds 6] [--steps 12] [--seed 1]
+python -m benchmarks.failures [--rounds 6] [--steps 12] [--seed 1] [--only service]
 
 Studies run on a real broker, with PostgreSQL, an MLflow server and Ray; others run in the service. In each round each
 part is killed with SIGKILL once and paused once: SIGSTOP for longer than any lease or patience of that part, then
@@ -32,6 +32,7 @@ from tests.campaign_tests.small_disk import fill_disk
 from tests.postgres_server import PostgresServer, served
 from tuner.model.spec import Executor
 
+_PARTS = ("studies", "service", "disks", "clock")
 _OTHERS_SETTINGS = ("MLFLOW_TRACKING_URI", "RAY_ADDRESS", "KAFKA_TUNER_STORAGE")
 
 
@@ -44,13 +45,19 @@ def main() -> None:
         "--every", type=whole_number, default=1, help="leave out all but every so many pages of the full disk"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default=",".join(_PARTS), help=f"parts of the campaign: {', '.join(_PARTS)}")
     asked = parser.parse_args()
+    parts = asked.only.split(",")
+    if unknown := sorted(set(parts) - set(_PARTS)):
+        parser.error(f"--only must name parts among {', '.join(_PARTS)}, but got {', '.join(unknown)}")
     for variable in _OTHERS_SETTINGS:
         os.environ.pop(variable, None)
     outcome, began, chance, left_out = Outcome(), time.monotonic(), Random(asked.seed), list[str]()
 
-    def guarded(what: str, run: Callable[[], Any]) -> Any:
+    def guarded(part: str, what: str, run: Callable[[], Any]) -> Any:
         """Run a part of the campaign; report its error as a violation, so that the other parts still run."""
+        if part not in parts:
+            return None
         print(f"{what}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         try:
             return run()
@@ -64,10 +71,12 @@ def main() -> None:
 
     with contextmanager(served)(durable=True) as postgres:
         for number in range(asked.rounds):
-            guarded(f"round {number + 1}", partial(_real, postgres, outcome, chance, number))
-            guarded(f"service, round {number + 1}", partial(_in_service, outcome, chance))
-        full = guarded("full disks", lambda: _below(lambda folder: fill_disk(folder, outcome.invariants, asked.every)))
-        guarded("clock", lambda: _below(lambda folder: step_clock(postgres, folder, outcome, asked.steps)))
+            guarded("studies", f"round {number + 1}", partial(_real, postgres, outcome, chance, number))
+            guarded("service", f"service, round {number + 1}", partial(_in_service, outcome, chance))
+        full = guarded(
+            "disks", "full disks", lambda: _below(lambda folder: fill_disk(folder, outcome.invariants, asked.every))
+        )
+        guarded("clock", "clock", lambda: _below(lambda folder: step_clock(postgres, folder, outcome, asked.steps)))
     _tell(outcome, full, left_out, time.monotonic() - began)
     sys.exit(1 if outcome.invariants.broken else 0)
 

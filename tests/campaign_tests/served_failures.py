@@ -135,7 +135,7 @@ class ServedStudies:
 
     def _submit(self, *, cut: bool = False) -> None:
         """Submit a study as a client does: again if the connection was lost before the answer came."""
-        name = f"served-{next(self._numbers)}"
+        name = f"served-{self._run[:4]}-{next(self._numbers)}"
         self._names.append(name)
         if cut:
             self._proxy.cut_at(b"POST /v1/studies", answered=len(self._names) % 2 == 0)

@@ -19,7 +19,8 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.export import Format, export
 from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice
 from tuner.results.by_goal import recommendations
-from tuner.results.recommendation import Recommendation, recommend_for
+from tuner.results.recommend import recommend_for
+from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
 STUDY_ID_TAG: Final = "tuner.study_id"
