@@ -132,7 +132,7 @@ def test_changes_that_were_not_undone_alone_are_named_with_the_reason() -> None:
     trials = [base, trial(1, 150, 2, config=config), *rounds, *taken]
     plan = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, (trials[1].fingerprint,)), rounds=4, max_rounds=4)
     said = text(why(trials, plan=plan))
-    assert "acks=-1 instead of 1, together with enable.idempotence=true instead of false" in said
+    assert "acks=all instead of 1, together with enable.idempotence=true instead of false" in said
     without = [each for each in taken if each.values.get("acks") != "1"]
     said = text(why([base, trials[1], *rounds, *without], plan=plan))
     assert "not measured alone (there was no time for it)" in said

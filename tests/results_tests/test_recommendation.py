@@ -476,7 +476,7 @@ def test_an_error_about_a_missed_fixed_rate_blames_no_constraint_of_the_user() -
     late = {"held_rate_ratio": 0.5}
     assert no_config(trials=[baseline(0, metrics=late), trial(1, metrics=late)]) == (
         "a config of overnight for 1000 B must keep held_rate_ratio >= 0.95, but none does; "
-        "use a quieter host or cluster, or a lower fixed rate"
+        "use a quieter host or cluster, or a lower fixed rate (workload.paced.rate_ratio)"
     )
 
 

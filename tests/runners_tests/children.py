@@ -78,9 +78,9 @@ class DetailedError(RunnerError):
 
 
 def child_of(process: psutil.Process) -> psutil.Process:
-    """Return the load process: the only child that was spawned. A broker that all tests share may be another child."""
-    (child,) = (each for each in process.children() if "spawn_main" in " ".join(each.cmdline()))
-    return child
+    """Return the load process, which is the child that was spawned last."""
+    spawned = [each for each in process.children() if "spawn_main" in " ".join(each.cmdline())]
+    return max(spawned, key=psutil.Process.create_time)
 
 
 @contextmanager

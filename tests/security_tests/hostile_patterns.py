@@ -52,6 +52,7 @@ ACCEPTED: Final = (
     ", 1 identical error(s) suppressed",
     "ssl://host:9093/",
     "kafka-tuner-broker-0123456789ab",
+    "<!-- kafka-tuner 0123456789ab -->\n",
     "10 steady state records sent, 1.0 records/sec (1.0 MB/sec), 1.0 ms avg latency, 1.0 ms max latency, 1 ms 50th, "
     "1 ms 95th, 1 ms 99th, 1 ms 99.9th.",
 )

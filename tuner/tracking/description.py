@@ -10,7 +10,7 @@ from tuner.tracking.layout import SizeView
 # Source: MLflow's own limit for tags of experiments is 20,000; its tables of earlier releases hold 5,000.
 _MOST_CHARACTERS: Final = 5_000
 # A browser does not show comments in Markdown.
-_ANY_SECTION: Final = re.compile(r"<!-- kafka-tuner (\S+) -->\n.*?<!-- end of \1 -->\n*", re.DOTALL)
+_START: Final = re.compile(r"<!-- kafka-tuner (\S+) -->\n")
 
 
 def section_of(views: Sequence[SizeView], pictures: Sequence[str]) -> str:
@@ -36,10 +36,25 @@ def with_section(description: str, section: str) -> str:
         description: The description so far.
         section: The section of the study, from `section_of`.
     """
-    ours = _ANY_SECTION.match(section)
-    found = [each for each in _ANY_SECTION.finditer(description) if ours is None or each[1] != ours[1]]
-    others = [re.sub(r"^!\[front\].*\n", "", each[0].rstrip() + "\n", flags=re.MULTILINE) for each in found]
-    theirs = _ANY_SECTION.sub("", description).strip()
+    found, theirs = _sections(description)
+    ours, _ = _sections(section)
+    others = [
+        re.sub(r"^!\[front\].*\n", "", text + "\n", flags=re.MULTILINE)
+        for study_id, text in found.items()
+        if study_id not in ours
+    ]
     while others and sum(map(len, (section, *others, theirs))) + len(others) + 2 > _MOST_CHARACTERS:
         others.pop()
     return "\n".join(part for part in (section, *others, theirs) if part)
+
+
+def _sections(description: str) -> tuple[dict[str, str], str]:
+    """Return the sections of a description by study id, and the text outside of them, which users wrote."""
+    theirs, *marked = _START.split(description)
+    sections = {}
+    for study_id, text in zip(marked[::2], marked[1::2], strict=True):
+        section, end, behind = f"<!-- kafka-tuner {study_id} -->\n{text}".partition(f"<!-- end of {study_id} -->")
+        if end:
+            sections[study_id] = section + end
+        theirs += behind.lstrip("\n") if end else section
+    return sections, theirs.strip()
