@@ -16,10 +16,8 @@ from tuner.model.spec import Executor
 
 SHORT = (
     ("kill", "driver"),
-    ("pause", "driver"),
     ("pause", "load process"),
     ("cut", "driver and PostgreSQL"),
-    ("cut", "load and broker"),
 )
 
 

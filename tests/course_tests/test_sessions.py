@@ -202,6 +202,7 @@ def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: Study
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_brokers_of_our_own_are_started_anew() -> None:
     target = ClusterTarget(partial(open_target, Target(), silent), 1, 5.0, silent, time.sleep)
     try:

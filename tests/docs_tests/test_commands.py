@@ -107,12 +107,10 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "studies"
 
 
-_PAGES = [
-    pytest.param(document, marks=[] if document.name == "README.md" else pytest.mark.campaign)
-    for document in filter(quick_lines, DOCUMENTS)
-]
+_PAGES = list(filter(quick_lines, DOCUMENTS))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("document", _PAGES, ids=str)
 def test_commands_of_a_page_that_need_no_cluster_end_well(document: Path, studies: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

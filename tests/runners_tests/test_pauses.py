@@ -94,6 +94,7 @@ def pooled(broker: RunningCluster, new_topic: TopicMaker, stopper: Stopper, pati
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_a_phase_in_which_the_load_stood_still_is_repeated(broker: RunningCluster, new_topic: TopicMaker) -> None:
     with stopping(1) as stopper:
         done = pooled(broker, new_topic, stopper)

@@ -144,9 +144,9 @@ def test_only_the_strategy_makes_proposals_of_the_search() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_proposals(method: Method) -> None:
     first, _ = run(method)
-    second, _ = run.__wrapped__(method)
-    assert first == second
-    assert len(first) > 3
+    second, _ = run.__wrapped__(method, count=2 * STARTUP)
+    assert first[: len(second)] == second
+    assert len(second) > 3
     if method is not Method.GRID:
         assert values(run(method, seed=1, count=4)[0]) != values(first[:4])
 

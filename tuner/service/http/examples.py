@@ -138,12 +138,14 @@ STUDIES: Final = _answer(
     type="object",
     required=["studies", "next"],
 )
-TRIALS: Final = _answer(
-    "A page of trials.",
+_TRIAL_PAGE: Final = _answer(
+    "A page of trials, or a table of all trials.",
     {"schema_version": 1, "kind": "trials", "study": "orders", "trials": [_TRIAL], "next_after": None},
     type="object",
-    required=["trials", "next_after"],
+    required=["kind", "trials"],
+    anyOf=[{"required": ["next_after"]}, {"properties": {"kind": {"const": "trials_table"}}}],
 )
+TRIALS: Final = {**_TRIAL_PAGE, "content": {**_TRIAL_PAGE["content"], "text/csv": {"schema": {"type": "string"}}}}
 FRONT: Final[dict[str, Any]] = {
     "description": "The Pareto front of each record size.",
     "content": {
