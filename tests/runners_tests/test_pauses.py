@@ -144,5 +144,6 @@ def test_a_host_that_is_only_busy_is_no_pause(broker: RunningCluster, new_topic:
     with ExitStack() as stack:
         for _ in range(6 * (os.cpu_count() or 1)):
             stack.callback(stack.enter_context(subprocess.Popen(busy)).kill)
-        seen = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS)).run(CONFIG, load(None, 5.0))
+        runner = LibrdkafkaRunner(broker, new_topic(), limits=Limits(max_bytes=4 * 10**9))
+        seen = Isolated(runner).run(CONFIG, load(None, 5.0))
     assert seen.records
