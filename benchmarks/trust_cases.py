@@ -201,19 +201,19 @@ REFUSED: Final = Figure(
     0.0,
 )
 COVERAGE: Final = Figure(
-    "intervals of all confirmed configs that contain the true gain",
+    "share of the intervals that contain the true gain, for all confirmed configs",
     partial(_share, _covers, lambda study: study.intervals),
     _COVERED_RATIO,
     at_most=False,
 )
 CLAIMED: Final = Figure(
-    "intervals of claimed gains that contain the true gain",
+    "share of the intervals that contain the true gain, for claimed gains only",
     partial(_share, _covers, _claims),
     _COVERED_RATIO,
     at_most=False,
 )
 ONCE_MORE: Final = Figure(
-    "intervals for one more round that contain its ratio",
+    "share of the intervals for one more round that contain the ratio of that round",
     partial(_share, _holds_once_more, _told),
     _COVERED_RATIO,
     at_most=False,

@@ -29,7 +29,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "studies": (
         "studies:studies",
-        "List your studies, newest first, with their state, their trials and the best gain that is proven.",
+        "List your studies, newest first. Each line shows the state, the trials and the best proven gain.",
     ),
     "trials": ("studies:trials", "Show the trials of a study: kind, metrics and config of each."),
     "front": (

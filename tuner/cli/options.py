@@ -66,6 +66,14 @@ def check_one_form(**asked: bool) -> None:
 Study = Annotated[
     str, typer.Argument(metavar="STUDY", help="Name of a study, such as overnight, or its folder, studies/overnight.")
 ]
+StudyOrAll = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[STUDY]",
+        help="Name of a study, such as overnight. Without it, all studies are listed.",
+        show_default=False,
+    ),
+]
 Bootstrap = Annotated[
     str | None,
     typer.Option(
@@ -130,6 +138,7 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print the result as JSON. Standard output then holds nothing else."),
 ]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 
 

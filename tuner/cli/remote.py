@@ -136,15 +136,8 @@ def run(
 
 
 def status(
-    study: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[STUDY]",
-            help="Name of a study on the service, such as orders. Without it, all studies are listed.",
-            show_default=False,
-        ),
-    ] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")] = False,
+    study: options.StudyOrAll = None,
+    watch: options.Watch = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the progress of a study on the service.

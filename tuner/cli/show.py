@@ -35,15 +35,8 @@ _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
 
 
 def status(
-    study: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[STUDY]",
-            help="Name of a study, such as overnight, or its folder. Without it, all studies are listed.",
-            show_default=False,
-        ),
-    ] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")] = False,
+    study: options.StudyOrAll = None,
+    watch: options.Watch = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the progress of a study: trials done, best results so far, time left, current step, failures.

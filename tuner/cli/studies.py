@@ -37,7 +37,7 @@ Parquet = Annotated[
 
 
 def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
-    """List your studies, newest first, with their state, their trials and the best gain that is proven.
+    """List your studies, newest first. Each line shows the state, the trials and the best proven gain.
 
     \b
     Examples:

@@ -190,8 +190,8 @@ def baseline_again(
 ) -> BaselineAgain | None:
     """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 
-    They show better than the first measurement of the study whether the baseline keeps a constraint, because the
-    cluster may have been cold then.
+    These measurements decide whether the baseline keeps a constraint. The first measurement of the study does not
+    decide this, because the cluster may still have been cold.
 
     Args:
         trials: The trials of the record size.

@@ -59,7 +59,7 @@ def order_of_round(
 
 
 def measured_rounds(trials: Sequence[Trial], rounds: Sequence[Trial]) -> dict[int, list[str]]:
-    """Return the configs of each round in the order in which they were measured, behind the config before the round.
+    """Return the configs of each round in the order of measurement, after the config that was measured just before.
 
     Args:
         trials: All trials of the record size, with the burn-in runs.

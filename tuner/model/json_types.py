@@ -56,7 +56,7 @@ def _check_all(wanted: Any) -> _Check:
 
 
 def _plain(wanted: Any) -> frozenset[type]:
-    """Return the types that a JSON value may have for a field that holds neither a list nor an object."""
+    """Return the Python types that are allowed in JSON for a field with a simple type, such as `float | None`."""
     if get_origin(wanted) is UnionType:
         return frozenset().union(*map(_plain, get_args(wanted)))
     if wanted is float:

@@ -13,7 +13,7 @@ from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.model.target import Target
 
 ALLOW_LOSS: Final = 0.1
-"""The default of `confirm.allow_loss`: how much a balanced config may lose in any objective; 0.1 is 10 %."""
+"""A balanced config may lose at most 10 % of any objective, unless `confirm.allow_loss` sets another share."""
 
 
 class Method(StrEnum):

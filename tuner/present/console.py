@@ -18,7 +18,7 @@ UNWRAPPED: Final = 1_000_000
 
 
 class Unwrapped(Console):
-    """A console that wraps and cuts lines only on a terminal, where the width is known."""
+    """A console that fits lines to the width of a terminal, and leaves them whole in a pipe or a file."""
 
     @property
     @override

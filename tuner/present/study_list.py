@@ -1,4 +1,4 @@
-"""The list of studies: one line for each, with its state, its trials and the best gain that is proven."""
+"""The list of studies: one line for each, with its state, its trials and its best proven gain."""
 
 import csv
 import io

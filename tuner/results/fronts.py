@@ -14,10 +14,11 @@ from tuner.results.estimates import Estimates
 def may_be_on_front(trial: Trial, baseline: Trial | None) -> bool:
     """Return whether a trial may be on the front.
 
-    The trials of the search and the first baseline trial may, if they kept all constraints and were not stopped early.
-    A burn-in run may not, because a broker that has just started is slower or faster than it will be. A repeat of the
-    baseline and a trial of a confirmation may not, because their config has a trial that stands for it already. A trial
-    was stopped early because it was certain not to reach the front.
+    Only the trials of the search and the first baseline trial may be on the front. Such a trial must have kept all
+    constraints. It must not have been stopped early, because a trial is stopped when it can't reach the front any more.
+
+    Burn-in runs are left out, because a broker that has just started is not yet as fast as it will be. Repeats of the
+    baseline and trials of a confirmation are left out, because the front shows each config once.
 
     Args:
         trial: The trial.

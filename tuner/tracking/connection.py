@@ -13,7 +13,8 @@ StudyError
 import functools
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -181,6 +182,23 @@ def _await_database(uri: str) -> None:
     # Without a pool, no connection stays open.
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool, connect_args={"connect_timeout": _DATABASE_S})
     engine.connect().close()
+
+
+@contextmanager
+def read_from(location: TrackingLocation) -> Iterator["MlflowClient"]:
+    """Yield an MLflow client for reading.
+
+    Raises:
+        TrackingError: MLflow can't be read.
+    """
+    try:
+        yield connect(location)
+    except StudyError:
+        raise
+    except Exception as error:  # the errors of MLflow, its database and the network share no base class
+        raise TrackingError(
+            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
+        ) from error
 
 
 def runs_of(

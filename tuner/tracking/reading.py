@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from objectives.scoring import Objective
 from runners.workload import RecordSizes
-from tuner.model.errors import NoFeasibleConfig, StudyError, StudyNotFound
+from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import goals_of
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.storage.home import studies_root
-from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, connect, reason, runs_of
+from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, read_from, runs_of
 from tuner.tracking.layout import PARENT_KIND
 from tuner.tracking.writer import RECOMMENDED
 
@@ -85,15 +85,8 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
         raise TrackingError(
             f"MLflow's store must exist, but {location.shown} does not: check the URI, or let `tuner sync` create it"
         )
-    try:
-        client = connect(location)
+    with read_from(location) as client:
         yield client, _newest(_parents(client), study, record_bytes, location)
-    except StudyError:
-        raise
-    except Exception as error:  # the errors of MLflow, its database and the network share no base class
-        raise TrackingError(
-            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
-        ) from error
 
 
 def _parents(client: "MlflowClient") -> "list[Run]":

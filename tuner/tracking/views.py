@@ -16,7 +16,7 @@ from objectives.scoring import Objective
 from tuner.model.goals import goals_of
 from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.tracking.connection import TrackingError, TrackingLocation, connect, reason, runs_of
+from tuner.tracking.connection import TrackingError, TrackingLocation, read_from, runs_of
 from tuner.tracking.layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, STUDY_ID_TAG, TRIAL_NUMBER, VOLUME
 
 VIEW_TAG: Final = "mlflow.sharedViewState."
@@ -162,8 +162,7 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
         # A link is for a browser, so it holds no user name and no password.
         parts = urlsplit(location.uri)
         address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
-    try:
-        client = connect(location)
+    with read_from(location) as client:
         experiments = [each.experiment_id for each in client.search_experiments()]
         runs = runs_of(client, experiments, _of(str(study.facts["study_id"])), ["attributes.start_time DESC"])
         if not runs:
@@ -171,12 +170,6 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
                 f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
             )
         experiment = client.get_experiment(runs[0].info.experiment_id)
-    except TrackingError:
-        raise
-    except Exception as error:  # the errors of MLflow, its database and the network share no base class
-        raise TrackingError(
-            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
-        ) from error
     found = str(experiment.experiment_id)
     return {each.name: each.link(address, found, saved=each.tag in experiment.tags) for each in views_of(study)}
 
