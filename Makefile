@@ -35,7 +35,7 @@ failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100
 	$(BIN)/python -m benchmarks.failures $(ARGS)
 
 containers: $(DEV) ## Build the image and test it; starts a Docker engine where none runs (root, Debian)
-	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -m docker $(ARGS)'
+	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -n 2 --dist loadscope -m docker $(ARGS)'
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, files named in documents, tracked files
 	$(BIN)/ruff check .

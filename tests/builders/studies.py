@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from typing_extensions import override
+
 from objectives.scoring import Objective
 from runners.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.reporter import Standing
+from tuner.course.reporter import SilentReporter, Standing
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -88,18 +90,17 @@ class Steady:
 
 
 @dataclass(slots=True)
-class Told:
+class Told(SilentReporter):
     """A `Reporter` that keeps the sentences and trials that it receives."""
 
     sentences: list[str] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
 
+    @override
     def say(self, sentence: str) -> None:
         self.sentences.append(sentence)
 
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """Ignore windows."""
-
+    @override
     def trial(self, standing: Standing, trial: Trial) -> None:
         self.trials.append(trial)
 

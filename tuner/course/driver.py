@@ -16,7 +16,7 @@ from tuner.course.confirm import confirm
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import TOTALS
+from tuner.results.study_results import TOTALS, StudyResults
 from tuner.search.schedule import next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
@@ -30,6 +30,7 @@ def drive(
     make_strategy: MakeStrategy,
     topic_max_message_bytes: int,
     confirmation_id: str,
+    results: Callable[[], StudyResults],
     *,
     searching: bool = True,
 ) -> None:
@@ -41,6 +42,7 @@ def drive(
         topic_max_message_bytes: The size of the largest message that topics of the cluster accept
             (`max.message.bytes`).
         confirmation_id: The identifier of the confirmation that follows the search; see `tuner.confirmation.plan`.
+        results: Returns the results of the study so far.
         searching: Whether to search; if not, only the configs that earlier runs found are confirmed.
 
     Raises:
@@ -59,6 +61,9 @@ def drive(
         if searching and not has_begun(store, str(size), confirmation_id):
             _search(loop, stabiliser, make_strategy, size, space_at(size), sizes_left=len(sizes) - place)
         confirm(loop, size, confirmation_id, stabiliser)
+        # After the last size, the caller of the study has all recommendations.
+        if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
+            loop.reporter.confirmed(results(), str(size))
     if searching:
         store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
     loop.tell_progress(Progress(StudyState.FINISHED))

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from runners.measurement import Window
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
+from tuner.results.study_results import StudyResults
 
 KIND_WORDS: Final = {
     Kind.STABILISE: "burn-in",
@@ -49,6 +50,14 @@ class Reporter(Protocol):
     def trial(self, standing: Standing, trial: Trial) -> None:
         """Show that a trial has ended and is in the results store."""
 
+    def confirmed(self, results: StudyResults, record_bytes: str) -> None:
+        """Show what the study recommends for a record size that is confirmed, while other sizes still wait.
+
+        Args:
+            results: The study's results so far.
+            record_bytes: The record size or mix.
+        """
+
 
 class SilentReporter:
     """A `Reporter` that shows nothing."""
@@ -61,6 +70,9 @@ class SilentReporter:
 
     def trial(self, standing: Standing, trial: Trial) -> None:
         """Ignore the trial."""
+
+    def confirmed(self, results: StudyResults, record_bytes: str) -> None:
+        """Ignore the recommendation."""
 
 
 @dataclass(frozen=True, slots=True)

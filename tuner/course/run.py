@@ -161,7 +161,8 @@ def run_study(
         loop.sleep = sleep
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
-            drive(loop, make_strategy, topic_max, confirmation_id, searching=searching)
+            results = partial(results_of, store, folder)
+            drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
                 ended(store)
         except BaseException as error:
@@ -170,7 +171,7 @@ def run_study(
             with suppress(RecordUnwritable):  # on a full disk, the first error says so already
                 loop.tell_progress(Progress(state))
             raise
-        return results_of(store, folder)
+        return results()
 
 
 def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseException] | None, *_: object) -> None:

@@ -2,6 +2,7 @@
 
 import datetime
 import sys
+from statistics import geometric_mean
 from typing import Self
 
 from rich.live import Live
@@ -12,9 +13,13 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
 from tuner.course.reporter import KIND_WORDS, Reporter, Standing
+from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
-from tuner.present.wording import title
+from tuner.present.wording import NO_GAIN, in_short, keep, title
+from tuner.results.recommend import recommend_for
+from tuner.results.size_record import SizeRecord
+from tuner.results.study_results import StudyResults
 
 _CHANGES_SHOWN = 4
 
@@ -58,6 +63,22 @@ class StudyView(Reporter):
         if not self._quiet:
             ERR.print(_line(standing, trial), markup=False, soft_wrap=True, style=_style(standing, trial))
 
+    @override
+    def confirmed(self, results: StudyResults, record_bytes: str) -> None:
+        if not self._quiet:
+            ERR.print(_recommended(results, record_bytes), markup=False, soft_wrap=True, style="bold")
+
+
+def _recommended(results: StudyResults, record_bytes: str) -> str:
+    try:
+        found = recommend_for(results, record_bytes, None)
+    except NoFeasibleConfig as error:
+        return f"{record_bytes} B: {error}"
+    if found.is_baseline:
+        return f"{record_bytes} B: {keep(found)}"
+    told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found) or NO_GAIN}"
+    return f"{told}\n{'':>10}{' '.join(f'{name}={value}' for name, value in found.config.values.items())}"
+
 
 def _where(standing: Standing) -> str:
     of_total = f"/{standing.total}" if standing.total is not None else ""
@@ -89,10 +110,12 @@ def _line(standing: Standing, trial: Trial) -> str:
     if trial.round is not None:
         progress = f"round {trial.round + 1}"
     head = f"{record.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
+    if trial.kind is Kind.CONFIRM:
+        head = f"{head}  {_compared(record, trial):<20}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
-        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_times(standing, metric, trial.metrics[metric]):<9}"
+        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_ratio(standing, trial, metric):<9}"
         for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in record.objectives)])
         if metric in trial.metrics
     ]
@@ -115,6 +138,32 @@ def _remark(standing: Standing, trial: Trial) -> str:
     more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""
     config = f": {' '.join(changes[:_CHANGES_SHOWN])}{more}" if changes else ""
     return f"on the front as trial {trial.number}{config}"
+
+
+def _compared(record: SizeRecord, trial: Trial) -> str:
+    """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config."""
+    if trial.fingerprint == record.baselines[0].fingerprint:
+        return "baseline"
+    found = next((each.number for each in record.searched if each.fingerprint == trial.fingerprint), None)
+    return "config" if found is None else f"winner (trial {found})"
+
+
+def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
+    """Return a trial's ratio to the baseline; in the confirmation, the mean over the rounds that measured both."""
+    if trial.kind is not Kind.CONFIRM:
+        return _times(standing, metric, trial.metrics[metric])
+    baseline = standing.record.baselines[0].fingerprint
+    if trial.fingerprint == baseline:
+        return ""
+    ours, theirs = (_in_rounds(standing.record, each, metric) for each in (trial.fingerprint, baseline))
+    gains = [Objective(metric).gain(value, theirs[at]) for at, value in ours.items() if at in theirs]
+    return f" ({geometric_mean(gains):.2f}x in {len(gains)})" if gains else ""
+
+
+def _in_rounds(record: SizeRecord, fingerprint: str, metric: str) -> dict[int | None, float]:
+    """Return what a config showed in each round that measured it."""
+    confirming = (trial for trial in record.trials if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint)
+    return {trial.round: trial.metrics[metric] for trial in confirming if trial.metrics.get(metric, 0.0) > 0}
 
 
 def _times(standing: Standing, metric: str, value: float) -> str:
