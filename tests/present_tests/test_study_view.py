@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from objectives.scoring import Objective
-from tests.builders.trials import SIZE, failed, trial
+from tests.builders.studies import simulated_study
+from tests.builders.trials import SIZE, confirming, failed, trial
 from tuner.course.reporter import Standing
+from tuner.course.run import run_study
 from tuner.model.trial import Kind, Trial
 from tuner.present import study_view
 from tuner.present.study_view import StudyView
@@ -69,3 +72,27 @@ def test_many_changes_are_cut_and_failures_say_why(said: StringIO) -> None:
     lines = shown(said, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=FAST), failed(2), total=None)
     assert lines[1].endswith("and 1 more")
     assert lines[2].endswith("no measurement: the worker was lost")
+
+
+def test_a_line_of_a_round_names_the_config_and_the_mean_gain_so_far(said: StringIO) -> None:
+    found = [measured(0, 100, 10, Kind.BASELINE), trial(1, 150, 5, config=FAST)]
+    rounds = confirming(2, [(150, 5), (160, 5)], [(100, 10), (80, 10)], FAST)
+    lines = [" ".join(line.split()) for line in shown(said, *found, *rounds)[2:]]
+    assert lines == [
+        "1000 B confirm round 1 baseline MB/s 100",
+        "1000 B confirm round 1 winner (trial 1) MB/s 150 (1.50x in 1)",
+        "1000 B confirm round 2 baseline MB/s 80",
+        "1000 B confirm round 2 winner (trial 1) MB/s 160 (1.73x in 2)",
+    ]
+
+
+def test_a_record_size_is_recommended_before_the_next_one_is_measured(said: StringIO, tmp_path: Path) -> None:
+    study = run_study(simulated_study((100, 1000), rounds=8), "", tmp_path, StudyView())
+    lines = said.getvalue().splitlines()
+    (at,) = (place for place, line in enumerate(lines) if line.startswith("100 B: recommended for "))
+    assert not any(line.startswith("  1000 B ") for line in lines[:at])
+    won = study.sizes[0].confirmations[0].fingerprint
+    number = next(trial.number for trial in study.sizes[0].trials if trial.fingerprint == won)
+    assert f": trial {number}, at least " in lines[at]
+    assert "=" in lines[at + 1], "the changed properties follow"
+    assert not any("1000 B: recommended" in line for line in lines), "the caller prints all recommendations at the end"

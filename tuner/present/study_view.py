@@ -16,7 +16,7 @@ from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
-from tuner.present.wording import NO_GAIN, in_short, keep, title
+from tuner.present.wording import changes, in_short, keep, not_advice, title
 from tuner.results.recommend import recommend_for
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults
@@ -76,8 +76,11 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
         return f"{record_bytes} B: {error}"
     if found.is_baseline:
         return f"{record_bytes} B: {keep(found)}"
-    told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found) or NO_GAIN}"
-    return f"{told}\n{'':>10}{' '.join(f'{name}={value}' for name, value in found.config.values.items())}"
+    if not found.proven:
+        return f"{record_bytes} B: trial {found.trial.number}: {not_advice(found)}"
+    told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"
+    changed = changes(found.trial.values, found.baseline.values)
+    return "\n".join([told, *(f"{'':>10}{each}" for each in changed)])
 
 
 def _where(standing: Standing) -> str:
