@@ -41,6 +41,8 @@ _AIM: Final = 0.95
 """Share of the requested interval width to aim for, as later rounds may scatter a little more than the first rounds."""
 _POOLED_WEIGHT: Final = 4
 """The most degrees of freedom that the scatter in other rounds adds to the scatter of a comparison in few rounds."""
+_LARGEST_LOG: Final = 700.0
+"""The logarithm of the largest ratio: floats end at about e to the power of 709."""
 ValuesByRound = Mapping[Hashable, float]
 """The values of one config by round, all above 0."""
 
@@ -139,12 +141,20 @@ def ratio_of(
     return Ratio(
         value=exp(mean),
         low=exp(mean - half),
-        high=exp(mean + half),
+        high=_exp(mean + half),
         rounds=rounds,
         repeat_low=exp(mean - again),
-        repeat_high=exp(mean + again),
+        repeat_high=_exp(mean + again),
         level=level,
     )
+
+
+def _exp(logarithm: float) -> float:
+    """Return e to the power of the upper end of an interval; an end that no float can hold is about 1e304.
+
+    The interval of two rounds that scatter much is that wide at a level of nearly 1.
+    """
+    return exp(min(logarithm, _LARGEST_LOG))
 
 
 def p_value(ours: Sequence[float], theirs: Sequence[float], *, first_rounds: int | None = None) -> float:
@@ -230,9 +240,9 @@ def ratio_in_turns(
     return Ratio(
         value=exp(times * mean),
         low=exp(times * (mean - half)),
-        high=exp(times * (mean + half)),
+        high=_exp(times * (mean + half)),
         rounds=len(logs),
         repeat_low=exp(times * (mean - again)),
-        repeat_high=exp(times * (mean + again)),
+        repeat_high=_exp(times * (mean + again)),
         level=level,
     )

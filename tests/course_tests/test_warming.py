@@ -15,6 +15,7 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Told
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Kind
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions
 
@@ -30,13 +31,15 @@ class Warming:
 
     Attributes:
         elapsed_s: Seconds that the runs so far have taken.
+        time_constant_s: Seconds after which the target has gained 63 % of what warming brings.
     """
 
     elapsed_s: float = 0.0
+    time_constant_s: float = TIME_CONSTANT_S
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Return a measurement at the speed that the target has reached."""
-        speed = 1 - (1 - 1 / 1.9) * exp(-self.elapsed_s / TIME_CONSTANT_S)
+        speed = 1 - (1 - 1 / 1.9) * exp(-self.elapsed_s / self.time_constant_s)
         rate = workload.rate_records_per_s
         measured = Course(
             Origin("simulated", "none", "simulated", "", "", 1.0),
@@ -78,3 +81,20 @@ def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
     for goal in Goal:
         found = recommend(results, "2000", goal, conditions)
         assert found.is_baseline or found.proven
+
+
+def test_the_fixed_rate_is_chosen_again_when_the_target_is_warm(tmp_path: Path) -> None:
+    load = WorkloadSpec((RecordSizes.fixed(2000),), saturate=PhaseSpec(1.0, 2.0), paced=PhaseSpec(1.0, 1.5))
+    search = SearchSpec(Method.RANDOM, trials=2)
+    spec = StudySpec("warming", load, search=search, confirm=ConfirmSpec(rounds=0), executor=Executor.SIMULATED)
+    told = Told()
+    results = run_study(spec, "", tmp_path / "study", told, simulated=Warming(time_constant_s=20.0))
+    (said,) = (each for each in told.sentences if "the fixed rate is now" in each)
+    assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
+    (size,) = results.sizes
+    burn_ins = [trial for trial in size.trials if trial.kind is Kind.STABILISE]
+    assert 4 < len(burn_ins) <= spec.stabilising_trials
+    again = run_study(
+        replace(spec, search=replace(search, trials=4)), "", tmp_path / "study", Told(), simulated=Warming()
+    )
+    assert again.facts["rates"] == results.facts["rates"], f"a study keeps its rate: {said}"

@@ -120,6 +120,13 @@ def test_all_claims_together_keep_the_error_rate() -> None:
         assert wrong <= 30 + 22, "5 % of 600, plus four standard errors"
 
 
+def test_two_unequal_rounds_have_an_interval_at_a_level_of_nearly_1() -> None:
+    """We saw such p99 latencies on a machine that stalls. `tuner verify` asks at this level whether it can stop."""
+    ratio = ratio_of([8.5, 140.0], [10.0, 9.0], level=0.999)
+    assert math.isfinite(ratio.high)
+    assert 0.0 <= ratio.low < ratio.value < ratio.high
+
+
 def test_up_to_two_claims_share_the_error_rate_at_95_percent() -> None:
     assert claim_level(0) == claim_level(1) == claim_level(2) == 0.95
     assert claim_level(3) == pytest.approx(1 - 0.1 / 3)

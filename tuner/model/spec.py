@@ -315,9 +315,10 @@ class StudySpec:
         """The most burn-in runs of the baseline (measurements whose values are not used).
 
         This is `burn_in_max`. If latencies are judged too, there is one more run, because the first run measures only
-        the throughput.
+        the throughput. If the throughput decides the fixed rate, the burn-in may be repeated at a better rate.
         """
-        return max(1, self.search.burn_in_max) + bool(self.stabilising_metrics)
+        most, chooses_rate = self.search.burn_in_max, self.paced and not self.workload.rate_records_per_s
+        return max(1, most) + bool(self.stabilising_metrics) + (most if most > 1 and chooses_rate else 0)
 
     @property
     def winner_stabilising_trials(self) -> int:
