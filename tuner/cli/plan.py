@@ -1,7 +1,6 @@
 """`tuner init`, `tuner plan` and `tuner schema`: the verbs about study files that need no cluster."""
 
 import datetime
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +14,14 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.output import write_output
+from tuner.cli.study_options import StudyOptions, with_study_options
 from tuner.confirmation.steps import most_steps
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say
 from tuner.present.wording import changes, shown_value
 from tuner.search.schedule import searched_from, space_of, trials_in_all
-from tuner.study_file import json_schema, load_study, starter_text
+from tuner.study_file import json_schema, starter_text
 
 _OVERHEAD_S = 1.0
 
@@ -55,28 +55,30 @@ def schema() -> None:
     options.print_json(json_schema())
 
 
+@with_study_options
 def plan(
-    study_file: Annotated[Path, typer.Argument(metavar="STUDY.YAML", help="Study file.")],
+    asked: StudyOptions,
     mb_per_s: Annotated[
         float,
         typer.Option(
             min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
         ),
     ] = 200.0,
-    until: options.Until = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
+
+    The options are those of `tuner run`, so that both commands speak of the same study.
 
     \b
     Examples:
         tuner plan overnight.yaml
         tuner plan overnight.yaml --until 07:00
         tuner plan overnight.yaml --mb-per-s 80 --json
+        tuner plan --quick --record-bytes 500
+        tuner plan --record-bytes 1000 --current producer.properties --trials 40 --rounds 6
     """
-    spec, _ = load_study(study_file)
-    if until is not None:  # as `tuner run` does, it replaces the limits of the file
-        spec = replace(spec, search=replace(spec.search, trials=None, hours=None, until=until))
+    spec, _ = asked.study()
     spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
     record = _record(spec, spaces, mb_per_s)
     if as_json:
