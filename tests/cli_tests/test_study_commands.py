@@ -98,7 +98,10 @@ def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:
     assert anew_s - once_s == pytest.approx(2 * 4 * (20 + 2 * 26))
     assert "each of up to 4 rounds is measured on newly started brokers, which adds up to 0:04:48" in told
     apart_s, told = planned(confirm + "never, spread_over: 2h}")
-    assert apart_s - once_s == pytest.approx(2 * (2 * 3600 + 4 * 26))
+    # A round has the baseline, a winner and a burn-in run. After it, the study waits for the rest of half an hour.
+    assert apart_s - once_s == pytest.approx(2 * (4 * 26 + 3 * (1800 - 3 * 26)))
+    crowded_s, _ = planned(confirm + "never, spread_over: 2m}")
+    assert crowded_s - once_s == pytest.approx(2 * 4 * 26), "the rounds take longer than their distance"
     assert "up to 4 rounds are spread over at most 2:00:00 for a record size, 0:30:00 apart" in told
 
 

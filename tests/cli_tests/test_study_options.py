@@ -1,5 +1,6 @@
 """The options that describe a study: the same for `tuner run` and `tuner plan`, with and without a study file."""
 
+import datetime
 import json
 from dataclasses import fields, replace
 from pathlib import Path
@@ -156,3 +157,60 @@ def test_a_quick_study_says_that_it_proves_only_large_gains(tmp_path: Path, monk
     assert "its confirmation had 3 rounds" in ran.err
     kept = yaml.safe_load((tmp_path / "embedded-500-quick" / "study.yaml").read_text())
     assert (kept["search"]["trials"], kept["confirm"]["rounds"], kept["executor"]) == (4, 3, {"kind": "simulated"})
+
+
+LOW: list[tuple[dict[str, object], str]] = [
+    ({"hours": 0.03}, "at least 0:43:49, but may take 0.03 hours, which are 0:01:48; give at least --hours 0.74, or"),
+    ({"hours": 0.03, "trials": 2}, "at least 0:42:05, but"),
+    ({"hours": 0.03, "rounds": 2, "goals": [Goal.LATENCY], "new_broker": NewBroker.NEVER}, "at least 0:09:57, but"),
+    ({"hours": 0.03, "quick": True}, "--hours 0.05, or make the study smaller: fewer rounds (--rounds)"),
+    ({"max_bytes": 10**9}, "at least 1.58 GB, and more on a faster cluster, but may send 1 GB; give at least --max-"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), LOW, ids=lambda value: "-".join(value) if isinstance(value, dict) else "")
+def test_too_low_a_limit_is_refused_with_the_least(given: dict[str, object], said: str) -> None:
+    asked = StudyOptions(record_bytes="500", **given)  # type: ignore[arg-type]
+    with pytest.raises(typer.BadParameter) as refused:
+        asked.check_limits(asked.study()[0])
+    assert said in str(refused.value)
+
+
+def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    soon, early = (
+        f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (10, 90)
+    )
+    words = ("--record-bytes", "500", "--executor", "local", "--until", soon)
+    assert tuner("plan", *words).code == 2
+    refused = tuner("run", *words)
+    assert refused.code == 2, refused.err
+    assert f"takes at least 0:43:49, but starts no trial after {soon}" in refused.complaint
+    assert "--quick, with which it takes at least 0:02:48" in refused.complaint
+    least = refused.complaint.partition("give at least --until '")[2][: len(soon)]
+    assert soon < least < early
+    assert not (tmp_path / "studies").exists()
+    StudyOptions(record_bytes="500", until=least).check_limits(described(record_bytes="500", until=least))
+
+
+def test_limits_that_are_enough_and_simulated_studies_are_accepted() -> None:
+    for given in ({"hours": 0.74}, {"max_bytes": 2 * 10**9}, {"hours": 0.01, "executor": Executor.SIMULATED}, {}):
+        asked = StudyOptions(record_bytes="500", **given)  # type: ignore[arg-type]
+        asked.check_limits(asked.study()[0])
+
+
+def test_a_plan_shows_the_least_time_and_warns_of_few_bytes() -> None:
+    plan = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB")
+    assert "least     0:02:48: a search of a few trials and the shortest confirmation\n" in plan.out
+    assert "at 200 MB/s, 10 GB is too little" in plan.complaint
+    planned = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB", "--mb-per-s", "80", "--json")
+    assert planned.json["seconds_at_least"] < planned.json["seconds"]
+    assert not planned.err
+
+
+def test_a_study_that_searched_nothing_blames_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    words = ("--quick", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--max-bytes", "1MB")
+    ran = tuner("run", *words)
+    assert ran.code == 1, ran.err
+    assert "too little time or too few bytes were left for the search of embedded-500-quick" in ran.complaint

@@ -12,7 +12,7 @@ from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
 from tuner.cli.study_options import StudyOptions, with_study_options
-from tuner.model.errors import NoFeasibleConfig
+from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal, StudySpec, TrackingSpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
@@ -21,7 +21,7 @@ from tuner.present.wording import SIMULATED, not_advice, over_sizes
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
-from tuner.storage.home import study_folder
+from tuner.storage.home import storage_at, study_folder
 from tuner.study_file import load_study, parse_study
 
 
@@ -48,6 +48,8 @@ def run(
     """
     spec, text = asked.study()
     folder = study_folder(spec.name)
+    if storage_at().find(str(folder), folder.parent) is None:
+        asked.check_limits(spec)
     study = _run_with_view(
         spec, text, folder, mlflow=mlflow, silent=quiet or as_json, mix_environments=mix_environments
     )
@@ -73,6 +75,11 @@ def run(
             say(f"the whole front: tuner front {spec.name}")
             if mlflow and spec.tracking.enabled:
                 _say_links(study.results, spec.tracking)
+    if not found and all(size.baseline is None for size in study.results.sizes):
+        raise StudyError(
+            f"a recommendation needs measured configs, but too little time or too few bytes were left for the search "
+            f"of {spec.name}; give the same command a higher limit (`tuner plan` shows the least)"
+        )
     if not found:
         raise NoFeasibleConfig(
             f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs "

@@ -1,7 +1,9 @@
 """The options of `tuner run` and `tuner plan` that describe a study, with or without a study file."""
 
+import datetime
 import functools
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -12,6 +14,8 @@ from typing import Annotated, Any, Final, get_type_hints
 import typer
 
 from tuner.cli import options
+from tuner.course import estimate
+from tuner.course.budget import next_occurrence
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, NewBroker, StudySpec
 from tuner.study_file import QUICK_SUFFIX, load_study, parse_study, quick_sections, quick_text, sizes_in, study_text
 
@@ -19,6 +23,8 @@ _FILE: Final = "Without a file"
 _TARGET: Final = "Target"
 _LONG: Final = "How long"
 _CONFIRM: Final = "Confirmation"
+_SLOW_MB_PER_S: Final = 1.0
+"""A throughput that nearly every cluster reaches, to tell that a limit on bytes is certainly too low."""
 _NOT_WITH_A_FILE: Final = (
     "record_bytes",
     "name",
@@ -282,6 +288,49 @@ class StudyOptions:
         spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
         return replace(spec, ray_address=self.ray_address or spec.ray_address), text
 
+    def check_limits(self, spec: StudySpec) -> None:
+        """Refuse a new study that has too little time or too few bytes to search and confirm all of its record sizes.
+
+        A simulated study is not refused, because it takes no time.
+
+        Args:
+            spec: The study that the options describe.
+
+        Raises:
+            typer.BadParameter: A limit is too low. The message gives the least value.
+        """
+        if spec.executor is Executor.SIMULATED:
+            return
+        search, least_s, now = spec.search, estimate.least_s(spec), datetime.datetime.now()
+        rule = "a study must be able to search and confirm each of its record sizes"
+        needs = f"this one takes at least {_time(least_s)}"
+        smaller = "fewer rounds (--rounds), one goal (--goal) or fewer record sizes"
+        if not self.quick:
+            quick_s = estimate.least_s(replace(self, quick=True).study()[0])
+            smaller = f"--quick, with which it takes at least {_time(quick_s)}, {smaller}"
+        smaller = f", or make the study smaller: {smaller}; `tuner plan` shows how long it takes"
+        if search.hours is not None and search.hours * 3600 < least_s:
+            raise typer.BadParameter(
+                f"{rule}: {needs}, but may take {search.hours:g} hours, which are {_time(search.hours * 3600)}; give "
+                f"at least --hours {math.ceil(least_s / 36) / 100:g}{smaller}"
+            )
+        if search.until is not None:
+            left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
+            # A moment in the past is refused by `tuner.course`.
+            if 0 < left_s < least_s:
+                least = now + datetime.timedelta(seconds=least_s + 60)
+                raise typer.BadParameter(
+                    f"{rule}: {needs}, but starts no trial after {search.until}, which is in {_time(left_s)}; give at "
+                    f"least --until '{least:%Y-%m-%d %H:%M}'{smaller}"
+                )
+        least_bytes = estimate.least_bytes(spec, _SLOW_MB_PER_S)
+        if search.max_bytes is not None and search.max_bytes < least_bytes:
+            raise typer.BadParameter(
+                f"{rule}: at {_SLOW_MB_PER_S:g} MB/s, this one sends at least {least_bytes / 1e9:.3g} GB, and more on "
+                f"a faster cluster, but may send {search.max_bytes / 1e9:.3g} GB; give at least --max-bytes "
+                f"{math.ceil(least_bytes / 1e7) / 100:g}GB{smaller}"
+            )
+
     def _from_options(self) -> tuple[StudySpec, str]:
         """Return the study of a command without a study file, and the text of a study file with its settings."""
         sizes = sizes_in(self.record_bytes or "100,1000")
@@ -366,6 +415,10 @@ class StudyOptions:
             "new_broker": self.new_broker,
             "spread_over": self.spread_over,
         }
+
+
+def _time(seconds: float) -> str:
+    return str(datetime.timedelta(seconds=math.ceil(seconds)))
 
 
 def with_study_options(verb: Callable[..., None]) -> Callable[..., None]:
