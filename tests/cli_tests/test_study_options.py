@@ -195,7 +195,7 @@ def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.Monke
 
 def test_limits_that_are_enough_and_simulated_studies_are_accepted() -> None:
     for given in ({"hours": 0.74}, {"max_bytes": 2 * 10**9}, {"hours": 0.01, "executor": Executor.SIMULATED}, {}):
-        asked = StudyOptions(record_bytes="500", **given)  # type: ignore[arg-type]
+        asked = StudyOptions(record_bytes="500", **given)
         asked.check_limits(asked.study()[0])
 
 

@@ -65,8 +65,8 @@ def confirm(
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
         if beyond_plan and not loop.may_start(*kept):
             loop.reporter.say(
-                f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for more "
-                "rounds"
+                f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for "
+                "more rounds"
             )
             return
         rate_records_per_s = stabiliser.of_baseline(size)
