@@ -2,8 +2,10 @@
 
 import datetime
 import json
+import math
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -12,7 +14,9 @@ import yaml
 from tests.cli_tests.command import tuner
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of
+from tuner.cli import options
 from tuner.cli.study_options import StudyOptions
+from tuner.course import estimate
 from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, SearchSpec, StudySpec
 from tuner.study_file import StudyFileError, load_study
 
@@ -159,21 +163,38 @@ def test_a_quick_study_says_that_it_proves_only_large_gains(tmp_path: Path, monk
     assert (kept["search"]["trials"], kept["confirm"]["rounds"], kept["executor"]) == (4, 3, {"kind": "simulated"})
 
 
-LOW: list[tuple[dict[str, object], str]] = [
-    ({"hours": 0.03}, "at least 0:43:49, but may take 0.03 hours, which are 0:01:48; give at least --hours 0.74, or"),
-    ({"hours": 0.03, "trials": 2}, "at least 0:42:05, but"),
-    ({"hours": 0.03, "rounds": 2, "goals": [Goal.LATENCY], "new_broker": NewBroker.NEVER}, "at least 0:09:57, but"),
-    ({"hours": 0.03, "quick": True}, "--hours 0.05, or make the study smaller: fewer rounds (--rounds)"),
-    ({"max_bytes": 10**9}, "at least 1.58 GB, and more on a faster cluster, but may send 1 GB; give at least --max-"),
-]
+def time_of(seconds: float) -> str:
+    """Return a duration as messages show it."""
+    return str(datetime.timedelta(seconds=math.ceil(seconds)))
 
 
-@pytest.mark.parametrize(("given", "said"), LOW, ids=lambda value: "-".join(value) if isinstance(value, dict) else "")
-def test_too_low_a_limit_is_refused_with_the_least(given: dict[str, object], said: str) -> None:
-    asked = StudyOptions(record_bytes="500", **given)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"trials": 2}, {"rounds": 2, "goals": [Goal.LATENCY]}, {"quick": True}],
+    ids=lambda given: " and ".join(given) or "default",
+)
+def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> None:
+    asked = StudyOptions(record_bytes="500", hours=0.03, **given)
+    least_s = estimate.least_s(asked.study()[0])
     with pytest.raises(typer.BadParameter) as refused:
         asked.check_limits(asked.study()[0])
-    assert said in str(refused.value)
+    said = str(refused.value)
+    assert f"at least {time_of(least_s)}, but may take 0.03 hours, which are 0:01:48; give at least --hours 0." in said
+    quick_s = estimate.least_s(described(**{**given, "record_bytes": "500", "quick": True}))
+    assert (f"--quick, with which it takes at least {time_of(quick_s)}, fewer" in said) is not asked.quick
+    hours = float(said.partition("give at least --hours ")[2].partition(",")[0])
+    enough = replace(asked, hours=hours)
+    enough.check_limits(enough.study()[0])
+
+
+def test_too_few_bytes_are_refused_with_the_least() -> None:
+    asked = StudyOptions(record_bytes="500", max_bytes=10**9)
+    with pytest.raises(
+        typer.BadParameter, match=r"may send 1 GB; give at least --max-bytes [12]\.[0-9]+GB, or"
+    ) as refused:
+        asked.check_limits(asked.study()[0])
+    enough = replace(asked, max_bytes=options.parse_size(str(refused.value).partition("--max-bytes ")[2].split(",")[0]))
+    enough.check_limits(enough.study()[0])
 
 
 def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -185,8 +206,7 @@ def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.Monke
     assert tuner("plan", *words).code == 2
     refused = tuner("run", *words)
     assert refused.code == 2, refused.err
-    assert f"takes at least 0:43:49, but starts no trial after {soon}" in refused.complaint
-    assert "--quick, with which it takes at least 0:02:48" in refused.complaint
+    assert f"but starts no trial after {soon}, which is in 0:0" in refused.complaint
     least = refused.complaint.partition("give at least --until '")[2][: len(soon)]
     assert soon < least < early
     assert not (tmp_path / "studies").exists()
@@ -194,14 +214,15 @@ def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.Monke
 
 
 def test_limits_that_are_enough_and_simulated_studies_are_accepted() -> None:
-    for given in ({"hours": 0.74}, {"max_bytes": 2 * 10**9}, {"hours": 0.01, "executor": Executor.SIMULATED}, {}):
+    for given in ({"hours": 2.0}, {"max_bytes": 10**11}, {"hours": 0.01, "executor": Executor.SIMULATED}, {}):
         asked = StudyOptions(record_bytes="500", **given)
         asked.check_limits(asked.study()[0])
 
 
 def test_a_plan_shows_the_least_time_and_warns_of_few_bytes() -> None:
     plan = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB")
-    assert "least     0:02:48: a search of a few trials and the shortest confirmation\n" in plan.out
+    least = time_of(estimate.least_s(described(quick=True, record_bytes="500")))
+    assert f"least     {least}: a search of a few trials and the shortest confirmation\n" in plan.out
     assert "at 200 MB/s, 10 GB is too little" in plan.complaint
     planned = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB", "--mb-per-s", "80", "--json")
     assert planned.json["seconds_at_least"] < planned.json["seconds"]
