@@ -1,5 +1,7 @@
 """`tuner run` searches for the best configs, and `tuner confirm` measures them again. Both can be resumed."""
 
+import datetime
+import math
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -12,8 +14,9 @@ from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
 from tuner.cli.study_options import StudyOptions, with_study_options
+from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
-from tuner.model.spec import Goal, StudySpec, TrackingSpec
+from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
@@ -47,12 +50,15 @@ def run(
         tuner run --record-bytes 500 --trials 20 --goal latency --rounds 6 --max-rounds 10
     """
     spec, text = asked.study()
-    folder = study_folder(spec.name)
+    folder, silent = study_folder(spec.name), quiet or as_json
     if storage_at().find(str(folder), folder.parent) is None:
         asked.check_limits(spec)
-    study = _run_with_view(
-        spec, text, folder, mlflow=mlflow, silent=quiet or as_json, mix_environments=mix_environments
-    )
+        if not silent and spec.search.trials is not None and spec.executor is not Executor.SIMULATED:
+            seconds = estimate.most_s(spec, [spec.search.trials] * len(spec.workload.record_sizes))
+            most = datetime.timedelta(seconds=round(min(seconds, (spec.search.hours or math.inf) * 3600)))
+            shorter = "" if asked.quick else "; --quick takes less"
+            say(f"this study takes {most} at most, and less if few rounds are needed{shorter}")
+    study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
     if as_json:
         options.print_json(study_record(spec.name, str(folder), found))
