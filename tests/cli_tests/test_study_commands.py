@@ -77,6 +77,7 @@ def test_plan_shows_the_baseline_beside_the_default(tmp_path: Path) -> None:
     rows = [line.split() for line in plan.out.splitlines()]
     assert ["knob", "range", "unit", "client's", "default", "baseline"] in rows
     assert [row[-2:] for row in rows if row[:1] == ["linger.ms"]] == 2 * [["5", "20"]]
+    assert [row[-2:] for row in rows if row[:1] == ["batch.size"]] == 2 * [["1000000", "1000000"]]
     assert "in every config: acks=all" in plan.out
     assert json.loads(tuner("plan", str(path), "--json").out)["baseline"] == {"acks": "1", "linger.ms": "20"}
     path.write_text(_STUDY)

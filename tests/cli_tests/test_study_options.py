@@ -17,7 +17,7 @@ from tests.docs_tests.program import options_of
 from tuner.cli import options
 from tuner.cli.study_options import StudyOptions
 from tuner.course import estimate
-from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, SearchSpec, StudySpec
+from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, PhaseSpec, SearchSpec, StudySpec
 from tuner.study_file import StudyFileError, load_study
 
 _FILE = """\
@@ -109,13 +109,14 @@ def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
     asked = StudyOptions(
         record_bytes="500", bootstrap="a:1", like="orders", partitions=6, replication=3, compressibility=0.7,
         key_bytes=8, rate=2000.0, hours=8.0, max_bytes=10**12, rounds=4, max_rounds=9, ablation_rounds=0,
-        spread_over=7200.0, new_broker=NewBroker.NEVER, executor=Executor.LOCAL,
+        spread_over=7200.0, seconds=4.0, warmup=1.0, new_broker=NewBroker.NEVER, executor=Executor.LOCAL,
     )  # fmt: skip
     spec, text = asked.study()
     assert (spec.targets[0].like, spec.executor) == ("orders", Executor.LOCAL)
     load = spec.workload
     assert (load.partitions, load.replication, load.compressibility_ratio, load.key_bytes) == (6, 3, 0.7, 8)
     assert load.rate_records_per_s == 2000
+    assert load.saturate == load.paced == PhaseSpec(1.0, 4.0)
     assert spec.search == SearchSpec(trials=None, hours=8.0, max_bytes=10**12)
     assert spec.confirm == ConfirmSpec(4, 9, ablation_rounds=0, spread_over_s=7200.0, new_broker=NewBroker.NEVER)
     written = tmp_path / "written.yaml"
@@ -235,3 +236,14 @@ def test_a_study_that_searched_nothing_blames_its_limits(tmp_path: Path, monkeyp
     ran = tuner("run", *words)
     assert ran.code == 1, ran.err
     assert "too little time or too few bytes were left for the search of embedded-500-quick" in ran.complaint
+
+
+def test_a_quick_study_keeps_the_name_of_the_longer_one_free() -> None:
+    assert described(quick=True, name="mine").name == "mine-quick"
+    assert described(name="mine").name == "mine"
+
+
+def test_brokers_are_started_only_without_a_cluster() -> None:
+    assert described(brokers=3, replication=3).targets[0].brokers == 3
+    with pytest.raises(StudyFileError, match=r"target\.brokers"):
+        described(brokers=3, bootstrap="a:1")

@@ -131,8 +131,8 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
-    own = {change.name: str(change) for change in changes(spec.baseline.values, {})}
-    OUT.print(f"baseline  {' '.join(own.values()) or 'the client without any property set'}", markup=False)
+    own = " ".join(map(str, changes(spec.baseline.values, {})))
+    OUT.print(f"baseline  {own or 'the client without any property set'}", markup=False)
     if spec.constraints:
         OUT.print(
             f"requires  {', '.join(str(constraint) for constraint in spec.constraints)} of a recommended config",
@@ -174,8 +174,10 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         table = Table(*headings, box=None, pad_edge=False)
         for parameter in space.parameters:
             default = shown_value(parameter.name, parameter.default)
-            set_to = own.get(parameter.name, "").removeprefix(f"{parameter.name}=")
-            table.add_row(parameter.name, parameter.text, parameter.unit, default, set_to)
+            # The level of a codec has a row for each codec, and no single value.
+            one = parameter.name == parameter.sets
+            now = shown_value(parameter.name, spec.baseline.effective(parameter.name)) if one and own else ""
+            table.add_row(parameter.name, parameter.text, parameter.unit, default, now)
         OUT.print(table)
         if waiting := _later_knobs_text(_searched_from(spec, space)):
             OUT.print(

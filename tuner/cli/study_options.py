@@ -38,9 +38,12 @@ _NOT_WITH_A_FILE: Final = (
     "partitions",
     "replication",
     "rate",
+    "seconds",
+    "warmup",
     "bootstrap",
     "command_config",
     "container",
+    "brokers",
     "topic",
     "like",
 )
@@ -144,9 +147,35 @@ class StudyOptions:
             rich_help_panel=_FILE,
         ),
     ] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds that are measured in each of the two phases of a trial.",
+            show_default="10",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    warmup: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds of load before the measurement in each phase.",
+            show_default="2 in the paced phase, 3 in the saturating phase",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     bootstrap: options.Bootstrap = None
     command_config: options.CommandConfig = None
     container: options.Container = None
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=9,
+            help="Number of brokers to start on this machine without --bootstrap.",
+            show_default="1",
+            rich_help_panel=_TARGET,
+        ),
+    ] = None
     topic: Annotated[
         str | None,
         typer.Option(
@@ -167,7 +196,7 @@ class StudyOptions:
         typer.Option(
             "--quick",
             help="Take minutes: 12 trials of a few seconds, 6 rounds, p95 instead of p99. Only large gains can be "
-            "proven in this time. With a study file, the study is named NAME-quick, and NAME stays as it is.",
+            "proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
             rich_help_panel=_LONG,
         ),
     ] = False
@@ -335,13 +364,15 @@ class StudyOptions:
         """Return the study of a command without a study file, and the text of a study file with its settings."""
         sizes = sizes_in(self.record_bytes or "100,1000")
         made = "-".join(map(str, (self.bootstrap or self.container or "embedded", *sizes)))
-        made = re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80] + (QUICK_SUFFIX if self.quick else "")
+        name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
+        phase = {"warmup": self.warmup, "measured": self.seconds}
         sections: Mapping[str, Any] = {
-            "study": {"name": self.name or made},
+            "study": {"name": f"{name}{QUICK_SUFFIX}" if self.quick else name},
             "target": {
                 "bootstrap": self.bootstrap,
                 "command_config": self.command_config,
                 "container": self.container,
+                "brokers": self.brokers,
                 "topic": self.topic,
                 "like": self.like,
             },
@@ -351,7 +382,8 @@ class StudyOptions:
                 "compressibility_ratio": self.compressibility,
                 "partitions": self.partitions,
                 "replication": self.replication,
-                "paced": {"rate_records_per_s": self.rate},
+                "saturate": phase,
+                "paced": {**phase, "rate_records_per_s": self.rate},
             },
             "baseline": self.current,
             "durability": self.durability,
