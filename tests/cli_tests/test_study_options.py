@@ -62,10 +62,12 @@ def test_a_quick_study_is_the_one_of_the_quick_start() -> None:
         (Goal.BALANCED, ["mb_per_s", "latency_p95_ms"], []),
     ],
 )
-def test_a_quick_study_judges_the_p95(goal: Goal, metrics: list[str], constraints: list[str]) -> None:
-    spec = described(quick=True, objectives=goal)
-    assert [each.metric for each in spec.objectives] == metrics
-    assert [*map(str, spec.constraints)] == constraints
+def test_a_quick_study_judges_the_p95(goal: Goal, metrics: list[str], constraints: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "orders.yaml"
+    path.write_text(f"workload: {{record_bytes: 700}}\nobjectives: {goal}\n")
+    for spec in (described(quick=True, objectives=goal), described(quick=True, study_file=path)):
+        assert [each.metric for each in spec.objectives] == metrics
+        assert [*map(str, spec.constraints)] == constraints
 
 
 def test_options_win_over_the_settings_of_a_quick_study() -> None:

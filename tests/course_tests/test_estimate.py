@@ -1,6 +1,7 @@
 """What a study will take is added up from its trials, burn-in runs, rounds and pauses."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ BURN_IN_S = EACH_S
 ROUNDS = ConfirmSpec(3, 5, goals=(Goal.BALANCED,), nominees=1, looks=0, ablation_rounds=0)
 
 
-def study(confirm: ConfirmSpec = ROUNDS, *sizes: int, **search: int | None) -> StudySpec:
+def study(confirm: ConfirmSpec = ROUNDS, *sizes: int, **search: Any) -> StudySpec:
     """Return a study with one burn-in run."""
     return replace(simulated_study(sizes or (100,), **{"burn_in_max": 1, **search}), confirm=confirm)
 

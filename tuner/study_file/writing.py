@@ -197,21 +197,14 @@ def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
 def quick_sections(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sections of a study file with the settings of a quick study, except where the sections set others.
 
-    The p95 takes the place of the p99: in phases as short as these, a single stall of the machine decides the p99.
-
     Args:
         sections: The sections, as for `study_text`. The objectives are the name of a goal, or None.
     """
-    asked, kept = PRESETS[sections["objectives"] or Goal.BALANCED]
-    return {
-        **_merged(_QUICK, sections),
-        "objectives": [each.metric.replace("_p99_", "_p95_") for each in asked],
-        "constraints": [*map(str, kept), *(sections["constraints"] or ())],
-    }
+    return _by_p95(_merged(_QUICK, sections))
 
 
 def quick_text(text: str, name: str) -> str:
-    """Return a study file's text, changed so that the study takes minutes; its objectives stay as they are.
+    """Return a study file's text, changed so that the study takes minutes.
 
     Args:
         text: The text of the existing study file, which must be valid.
@@ -219,7 +212,23 @@ def quick_text(text: str, name: str) -> str:
     """
     value = read_yaml(text, Problems(name))
     assert isinstance(value, dict)
-    return _dumped({**_merged(value, _QUICK), "study": {"name": name}})
+    return _dumped(_by_p95({**_merged(value, _QUICK), "study": {"name": name}}))
+
+
+def _by_p95(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections with the p95 in place of the p99 of a goal; a list of metrics stays as it is.
+
+    In phases as short as those of a quick study, a single stall of the machine decides the p99.
+    """
+    goal = sections.get("objectives") or Goal.BALANCED
+    if goal not in [*Goal]:
+        return dict(sections)
+    asked, kept = PRESETS[Goal(goal)]
+    return {
+        **sections,
+        "objectives": [each.metric.replace("_p99_", "_p95_") for each in asked],
+        "constraints": [*map(str, kept), *(sections.get("constraints") or ())],
+    }
 
 
 def sizes_in(text: str) -> list[int | str]:
