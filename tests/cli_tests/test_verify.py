@@ -223,6 +223,8 @@ def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Pa
         "earlier confirmations of other goals stay"
     )
     assert "goal latency" in done.out
+    record = json.loads(tuner("confirm", "small", "--goal", "latency", "--no-mlflow", "--json").out)
+    assert [(each["goal"], each["record_bytes"]) for each in record["recommendations"]] == [("latency", "1000")]
 
 
 def test_a_missing_study_cannot_be_confirmed() -> None:

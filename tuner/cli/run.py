@@ -182,6 +182,7 @@ def confirm(
     ] = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
+    as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure the best configs of a study and the baseline again, in turn, to find out which gains are real.
@@ -210,10 +211,14 @@ def confirm(
         raise typer.BadParameter(
             f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
         )
+    silent = quiet or as_json
     confirmed = _run_with_view(
-        spec, text, folder, mlflow=mlflow, silent=quiet, mix_environments=mix_environments, searching=False
+        spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
     )
     found = recommendations(confirmed.results, goals, warn)
+    if as_json:
+        options.print_json(study_record(spec.name, str(folder), found))
+        return
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if confirmed.results.simulated:
         warn(SIMULATED)

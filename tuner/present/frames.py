@@ -24,8 +24,9 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
     Returns:
         One row per trial, with the columns `record_bytes`, `number`, `kind`, `state`, `feasible`, `on_front`; one
         column for each property that any config sets, with the value in force (set by the config, or the default); one
-        column for each metric, in the unit at the end of the metric's name; `verdict`, `guarantee`, `warnings`,
-        `error`, `started_at` (UTC), `duration_s` and `fingerprint`.
+        column for each metric, in the unit at the end of the metric's name; `raw_mb_per_s` and so on, with the values
+        as measured of metrics that are corrected for drift; `verdict`, `guarantee`, `warnings`, `error`, `started_at`
+        (UTC), `duration_s` and `fingerprint`.
     """
     names = sorted({name for size in sizes for trial in size.trials for name in trial.values})
     rows = [_row(size, trial, names) for size in sizes for trial in size.trials]
@@ -46,7 +47,8 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
 
 def property_columns(frame: "pd.DataFrame") -> list[str]:
     """Return the columns of a table of trials that hold the configs' properties."""
-    return [str(name) for name in frame if name not in (*_HEAD, *_TAIL, *OUTCOME_METRICS)]
+    metrics = {name: OUTCOME_METRICS.get(str(name).removeprefix("raw_")) for name in frame}
+    return [str(name) for name in frame if name not in (*_HEAD, *_TAIL) and metrics[name] is None]
 
 
 def changed_properties(frame: "pd.DataFrame") -> list[str]:
@@ -109,7 +111,8 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
         "feasible": trial.feasible,
         "on_front": trial.number in size.front,
         **{name: _number(in_force.text(name)) for name in properties},
-        **trial.metrics,
+        **size.shown_metrics(trial),
+        **size.raw_metrics(trial),
         "verdict": trial.verdict,
         "guarantee": trial.guarantee,
         "warnings": "; ".join(trial.warnings),

@@ -137,9 +137,9 @@ def _remark(standing: Standing, trial: Trial) -> str:
         return ""
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
-    changes = [f"{name}={value}" for name, value in trial.values.items()]
-    more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""
-    config = f": {' '.join(changes[:_CHANGES_SHOWN])}{more}" if changes else ""
+    changed = [str(each) for each in changes(trial.values, standing.record.baselines[0].values)]
+    more = f" and {len(changed) - _CHANGES_SHOWN} more" if len(changed) > _CHANGES_SHOWN else ""
+    config = f": {' '.join(changed[:_CHANGES_SHOWN])}{more}" if changed else ""
     return f"on the front as trial {trial.number}{config}"
 
 

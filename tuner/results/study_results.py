@@ -123,6 +123,23 @@ class SizeResults:
             metrics["records_per_s"] *= metrics["mb_per_s"] / trial.metrics["mb_per_s"]
         return metrics
 
+    def shown_metrics(self, trial: Trial) -> Mapping[str, float]:
+        """Return the metrics that tables and MLflow show for a trial.
+
+        A trial of the search has the numbers that `tuner front` prints for its config, and the first baseline trial
+        those of the baseline. Other baseline trials are corrected for drift. All other trials have what was measured,
+        because their values are compared in turn.
+        """
+        if trial.kind is Kind.SEARCH:
+            return self.metrics_of(trial)
+        if self.baseline is not None and trial.number == self.baseline.number:
+            return {**trial.metrics, **self.baseline_metrics}
+        return self.estimates.of_now(trial).metrics if trial.kind is Kind.BASELINE else trial.metrics
+
+    def raw_metrics(self, trial: Trial) -> Mapping[str, float]:
+        """Return the values as measured of the metrics that `shown_metrics` may have corrected, as `raw_mb_per_s`."""
+        return {f"raw_{name}": trial.metrics[name] for name in self.estimates.drift if name in trial.metrics}
+
     def gain(self, trial: Trial, metric: str) -> float | None:
         """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.
 

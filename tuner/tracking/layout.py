@@ -164,10 +164,10 @@ class SizeView:
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
-        metrics = self._metrics(trial)
+        metrics = self.size.shown_metrics(trial)
         points = [Point(name, metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
-        corrected = [name for name in wanted if name in self.size.estimates.drift]
-        points += [Point(f"raw_{name}", trial.metrics[name], 0, at_ms) for name in corrected if name in trial.metrics]
+        raw = self.size.raw_metrics(trial)
+        points += [Point(f"raw_{name}", raw[f"raw_{name}"], 0, at_ms) for name in wanted if f"raw_{name}" in raw]
         points += [Point("duration_s", trial.duration_s, 0, at_ms), Point(TRIAL_NUMBER, trial.number, 0, at_ms)]
         if trial.saved_s:
             points.append(Point("saved_s", trial.saved_s, 0, at_ms))
@@ -194,19 +194,6 @@ class SizeView:
             "tuner.recommended": _flag(recommended),
             PARENT_TAG: parent_run,
         }
-
-    def _metrics(self, trial: Trial) -> Mapping[str, float]:
-        """Return the metrics of a trial's run.
-
-        A trial of the search has the numbers that `tuner front` prints for its config, and the first baseline trial
-        those of the baseline. Other baseline trials are corrected for drift. All other trials have what was measured,
-        because their values are compared in turn.
-        """
-        if trial.kind is Kind.SEARCH:
-            return self.size.metrics_of(trial)
-        if self.size.baseline is not None and trial.number == self.size.baseline.number:
-            return {**trial.metrics, **self.size.baseline_metrics}
-        return self.size.estimates.of_now(trial).metrics if trial.kind is Kind.BASELINE else trial.metrics
 
     def _changes(self, trial: Trial) -> str:
         """Return the properties that differ from the baseline's, as `linger.ms=20`. Empty if that is not known."""
@@ -272,7 +259,7 @@ class SizeView:
         last, at_ms = self.size.trials[-1].number, max(map(_end_ms, self.size.trials))
         values = {"trials": float(len(self.size.trials)), "front_size": float(len(self.size.front))}
         for objective in self.study.objectives:
-            seen = [self._metrics(trial).get(objective.metric) for trial in self.size.front_trials]
+            seen = [self.size.shown_metrics(trial).get(objective.metric) for trial in self.size.front_trials]
             known = [value for value in seen if value is not None]
             if known:
                 values[f"best_{objective.metric}"] = max(known, key=lambda value: objective.gain(value, 1.0))
