@@ -71,7 +71,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str, Any]) -> None:
+def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str, Any], *, forks: bool = True) -> None:
     """Compare the settings of the study file with those that the study's trials were measured with.
 
     Constraints may differ, because all trials can be judged again by the new constraints.
@@ -80,6 +80,7 @@ def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str,
         name: The study's name.
         asked: What `study_identity` returns for the study file.
         on_record: What `study_identity` returned when the study began, from the results store.
+        forks: Whether the user can call `tuner fork`.
 
     Raises:
         StudyChanged: The settings differ. The message has one line for each key of the study file that differs, with
@@ -90,7 +91,7 @@ def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str,
         return
     lines = [f"{key}: {change}" for key, change in changed.items()]
     advice = "restore the old settings to resume, or give the study another name to start anew"
-    if not KEPT_BY_FORK & {each.partition(".")[0].partition("[")[0] for each in changed}:
+    if forks and not KEPT_BY_FORK & {each.partition(".")[0].partition("[")[0] for each in changed}:
         advice += f"; `tuner fork {name} NEW-NAME STUDY.YAML` begins a study that takes over the trials that still fit"
     rule = f"the study {name} can only be resumed with the settings of its trials, but these differ:"
     raise StudyChanged("\n  ".join([rule, *lines]) + f"\n{advice}")
