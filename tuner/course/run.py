@@ -61,6 +61,8 @@ from tuner.storage.protocols import ResultsStore, Storage
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
+FORKED: Final = "forked_from"
+"""The name under which the results store keeps from which study a forked study has taken over how many trials."""
 _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
@@ -299,7 +301,9 @@ def _loop(
     }
     if trials:
         reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
-    budget = make_budget(trials, reserved=store.facts().get(RESERVED, {}))
+    # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
+    own_trials = trials[store.facts().get(FORKED, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 

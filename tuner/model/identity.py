@@ -14,7 +14,7 @@ from tuner.model.target import Target
 
 MIXED: Final = "mixed"
 """The key under which the results store keeps how the environment has changed between trials, as sentences."""
-KEPT_BY_FORK: Final = frozenset({"target", "targets", "workload", "baseline", "executor"})
+KEPT_BY_FORK: Final = frozenset({"target", "workload", "baseline", "executor"})
 """The sections of a study file that must be the same if a study takes over trials of another study."""
 _PACED: Final = "workload.paced"
 _PHASE: Final = ("warmup", "measured")
@@ -91,7 +91,7 @@ def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str,
         return
     lines = [f"{key}: {change}" for key, change in changed.items()]
     advice = "restore the old settings to resume, or give the study another name to start anew"
-    if forks and not KEPT_BY_FORK & {each.partition(".")[0].partition("[")[0] for each in changed}:
+    if forks and not KEPT_BY_FORK & set(map(section_of, changed)):
         advice += f"; `tuner fork {name} NEW-NAME STUDY.YAML` begins a study that takes over the trials that still fit"
     rule = f"the study {name} can only be resumed with the settings of its trials, but these differ:"
     raise StudyChanged("\n  ".join([rule, *lines]) + f"\n{advice}")
@@ -115,6 +115,12 @@ def setting_changes(asked: Mapping[str, Any], on_record: Mapping[str, Any]) -> d
         for key in sorted(now.keys() | then.keys())
         if now.get(key) != then.get(key)
     }
+
+
+def section_of(key: str) -> str:
+    """Return the section of a study file that a key belongs to: `target` for `target.topic`."""
+    section = re.split(r"[.\[]", key, maxsplit=1)[0]
+    return "target" if section == "targets" else section
 
 
 def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
