@@ -51,7 +51,7 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
     again = run_study(with_constraints(), "", free, Told())
     assert again.sizes[0].front != ()
     assert all(names(()) >= set(each.violations) for each in again.sizes[0].trials)
-    assert recommend(again, "1000")
+    assert recommend(again, "1000").trial.fingerprint
 
 
 def test_the_winners_are_confirmed_again_under_new_constraints(tmp_path: Path) -> None:
@@ -93,6 +93,8 @@ def test_a_limit_relative_to_the_baseline_uses_the_median_baseline() -> None:
     ]
     judged = judged_by([HALF], [*baselines, trial(3, metrics={"mb_per_s": 40.0}, violations=kept)])
     assert judged[-1].violations == {**kept, str(HALF): pytest.approx(0.2)}
+    early = judged_by([HALF], [*baselines, trial(1, metrics={"mb_per_s": 40.0}, violations=kept)])
+    assert early[-1].violations[str(HALF)] == pytest.approx((45 - 40) / 45), "only the baselines before it count"
 
 
 def test_a_trial_stopped_early_says_nothing_of_what_it_lacks() -> None:

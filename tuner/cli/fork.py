@@ -17,7 +17,7 @@ from tuner.course.forking import trials_for
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
 from tuner.present.console import say
-from tuner.storage.files import STUDY_FILE
+from tuner.storage.files import STUDY_FILE, write_atomically
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import load_study, parse_study
@@ -71,6 +71,9 @@ def fork(
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
         with storage.drive(folder, name, say) as store:
             fork_study(spec, text, source, taken, store, say)
+    if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / STUDY_FILE, text.encode())
     say(f"{name}: {len(taken)} of {counted(len(there), 'trial')} of {old_name} taken over")
     say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
 

@@ -36,7 +36,9 @@ def _judged(trial: Trial, constraints: Mapping[str, Constraint], baselines: Sequ
     for name, each in new.items():
         value = trial.metrics.get(each.metric)
         if value is not None:
-            known = [other.metrics[each.metric] for other in baselines if each.metric in other.metrics]
+            # Later baselines do not count, so that a study that was interrupted gives the sampler the same values.
+            before = [other for other in baselines if other.number <= trial.number and each.metric in other.metrics]
+            known = [other.metrics[each.metric] for other in before]
             left[name] = each.violation(value, median(known) if known else None)
         elif not trial.stopped_early:  # a trial that was stopped early says nothing about what it had no time for
             left[name] = 1.0
