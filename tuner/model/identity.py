@@ -90,7 +90,8 @@ def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str,
     if not changed:
         return
     lines = [f"{key}: {change}" for key, change in changed.items()]
-    advice = "restore the old settings to resume, or give the study another name to start anew"
+    where = " (`study:` in the study file, or --name)" if forks else ""
+    advice = f"restore the old settings to resume, or give the study another name{where} to start anew"
     if forks and not KEPT_BY_FORK & set(map(section_of, changed)):
         advice += f"; `tuner fork {name} NEW-NAME STUDY.YAML` begins a study that takes over the trials that still fit"
     rule = f"the study {name} can only be resumed with the settings of its trials, but these differ:"
