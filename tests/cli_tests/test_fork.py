@@ -6,7 +6,9 @@ import pytest
 
 from tests.builders.studies import on_record
 from tests.cli_tests.command import Ended, tuner
+from tests.postgres_server import PostgresServer
 from tuner.model.trial import Kind
+from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
 
 _STUDY = """\
 # my first study
@@ -27,7 +29,7 @@ executor: {{kind: simulated}}
 def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all studies, with one finished study that is named `old`."""
     root = tmp_path / "studies"
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
     assert tuner("run", written(tmp_path / "old.yaml"), "--quiet").code == 0
     return root
 
@@ -82,3 +84,16 @@ def test_a_changed_file_is_refused_with_a_line_for_each_key(studies: Path, tmp_p
     assert "but these differ:\n  durability: baseline in the study, all now\n" in said
     assert "`tuner fork old NEW-NAME STUDY.YAML`" in said
     assert on_record(studies / "old") == before
+
+
+def test_a_study_in_postgresql_can_be_forked(
+    database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
+    monkeypatch.setenv(STORAGE_VARIABLE, database)
+    assert tuner("run", written(tmp_path / "old.yaml"), "--quiet").code == 0
+    forked = tuner("fork", "old", "new")
+    assert forked.code == 0, forked.err
+    assert tuner("run", str(tmp_path / "studies" / "new" / "study.yaml"), "--quiet").code == 0
+    assert {each["name"] for each in tuner("studies", "--json").json["studies"]} == {"old", "new"}
+    assert "already" in refused("fork", "old", "new").complaint
