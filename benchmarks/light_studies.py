@@ -283,7 +283,7 @@ class LightStudy:
             machine=self.machine,
             place=place,
         )
-        drive(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, searching=searching)
+        drive(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, self.results, searching=searching)
 
 
 def _strategy(space: SearchSpace, seed: int) -> InOrder:

@@ -20,11 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from typing_extensions import override
+
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from tuner.course.reporter import Standing
+from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -37,17 +38,11 @@ GROWTH_S = 0.2
 ANSWER_S = 2.0
 
 
-class _Quiet:
+class _EveryTrial250(SilentReporter):
     """A `Reporter` that prints the number and the duration of every 250th trial, and nothing else."""
 
-    def say(self, sentence: str) -> None:
-        """Print nothing."""
-
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """Print nothing."""
-
+    @override
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """Print the number and the duration of every 250th trial, to show that the benchmark is running."""
         if trial.number and trial.number % 250 == 0:
             print(f"  trial {trial.number}: {trial.duration_s:.3f} s", file=sys.stderr)
 
@@ -79,7 +74,7 @@ def _searched(results: StudyResults) -> list[Trial]:
 def _real(root: Path, trials: int) -> bool:
     spec = _spec("real", trials)
     mirror = Mirror(root / spec.name, spec.tracking, print)
-    results = run_study(spec, "", root / spec.name, _Quiet(), mirror)
+    results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror)
     # `load_s` covers the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
@@ -90,7 +85,7 @@ def _real(root: Path, trials: int) -> bool:
 def _long(root: Path, trials: int) -> bool:
     spec = _spec("long", trials)
     mirror = Mirror(root / spec.name, spec.tracking, print)
-    results = run_study(spec, "", root / spec.name, _Quiet(), mirror, SimulatedRunner(0.03))
+    results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror, SimulatedRunner(0.03))
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])
     print(f"- simulated load, {len(took)} trials: overhead {early:.3f} s around trial 10, {late:.3f} s at the end")
@@ -100,7 +95,7 @@ def _long(root: Path, trials: int) -> bool:
 def _large(root: Path, trials: int) -> bool:
     search = SearchSpec(method=Method.RANDOM, trials=trials, burn_in_max=1)
     spec = _spec("large", trials, search=search, executor=Executor.SIMULATED)
-    run_study(spec, "", root / spec.name, _Quiet())
+    run_study(spec, "", root / spec.name, _EveryTrial250())
     kept = []
     for words in (["recommend", "large", "--record-bytes", "1000"], ["front", "large"]):
         started = time.perf_counter()

@@ -21,11 +21,10 @@ from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
 from objectives.repeats import t_quantile
 from objectives.scoring import Constraint
-from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.simulated.inputs import EMBEDDED
 from runners.workload import RecordSizes
-from tuner.course.reporter import Standing
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -33,19 +32,6 @@ from tuner.results.study_results import SizeResults
 
 SAVED_RATIO = 0.3
 _SEEDS_APART = 1_000
-
-
-class Quiet:
-    """A `Reporter` that prints nothing."""
-
-    def say(self, sentence: str) -> None:
-        """Print nothing."""
-
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """Print nothing."""
-
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        """Print nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +99,7 @@ def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
         latency_window_noise_ratio=asked.latency_noise,
     )
     with tempfile.TemporaryDirectory(prefix="tuner-racing-") as folder:
-        (size,) = run_study(spec, "", Path(folder) / spec.name, Quiet(), simulated=runner).sizes
+        (size,) = run_study(spec, "", Path(folder) / spec.name, SilentReporter(), simulated=runner).sizes
     return outcome(size, Truth.of(load.saturating(load.record_sizes[0]), cluster))
 
 

@@ -1,30 +1,48 @@
 """Temporary folders that disappear even if their process is killed."""
 
 import contextlib
+import itertools
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from runners.clusters.processes import ProcessIdentity, Record, records
+
+KINDS: Final = ("mlflow", "ray")
+"""The kinds of the `Record`s that list our temporary folders."""
+
+
+def remove_folders_of_dead(kinds: Iterable[str] = KINDS) -> None:
+    """Remove the temporary folders of processes of this host that were killed.
+
+    Args:
+        kinds: Only folders of these kinds.
+    """
+    for record in itertools.chain.from_iterable(map(records, kinds)):
+        if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
+            shutil.rmtree(left, ignore_errors=True)
+            # The last processes of a killed run may have written to the folder while it was removed. The record then
+            # stays for the next try.
+            if not left.exists():
+                record.remove()
 
 
 @contextlib.contextmanager
 def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Iterator[Path]:
     """Make a temporary folder, and remove the folder at the end of the block.
 
-    If this process is killed, the next process that asks for a folder of this kind on this host removes the folder.
+    If this process is killed, the next process that asks for a folder of this kind on this host removes the folder, and
+    so does the end of the next study.
 
     Args:
         kind: The kind of the `Record` that lists the folder, such as `ray`.
         prefix: How the folder's name begins.
         parent: Where to make it; by default the host's folder for temporary files.
     """
-    for record in records(kind):
-        if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
-            shutil.rmtree(left, ignore_errors=True)
-            record.remove()
+    remove_folders_of_dead((kind,))
     folder = Path(parent or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(4)}")
     record = Record(kind, folder.name, ProcessIdentity.of(), {"folder": str(folder)})
     record.save()

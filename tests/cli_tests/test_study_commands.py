@@ -77,6 +77,7 @@ def test_plan_shows_the_baseline_beside_the_default(tmp_path: Path) -> None:
     rows = [line.split() for line in plan.out.splitlines()]
     assert ["knob", "range", "unit", "client's", "default", "baseline"] in rows
     assert [row[-2:] for row in rows if row[:1] == ["linger.ms"]] == 2 * [["5", "20"]]
+    assert [row[-2:] for row in rows if row[:1] == ["batch.size"]] == 2 * [["1000000", "1000000"]]
     assert "in every config: acks=all" in plan.out
     assert json.loads(tuner("plan", str(path), "--json").out)["baseline"] == {"acks": "1", "linger.ms": "20"}
     path.write_text(_STUDY)
@@ -98,7 +99,10 @@ def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:
     assert anew_s - once_s == pytest.approx(2 * 4 * (20 + 2 * 26))
     assert "each of up to 4 rounds is measured on newly started brokers, which adds up to 0:04:48" in told
     apart_s, told = planned(confirm + "never, spread_over: 2h}")
-    assert apart_s - once_s == pytest.approx(2 * (2 * 3600 + 4 * 26))
+    # A round has the baseline, a winner and a burn-in run. After it, the study waits for the rest of half an hour.
+    assert apart_s - once_s == pytest.approx(2 * (4 * 26 + 3 * (1800 - 3 * 26)))
+    crowded_s, _ = planned(confirm + "never, spread_over: 2m}")
+    assert crowded_s - once_s == pytest.approx(2 * 4 * 26), "the rounds take longer than their distance"
     assert "up to 4 rounds are spread over at most 2:00:00 for a record size, 0:30:00 apart" in told
 
 

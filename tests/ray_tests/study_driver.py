@@ -6,7 +6,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from runners.measurement import Window
-from tuner.course.reporter import Reporter, Standing
+from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.trial import Trial
 from tuner.study_file import load_study
@@ -18,7 +18,7 @@ def tell(*words: str) -> None:
     sys.stdout.flush()
 
 
-class Printing(Reporter):
+class Printing(SilentReporter):
     """A `Reporter` that prints."""
 
     @override

@@ -11,7 +11,7 @@ from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_config import canonical_values
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
 from search_spaces.roles import Role
-from tuner.model.quantities import clock_time, size_bytes
+from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses
 
 
@@ -35,6 +35,18 @@ def parse_until(text: str) -> str:
     """
     try:
         return clock_time(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}, but got {text!r}") from None
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds that a text such as `30s`, `5m` or `2h` stands for.
+
+    Raises:
+        typer.BadParameter: The text is not a duration.
+    """
+    try:
+        return duration_s(text)
     except ValueError as error:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 

@@ -1,7 +1,6 @@
 """`tuner init`, `tuner plan` and `tuner schema`: the verbs about study files that need no cluster."""
 
 import datetime
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,15 +14,14 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.output import write_output
-from tuner.confirmation.steps import most_steps
+from tuner.cli.study_options import StudyOptions, with_study_options
+from tuner.course import estimate
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
-from tuner.present.console import OUT, say
+from tuner.present.console import OUT, say, warn
 from tuner.present.wording import changes, shown_value
 from tuner.search.schedule import searched_from, space_of, trials_in_all
-from tuner.study_file import json_schema, load_study, starter_text
-
-_OVERHEAD_S = 1.0
+from tuner.study_file import json_schema, starter_text
 
 
 def init(
@@ -55,28 +53,31 @@ def schema() -> None:
     options.print_json(json_schema())
 
 
+@with_study_options
 def plan(
-    study_file: Annotated[Path, typer.Argument(metavar="STUDY.YAML", help="Study file.")],
+    asked: StudyOptions,
     mb_per_s: Annotated[
         float,
         typer.Option(
             min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
         ),
     ] = 200.0,
-    until: options.Until = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
+
+    The options are those of `tuner run`, so that both commands speak of the same study.
 
     \b
     Examples:
         tuner plan overnight.yaml
         tuner plan overnight.yaml --until 07:00
         tuner plan overnight.yaml --mb-per-s 80 --json
+        tuner plan --quick --record-bytes 500
+        tuner plan --record-bytes 1000 --current producer.properties --trials 40 --rounds 6
     """
-    spec, _ = load_study(study_file)
-    if until is not None:  # as `tuner run` does, it replaces the limits of the file
-        spec = replace(spec, search=replace(spec.search, trials=None, hours=None, until=until))
+    spec, _ = asked.study()
+    asked.check_limits(spec)
     spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
     record = _record(spec, spaces, mb_per_s)
     if as_json:
@@ -96,6 +97,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
         "targets": [target_label(target) for target in spec.targets],
         "seconds_per_trial": spec.trial_s,
         "seconds": seconds,
+        "seconds_at_least": estimate.least_s(spec),
         "bytes_at_most": _bytes(spec, seconds, mb_per_s),
         "assumed_mb_per_s": mb_per_s,
         "sizes": [
@@ -129,24 +131,26 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
-    own = {change.name: str(change) for change in changes(spec.baseline.values, {})}
-    OUT.print(f"baseline  {' '.join(own.values()) or 'the client without any property set'}", markup=False)
+    own = " ".join(map(str, changes(spec.baseline.values, {})))
+    OUT.print(f"baseline  {own or 'the client without any property set'}", markup=False)
     if spec.constraints:
         OUT.print(
             f"requires  {', '.join(str(constraint) for constraint in spec.constraints)} of a recommended config",
             markup=False,
         )
+    most = estimate.most_confirmations(spec)
     for size in record["sizes"]:
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         OUT.print(
             f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.stabilising_trials} burn-in runs, after them up to {_most_confirmations(spec)} measurements to "
-            "confirm the winners",
+            f"{spec.stabilising_trials} burn-in runs, after them up to {most} measurements to confirm the winners",
             markup=False,
         )
     if record["sessions"]:
         OUT.print(f"sessions  {record['sessions']}", markup=False, soft_wrap=True)
     OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
+    least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
+    OUT.print(f"least     {least}: a search of a few trials and the shortest confirmation", markup=False)
     written = record["bytes_at_most"]
     if written is None:
         OUT.print("bytes     as many as time allows; set search.max_bytes to limit them", markup=False)
@@ -157,6 +161,11 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
             else f", if a trial writes {record['assumed_mb_per_s']:g} MB/s"
         )
         OUT.print(f"bytes     at most {written / 1e9:,.0f} GB{limit}", markup=False)
+        if written < (least_bytes := estimate.least_bytes(spec, record["assumed_mb_per_s"])):
+            warn(
+                f"at {record['assumed_mb_per_s']:g} MB/s, {written / 1e9:,.0f} GB is too little for a search of a few "
+                f"trials and the shortest confirmation, which take {least_bytes / 1e9:,.0f} GB"
+            )
     OUT.print(f"creates   {record['creates']}", markup=False)
     for sizes, space in spaces.items():
         OUT.print()
@@ -165,8 +174,10 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         table = Table(*headings, box=None, pad_edge=False)
         for parameter in space.parameters:
             default = shown_value(parameter.name, parameter.default)
-            set_to = own.get(parameter.name, "").removeprefix(f"{parameter.name}=")
-            table.add_row(parameter.name, parameter.text, parameter.unit, default, set_to)
+            # The level of a codec has a row for each codec, and no single value.
+            one = parameter.name == parameter.sets
+            now = shown_value(parameter.name, spec.baseline.effective(parameter.name)) if one and own else ""
+            table.add_row(parameter.name, parameter.text, parameter.unit, default, now)
         OUT.print(table)
         if waiting := _later_knobs_text(_searched_from(spec, space)):
             OUT.print(
@@ -194,35 +205,22 @@ def _later_knobs_text(begin: dict[str, int]) -> str:
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
-    each_s = spec.trial_s + _OVERHEAD_S
-    others = _most_confirmations(spec) + spec.stabilising_trials
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
-    if all(count is not None for count in trials.values()):
-        rounds = _most_rounds(spec)
-        at_once_s = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
-        # While a round is waited for, nothing else is measured.
-        apart_s = max(spec.starting_s(rounds), rounds * spec.confirm.gap_s)
-        known.append(at_once_s + len(trials) * apart_s)
+    counts = [count for count in trials.values() if count is not None]
+    if len(counts) == len(trials):
+        known.append(estimate.most_s(spec, counts))
     return min(known, default=None)
-
-
-def _most_confirmations(spec: StudySpec) -> int:
-    return most_steps(spec.confirm) + spec.winner_stabilising_trials + _most_rounds(spec) * spec.burn_ins_per_round
-
-
-def _most_rounds(spec: StudySpec) -> int:
-    return max(spec.confirm.rounds, spec.confirm.max_rounds) if spec.confirm.rounds else 0
 
 
 def _sessions_s(spec: StudySpec) -> float:
     """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
-    rounds = _most_rounds(spec)
-    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + _OVERHEAD_S)
+    rounds = estimate.most_rounds(spec)
+    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + estimate.OVERHEAD_S)
 
 
 def _sessions_text(spec: StudySpec) -> str:
     """Return a text about what each round begins with; empty if the rounds follow one another."""
-    most, said = _most_rounds(spec), []
+    most, said = estimate.most_rounds(spec), []
     if not most:
         return ""
     if spec.rounds_on_new_brokers:
@@ -241,9 +239,8 @@ def _sessions_text(spec: StudySpec) -> str:
 
 
 def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
-    saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
-    share = saturating_s + (spec.trial_s - saturating_s) * spec.workload.rate_ratio
-    known = [] if seconds is None else [round(seconds * mb_per_s * 1e6 * share / (spec.trial_s + _OVERHEAD_S))]
+    each = estimate.bytes_per_trial(spec, mb_per_s)
+    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + estimate.OVERHEAD_S))]
     if spec.search.max_bytes is not None:
         known.append(spec.search.max_bytes)
     return min(known, default=None)

@@ -1,7 +1,8 @@
 """`tuner run` searches for the best configs, and `tuner confirm` measures them again. Both can be resumed."""
 
+import datetime
+import math
 import os
-import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ import typer
 from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
-from tuner.model.errors import NoFeasibleConfig
-from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec, TrackingSpec
+from tuner.cli.study_options import StudyOptions, with_study_options
+from tuner.course import estimate
+from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
@@ -21,93 +24,13 @@ from tuner.present.wording import SIMULATED, not_advice, over_sizes
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
-from tuner.storage.home import study_folder
-from tuner.study_file import load_study, parse_study, sizes_in, study_text
+from tuner.storage.home import storage_at, study_folder
+from tuner.study_file import load_study, parse_study
 
 
+@with_study_options
 def run(
-    study_file: Annotated[
-        Path | None,
-        typer.Argument(metavar="STUDY.YAML", help="Study file; `tuner init overnight.yaml` writes a new one."),
-    ] = None,
-    record_bytes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[,N...]",
-            help="Record sizes, such as 100,1000, or one mix, such as 100:70,1000:30 (size:weight).",
-            show_default="100,1000",
-            rich_help_panel="Without a file",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of the study, which is also the name of its folder. By default it is made of the target and the "
-            "record sizes.",
-            rich_help_panel="Without a file",
-        ),
-    ] = None,
-    current: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Properties file that your producer uses today. It is the baseline, which every config is compared "
-            "with. By default the baseline is the client without any property set.",
-            rich_help_panel="Without a file",
-        ),
-    ] = None,
-    objectives: Annotated[
-        Goal | None,
-        typer.Option(
-            help="What to optimise. balanced optimises throughput and latency.",
-            show_default="balanced",
-            rich_help_panel="Without a file",
-        ),
-    ] = None,
-    durability: Annotated[
-        str | None,
-        typer.Option(
-            metavar="baseline|any|leader|all|ordered|idempotent",
-            help="The weakest guarantee that a config may give. baseline: no weaker than the baseline's.",
-            show_default="baseline",
-            rich_help_panel="Without a file",
-        ),
-    ] = None,
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            help="How new configs are proposed; docs/evidence/search.md compares the methods.",
-            show_default="bayesian",
-            rich_help_panel="Without a file",
-        ),
-    ] = None,
-    bootstrap: options.Bootstrap = None,
-    command_config: options.CommandConfig = None,
-    container: options.Container = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of trials per record size, such as 40.", rich_help_panel="How long"),
-    ] = None,
-    hours: Annotated[
-        float | None,
-        typer.Option(min=0, help="Hours that the whole study may take, such as 8.", rich_help_panel="How long"),
-    ] = None,
-    until: options.Until = None,
-    executor: Annotated[
-        Executor | None,
-        typer.Option(
-            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
-            "numbers, to try a study without Kafka."
-        ),
-    ] = None,
-    ray_address: Annotated[
-        str | None,
-        typer.Option(
-            envvar="RAY_ADDRESS",
-            metavar="ADDRESS",
-            help="Address of your Ray cluster, such as head:6379, or auto. Without it, Ray is started on this machine.",
-        ),
-    ] = None,
+    asked: StudyOptions,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,
@@ -120,44 +43,22 @@ def run(
 
     \b
     Examples:
-        tuner run                                     try it: Kafka on this machine, 100 and 1000 B records
+        tuner run --quick                             try it: Kafka on this machine, 100 and 1000 B records
         tuner run overnight.yaml --until 07:00
         tuner run --record-bytes 100,1000 --bootstrap broker:9092 --command-config client.properties --hours 8
         tuner run --record-bytes 1000 --bootstrap broker:9092 --current producer.properties --trials 40
+        tuner run --record-bytes 500 --trials 20 --goal latency --rounds 6 --max-rounds 10
     """
-    if study_file is not None:
-        given = {
-            "--record-bytes": record_bytes, "--name": name, "--current": current, "--objectives": objectives,
-            "--durability": durability, "--method": method, "--bootstrap": bootstrap,
-            "--command-config": command_config, "--container": container,
-        }  # fmt: skip
-        for option, value in given.items():
-            if value is not None:
-                raise typer.BadParameter(
-                    f"{option} and a study file exclude each other: write the setting into {study_file}"
-                )
-        spec, text = load_study(study_file)
-    else:
-        sizes = sizes_in(record_bytes or "100,1000")
-        made = "-".join(map(str, (bootstrap or container or "embedded", *sizes)))
-        # `_with_options` applies the limits below. Without any, the study has the default number of trials.
-        text = study_text(
-            {
-                "study": {"name": name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]},
-                "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
-                "workload": {"record_bytes": sizes},
-                "baseline": current,
-                "durability": durability,
-                "objectives": objectives,
-                "search": {"method": method},
-            }
-        )
-        spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
-    spec = _with_options(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
-    folder = study_folder(spec.name)
-    study = _run_with_view(
-        spec, text, folder, mlflow=mlflow, silent=quiet or as_json, mix_environments=mix_environments
-    )
+    spec, text = asked.study()
+    folder, silent = study_folder(spec.name), quiet or as_json
+    if storage_at().find(str(folder), folder.parent) is None:
+        asked.check_limits(spec)
+        if not silent and spec.search.trials is not None and spec.executor is not Executor.SIMULATED:
+            seconds = estimate.most_s(spec, [spec.search.trials] * len(spec.workload.record_sizes))
+            most = datetime.timedelta(seconds=round(min(seconds, (spec.search.hours or math.inf) * 3600)))
+            shorter = "" if asked.quick else "; --quick takes less"
+            say(f"this study takes {most} at most, and less if few rounds are needed{shorter}")
+    study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
     if as_json:
         options.print_json(study_record(spec.name, str(folder), found))
@@ -165,6 +66,13 @@ def run(
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
             say(f"report: {folder / 'report.html'}")
+            if asked.quick:
+                say(
+                    f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
+                    f"were short, and its confirmation had {spec.confirm.rounds} rounds. The same command without "
+                    "--quick takes longer and can prove smaller gains; `tuner plan` with the same options shows how "
+                    "long it takes"
+                )
             if told := over_sizes(sum(each.proven for each in found)):
                 say(told)
             if proven := [each for each in found if not not_advice(each)]:
@@ -173,6 +81,11 @@ def run(
             say(f"the whole front: tuner front {spec.name}")
             if mlflow and spec.tracking.enabled:
                 _say_links(study.results, spec.tracking)
+    if not found and all(size.baseline is None for size in study.results.sizes):
+        raise StudyError(
+            f"a recommendation needs measured configs, but too little time or too few bytes were left for the search "
+            f"of {spec.name}; give the same command a higher limit (`tuner plan` shows the least)"
+        )
     if not found:
         raise NoFeasibleConfig(
             f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs "
@@ -215,29 +128,6 @@ def _run_with_view(
             searching=searching,
             mix_environments=mix_environments,
         )
-
-
-def _with_options(
-    spec: StudySpec,
-    *,
-    trials: int | None,
-    hours: float | None,
-    until: str | None,
-    executor: Executor | None,
-    ray_address: str | None,
-) -> StudySpec:
-    """Return the study with the options of the command line instead of the settings in the study file.
-
-    A time limit on the command line replaces `hours`, `until` and `trials` of the file. A number of trials alone
-    replaces only `trials`.
-    """
-    changes: dict[str, Any] = {}
-    if hours is not None or until is not None:
-        changes = {"hours": hours, "until": until, "trials": trials}
-    elif trials is not None:
-        changes = {"trials": trials}
-    search: SearchSpec = replace(spec.search, **changes)
-    return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
 
 
 def confirm(

@@ -104,6 +104,17 @@ class Budget:
             f"{now:%Y-%m-%d %H:%M}; to go on, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
         )
 
+    def kept_for_others(self, sizes_left: int) -> tuple[float, float]:
+        """Return the seconds and the bytes that are kept for the record sizes after the current one.
+
+        All record sizes that are left get equal shares. Without a limit, the number is 0.
+
+        Args:
+            sizes_left: How many record sizes are left, with the current one.
+        """
+        of_others = 1 - 1 / sizes_left
+        return of_others * (self.left_s() or 0.0), of_others * (self.left_bytes() or 0.0)
+
     def left_bytes(self) -> float | None:
         """Return the bytes that the study may still send; None if its bytes are not limited.
 

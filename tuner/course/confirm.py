@@ -20,7 +20,9 @@ from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 
 
-def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser) -> None:
+def confirm(
+    loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser, kept: tuple[float, float]
+) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
     Args:
@@ -28,6 +30,8 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         stabiliser: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
+        kept: Seconds and bytes that are kept for the record sizes that follow. The rounds beyond the least number, and
+            the ablation, do not use them.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
@@ -59,8 +63,11 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
-        if beyond_plan and not loop.may_start(0.0):
-            loop.reporter.say(f"{size} B: the confirmation ends, as no time is left for more rounds")
+        if beyond_plan and not loop.may_start(*kept):
+            loop.reporter.say(
+                f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for "
+                "more rounds"
+            )
             return
         rate_records_per_s = stabiliser.of_baseline(size)
         if not sessions.begin(step, rate_records_per_s):

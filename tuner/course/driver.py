@@ -58,9 +58,10 @@ def drive(
         known = store.facts().get(TOTALS, {})
         store.set_fact(TOTALS, {**known, **{str(size): total for size, total in loop.totals.items()}})
     for place, size in enumerate(sizes):
+        kept = loop.budget.kept_for_others(len(sizes) - place)
         if searching and not has_begun(store, str(size), confirmation_id):
-            _search(loop, stabiliser, make_strategy, size, space_at(size), sizes_left=len(sizes) - place)
-        confirm(loop, size, confirmation_id, stabiliser)
+            _search(loop, stabiliser, make_strategy, size, space_at(size), kept)
+        confirm(loop, size, confirmation_id, stabiliser, kept)
         # After the last size, the caller of the study has all recommendations.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             loop.reporter.confirmed(results(), str(size))
@@ -75,18 +76,19 @@ def _search(
     make_strategy: MakeStrategy,
     size: RecordSizes,
     space: SearchSpace,
-    sizes_left: int,
+    kept: tuple[float, float],
 ) -> None:
-    """Search one record size until it has all its trials, or has used up its share of the study's time or bytes."""
+    """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
+
+    The seconds and bytes in `kept` are for the record sizes that follow.
+    """
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:
         return
-    left_s = loop.budget.left_s() or 0.0
+    others_s, of_others = kept
     # If the rounds of the confirmation are spread over time, at most half of this record size's time is kept for them.
-    spread_s = min(spec.confirm.rounds * spec.confirm.gap_s, left_s / sizes_left / 2)
-    kept_s = left_s - left_s / sizes_left + max(loop.confirm_s(), spread_s)
-    left_bytes = loop.budget.left_bytes() or 0.0
-    of_others = left_bytes - left_bytes / sizes_left
+    spread_s = min(spec.confirm.rounds * spec.confirm.gap_s, ((loop.budget.left_s() or 0.0) - others_s) / 2)
+    kept_s = others_s + max(loop.confirm_s(), spread_s)
     if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"

@@ -104,11 +104,11 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
         stack.callback(cluster.stop)
         running = cluster.start(progress)
         topics = stack.enter_context(OwnedTopics(running))
-        if target.bootstrap is not None:
-            # Delete the topics of earlier runs on this host that were killed.
-            with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
-                if swept := list(sweep_dead_runs(running)):
-                    progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
+        # Delete the topics of earlier runs on this host that were killed, and the files that list the topics. A broker
+        # that we have just started has no such topics, but the files that list the topics of its predecessors remain.
+        with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
+            if swept := list(sweep_dead_runs(running)):
+                progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
         yield OpenTarget(target, running, topics, progress)
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import RayUnfit
 from runners.local_pool import LocalPool
@@ -118,6 +119,8 @@ def run_study(
     """
     kept = storage or storage_at()
     with ExitStack() as stack:
+        # At the end, as the last processes of a run that was killed just before may still write to its folders.
+        stack.callback(remove_folders_of_dead)
         if searching:
             check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))

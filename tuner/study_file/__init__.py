@@ -8,9 +8,19 @@ from tuner.study_file.errors import Problem, StudyFileError
 from tuner.study_file.loading import load_study, parse_study
 from tuner.study_file.sections import json_schema
 from tuner.study_file.strict_yaml import drop_used_secrets
-from tuner.study_file.writing import STARTER_TEXT, same_measurement, sizes_in, starter_text, study_text
+from tuner.study_file.writing import (
+    QUICK_SUFFIX,
+    STARTER_TEXT,
+    quick_sections,
+    quick_text,
+    same_measurement,
+    sizes_in,
+    starter_text,
+    study_text,
+)
 
 __all__ = [
+    "QUICK_SUFFIX",
     "STARTER_TEXT",
     "Problem",
     "StudyFileError",
@@ -18,6 +28,8 @@ __all__ = [
     "json_schema",
     "load_study",
     "parse_study",
+    "quick_sections",
+    "quick_text",
     "same_measurement",
     "sizes_in",
     "starter_text",

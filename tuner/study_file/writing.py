@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from tuner.model.spec import PRESETS, Goal
 from tuner.study_file.errors import Problems
 from tuner.study_file.strict_yaml import escaped, read_yaml, scalar
 
@@ -117,6 +118,22 @@ executor:
 #  ray_address: head:6379        # your Ray cluster; by default Ray is started on this machine
 """
 """The study file of `tuner init`. It can be run unchanged, and does what a file with only `record_bytes` does."""
+QUICK_SUFFIX: Final = "-quick"
+"""The end of the name of a quick study, so that the name without the end is free for a longer study."""
+_QUICK: Final[Mapping[str, Any]] = {
+    "workload": {"saturate": {"warmup": "1s", "measured": "2s"}, "paced": {"warmup": "1s", "measured": "1.5s"}},
+    "search": {"trials": 12, "startup_trials": 5, "baseline_every": 6, "burn_in_max": 3},
+    "confirm": {
+        "goals": ["balanced"],
+        "nominees": 1,
+        "rounds": 6,
+        "max_rounds": 6,
+        "ablation_rounds": 0,
+        "new_broker": "never",
+        "spread_over": "0s",
+    },
+}
+"""The settings of a study that takes minutes: few trials with short phases, and the fewest rounds that show a gain."""
 _OWN_BROKER: Final = STARTER_TEXT[STARTER_TEXT.index("target:\n") : STARTER_TEXT.index("# Other keys for your cluster")]
 
 
@@ -177,6 +194,43 @@ def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
     return _dumped(sections)
 
 
+def quick_sections(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections of a study file with the settings of a quick study, except where the sections set others.
+
+    Args:
+        sections: The sections, as for `study_text`. The objectives are the name of a goal, or None.
+    """
+    return _by_p95(_merged(_QUICK, sections))
+
+
+def quick_text(text: str, name: str) -> str:
+    """Return a study file's text, changed so that the study takes minutes.
+
+    Args:
+        text: The text of the existing study file, which must be valid.
+        name: Name of the quick study.
+    """
+    value = read_yaml(text, Problems(name))
+    assert isinstance(value, dict)
+    return _dumped(_by_p95({**_merged(value, _QUICK), "study": {"name": name}}))
+
+
+def _by_p95(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections with the p95 in place of the p99 of a goal; a list of metrics stays as it is.
+
+    In phases as short as those of a quick study, a single stall of the machine decides the p99.
+    """
+    goal = sections.get("objectives") or Goal.BALANCED
+    if goal not in [*Goal]:
+        return dict(sections)
+    asked, kept = PRESETS[Goal(goal)]
+    return {
+        **sections,
+        "objectives": [each.metric.replace("_p99_", "_p95_") for each in asked],
+        "constraints": [*map(str, kept), *(sections.get("constraints") or ())],
+    }
+
+
 def sizes_in(text: str) -> list[int | str]:
     """Return the record sizes in a text such as `100,1000`, or the one mix in a text such as `100:70,1000:30`."""
     return [_size(text)] if ":" in text else [_size(size.strip()) for size in text.split(",")]
@@ -185,6 +239,18 @@ def sizes_in(text: str) -> list[int | str]:
 def _size(text: str) -> int | str:
     value = scalar(text)
     return value if isinstance(value, int) else text
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of both mappings. The values of `above` win, except those that are None or empty."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(under, Mapping):
+            merged[key] = _merged(under, value)
+        elif value not in (None, {}, []):
+            merged[key] = value
+    return merged
 
 
 def _dumped(sections: Any) -> str:

@@ -1,0 +1,251 @@
+"""The options that describe a study: the same for `tuner run` and `tuner plan`, with and without a study file."""
+
+import datetime
+import json
+import math
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from tests.cli_tests.command import tuner
+from tests.docs_tests.pages import ROOT
+from tests.docs_tests.program import options_of
+from tuner.cli import options
+from tuner.cli.study_options import StudyOptions
+from tuner.course import estimate
+from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, PhaseSpec, SearchSpec, StudySpec
+from tuner.study_file import StudyFileError, load_study
+
+_FILE = """\
+study: orders
+workload: {record_bytes: 700, paced: {rate_records_per_s: 5000}}
+baseline: producer.properties
+objectives: [mb_per_s, latency_p99_ms]
+search: {hours: 8, trials: 500}
+confirm: {rounds: 12, spread_over: 6h}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "producer.properties").write_text("linger.ms=20\n")
+    path = tmp_path / "orders.yaml"
+    path.write_text(_FILE)
+    return path
+
+
+def described(**given: object) -> StudySpec:
+    """Return the study that options describe, by their names in Python."""
+    return StudyOptions(**given).study()[0]  # type: ignore[arg-type]
+
+
+def test_run_and_plan_have_every_option_of_a_study() -> None:
+    shared = {f"--{field.name.replace('_', '-')}" for field in fields(StudyOptions)} - {"--study-file", "--goals"}
+    assert shared | {"--goal"} <= options_of(["run"]) & options_of(["plan"])
+
+
+def test_a_quick_study_is_the_one_of_the_quick_start() -> None:
+    quick, (example, _) = described(quick=True), load_study(ROOT / "examples" / "quickstart.yaml")
+    assert quick.name == "embedded-100-1000-quick"
+    assert quick == replace(example, name=quick.name)
+
+
+@pytest.mark.parametrize(
+    ("goal", "metrics", "constraints"),
+    [
+        (Goal.LATENCY, ["latency_p95_ms"], ["mb_per_s >= 0.9 x baseline"]),
+        (Goal.THROUGHPUT, ["mb_per_s"], []),
+        (Goal.BALANCED, ["mb_per_s", "latency_p95_ms"], []),
+    ],
+)
+def test_a_quick_study_judges_the_p95(goal: Goal, metrics: list[str], constraints: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "orders.yaml"
+    path.write_text(f"workload: {{record_bytes: 700}}\nobjectives: {goal}\n")
+    for spec in (described(quick=True, objectives=goal), described(quick=True, study_file=path)):
+        assert [each.metric for each in spec.objectives] == metrics
+        assert [*map(str, spec.constraints)] == constraints
+
+
+def test_options_win_over_the_settings_of_a_quick_study() -> None:
+    spec = described(quick=True, trials=4, rounds=3, goals=[Goal.LATENCY], constraint=["mb_per_s >= 10"])
+    assert (spec.search.trials, spec.search.startup_trials) == (4, 5)
+    assert (spec.confirm.rounds, spec.confirm.goals, spec.confirm.nominees) == (3, (Goal.LATENCY,), 1)
+    assert [*map(str, spec.constraints)] == ["mb_per_s >= 10"]
+
+
+def test_a_quick_study_of_a_file_has_another_name_and_the_same_load(file: Path) -> None:
+    (slow, _), (quick, text) = load_study(file), StudyOptions(study_file=file, quick=True).study()
+    assert quick.name == yaml.safe_load(text)["study"]["name"] == "orders-quick"
+    assert (quick.baseline, quick.objectives) == (slow.baseline, slow.objectives)
+    assert (quick.workload.record_sizes, quick.workload.rate_records_per_s) == (slow.workload.record_sizes, 5000)
+    assert quick.trial_s == described(quick=True).trial_s < slow.trial_s
+    assert (quick.search.trials, quick.confirm.rounds, quick.confirm.spread_over_s) == (12, 6, 0)
+
+
+def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
+    spec = described(
+        study_file=file,
+        until="07:00",
+        max_bytes=10**9,
+        rounds=4,
+        goals=[Goal.LATENCY],
+        spread_over=60.0,
+        allow_loss=0.2,
+    )
+    slow, text = load_study(file)
+    assert spec.search == replace(slow.search, hours=None, trials=None, until="07:00", max_bytes=10**9)
+    assert spec.confirm == replace(slow.confirm, rounds=4, goals=(Goal.LATENCY,), spread_over_s=60.0, allow_loss=0.2)
+    assert StudyOptions(study_file=file, trials=9).study() == (
+        replace(slow, search=replace(slow.search, trials=9)),
+        text,
+    )
+    quick = described(study_file=file, quick=True, hours=0.5)
+    assert (quick.search.hours, quick.search.trials) == (0.5, 12)
+
+
+def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
+    asked = StudyOptions(
+        record_bytes="500", bootstrap="a:1", like="orders", partitions=6, replication=3, compressibility=0.7,
+        key_bytes=8, rate=2000.0, hours=8.0, max_bytes=10**12, rounds=4, max_rounds=9, ablation_rounds=0,
+        spread_over=7200.0, seconds=4.0, warmup=1.0, new_broker=NewBroker.NEVER, executor=Executor.LOCAL,
+    )  # fmt: skip
+    spec, text = asked.study()
+    assert (spec.targets[0].like, spec.executor) == ("orders", Executor.LOCAL)
+    load = spec.workload
+    assert (load.partitions, load.replication, load.compressibility_ratio, load.key_bytes) == (6, 3, 0.7, 8)
+    assert load.rate_records_per_s == 2000
+    assert load.saturate == load.paced == PhaseSpec(1.0, 4.0)
+    assert spec.search == SearchSpec(trials=None, hours=8.0, max_bytes=10**12)
+    assert spec.confirm == ConfirmSpec(4, 9, ablation_rounds=0, spread_over_s=7200.0, new_broker=NewBroker.NEVER)
+    written = tmp_path / "written.yaml"
+    written.write_text(text)
+    assert load_study(written)[0] == spec
+
+
+def test_a_maximum_below_the_usual_rounds_lowers_the_minimum() -> None:
+    assert described(max_rounds=3).confirm == ConfirmSpec(3, 3)
+    with pytest.raises(typer.BadParameter, match=r"--max-rounds must be at least --rounds \(5\), but got 3"):
+        described(rounds=5, max_rounds=3)
+
+
+def test_a_wrong_value_names_the_command_line_and_the_key() -> None:
+    with pytest.raises(StudyFileError, match=r"the command line.*workload\.partitions: must be a whole number from 1"):
+        described(partitions=0)
+    with pytest.raises(StudyFileError, match=r"the command line.*constraints\[0\]: a constraint must read like"):
+        described(constraint=["fast"])
+
+
+def test_a_plan_needs_no_study_file(tmp_path: Path) -> None:
+    (tmp_path / "producer.properties").write_text("linger.ms=20\n")
+    words = ("--record-bytes", "500", "--trials", "7", "--rounds", "3", "--max-rounds", "3", "--goal", "latency")
+    plan = tuner("plan", *words, "--current", str(tmp_path / "producer.properties"), "--spread-over", "2h", "--json")
+    assert plan.code == 0, plan.err
+    planned = json.loads(plan.out)
+    assert [(size["record_bytes"], size["trials"]) for size in planned["sizes"]] == [("500", 7)]
+    assert planned["baseline"] == {"linger.ms": "20"}
+    assert "up to 3 rounds are spread over at most 2:00:00" in planned["sessions"]
+    refused = tuner("plan", "--spread-over", "long")
+    assert refused.code == 2
+    assert "a duration must read like 2.5, 30s, 5m or 2h; a number without a unit is in seconds, but got 'long'" in (
+        refused.complaint
+    )
+
+
+def test_a_quick_study_says_that_it_proves_only_large_gains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    words = ("run", "--quick", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow")
+    ran = tuner(*words, "--trials", "4", "--rounds", "3", "--max-rounds", "3")
+    assert ran.code == 0, ran.err
+    assert "this quick study can prove only large gains: its 4 trials per record size were short" in ran.err
+    assert "its confirmation had 3 rounds" in ran.err
+    kept = yaml.safe_load((tmp_path / "embedded-500-quick" / "study.yaml").read_text())
+    assert (kept["search"]["trials"], kept["confirm"]["rounds"], kept["executor"]) == (4, 3, {"kind": "simulated"})
+
+
+def time_of(seconds: float) -> str:
+    """Return a duration as messages show it."""
+    return str(datetime.timedelta(seconds=math.ceil(seconds)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"trials": 2}, {"rounds": 2, "goals": [Goal.LATENCY]}, {"quick": True}],
+    ids=lambda given: " and ".join(given) or "default",
+)
+def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> None:
+    asked = StudyOptions(record_bytes="500", hours=0.03, **given)
+    least_s = estimate.least_s(asked.study()[0])
+    with pytest.raises(typer.BadParameter) as refused:
+        asked.check_limits(asked.study()[0])
+    said = str(refused.value)
+    assert f"at least {time_of(least_s)}, but may take 0.03 hours, which are 0:01:48; give at least --hours 0." in said
+    quick_s = estimate.least_s(described(**{**given, "record_bytes": "500", "quick": True}))
+    assert (f"--quick, with which it takes at least {time_of(quick_s)}, fewer" in said) is not asked.quick
+    hours = float(said.partition("give at least --hours ")[2].partition(",")[0])
+    enough = replace(asked, hours=hours)
+    enough.check_limits(enough.study()[0])
+
+
+def test_too_few_bytes_are_refused_with_the_least() -> None:
+    asked = StudyOptions(record_bytes="500", max_bytes=10**9)
+    with pytest.raises(
+        typer.BadParameter, match=r"may send 1 GB; give at least --max-bytes [12]\.[0-9]+GB, or"
+    ) as refused:
+        asked.check_limits(asked.study()[0])
+    enough = replace(asked, max_bytes=options.parse_size(str(refused.value).partition("--max-bytes ")[2].split(",")[0]))
+    enough.check_limits(enough.study()[0])
+
+
+def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    soon, early = (
+        f"{datetime.datetime.now() + datetime.timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (10, 90)
+    )
+    words = ("--record-bytes", "500", "--executor", "local", "--until", soon)
+    assert tuner("plan", *words).code == 2
+    refused = tuner("run", *words)
+    assert refused.code == 2, refused.err
+    assert f"but starts no trial after {soon}, which is in 0:0" in refused.complaint
+    least = refused.complaint.partition("give at least --until '")[2][: len(soon)]
+    assert soon < least < early
+    assert not (tmp_path / "studies").exists()
+    StudyOptions(record_bytes="500", until=least).check_limits(described(record_bytes="500", until=least))
+
+
+def test_limits_that_are_enough_and_simulated_studies_are_accepted() -> None:
+    for given in ({"hours": 2.0}, {"max_bytes": 10**11}, {"hours": 0.01, "executor": Executor.SIMULATED}, {}):
+        asked = StudyOptions(record_bytes="500", **given)
+        asked.check_limits(asked.study()[0])
+
+
+def test_a_plan_shows_the_least_time_and_warns_of_few_bytes() -> None:
+    plan = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB")
+    least = time_of(estimate.least_s(described(quick=True, record_bytes="500")))
+    assert f"least     {least}: a search of a few trials and the shortest confirmation\n" in plan.out
+    assert "at 200 MB/s, 10 GB is too little" in plan.complaint
+    planned = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB", "--mb-per-s", "80", "--json")
+    assert planned.json["seconds_at_least"] < planned.json["seconds"]
+    assert not planned.err
+
+
+def test_a_study_that_searched_nothing_blames_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    words = ("--quick", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--max-bytes", "1MB")
+    ran = tuner("run", *words)
+    assert ran.code == 1, ran.err
+    assert "too little time or too few bytes were left for the search of embedded-500-quick" in ran.complaint
+
+
+def test_a_quick_study_keeps_the_name_of_the_longer_one_free() -> None:
+    assert described(quick=True, name="mine").name == "mine-quick"
+    assert described(name="mine").name == "mine"
+
+
+def test_brokers_are_started_only_without_a_cluster() -> None:
+    assert described(brokers=3, replication=3).targets[0].brokers == 3
+    with pytest.raises(StudyFileError, match=r"target\.brokers"):
+        described(brokers=3, bootstrap="a:1")

@@ -1,0 +1,79 @@
+"""The time and the bytes that a study takes, estimated before anything is measured, and the least that it needs."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from tuner.confirmation.steps import least_steps, most_steps
+from tuner.model.spec import StudySpec
+from tuner.search.schedule import UNBROKEN_S
+
+OVERHEAD_S: Final = 1.0
+"""Estimated seconds that a trial takes besides its load."""
+LEAST_TRIALS: Final = 6
+"""The fewest trials per record size that are worth a confirmation: the baseline and five other configs."""
+
+
+def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
+    """Return the seconds that a study takes if each record size needs all burn-in runs and all rounds.
+
+    Args:
+        spec: The study.
+        trials: The number of trials of each record size's search.
+    """
+    each_s, rounds = spec.trial_s + OVERHEAD_S, most_rounds(spec)
+    confirm_s = most_confirmations(spec) * each_s + spec.starting_s(rounds)
+    round_s = (1 + len(spec.confirm.goals) + spec.burn_ins_per_round) * each_s + spec.starting_s(1)
+    # The first round begins at once. Each other round begins `gap_s` after the start of the round before.
+    waiting_s = max(0, rounds - 1) * max(0.0, spec.confirm.gap_s - round_s)
+    return sum(_search_s(spec, count) + confirm_s + waiting_s for count in trials)
+
+
+def least_s(spec: StudySpec) -> float:
+    """Return the fewest seconds in which a study can search and confirm all of its record sizes."""
+    confirm_s = _least_confirmations(spec) * (spec.trial_s + OVERHEAD_S) + spec.starting_s(spec.confirm.rounds)
+    return len(spec.workload.record_sizes) * (_search_s(spec, _least_trials(spec)) + confirm_s)
+
+
+def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
+    """Return the fewest bytes with which a study can search and confirm all of its record sizes.
+
+    Args:
+        spec: The study.
+        mb_per_s: The throughput at full load.
+    """
+    measured = spec.stabilising_trials + _least_trials(spec) + _least_confirmations(spec)
+    return round(len(spec.workload.record_sizes) * measured * bytes_per_trial(spec, mb_per_s))
+
+
+def bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
+    """Return how many bytes a trial sends that reaches this throughput at full load."""
+    saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
+    return mb_per_s * 1e6 * (saturating_s + (spec.trial_s - saturating_s) * spec.workload.rate_ratio)
+
+
+def most_rounds(spec: StudySpec) -> int:
+    """Return the largest number of rounds of a record size's confirmation."""
+    return max(spec.confirm.rounds, spec.confirm.max_rounds) if spec.confirm.rounds else 0
+
+
+def most_confirmations(spec: StudySpec) -> int:
+    """Return the largest number of measurements of a record size's confirmation, with their burn-in runs."""
+    return most_steps(spec.confirm) + spec.winner_stabilising_trials + most_rounds(spec) * spec.burn_ins_per_round
+
+
+def _least_confirmations(spec: StudySpec) -> int:
+    in_rounds = spec.confirm.rounds * spec.burn_ins_per_round
+    return least_steps(spec.confirm) + spec.least_winner_stabilising_trials + in_rounds
+
+
+def _least_trials(spec: StudySpec) -> int:
+    return LEAST_TRIALS if spec.search.trials is None else min(LEAST_TRIALS, spec.search.trials)
+
+
+def _search_s(spec: StudySpec, trials: int) -> float:
+    """Return the seconds that the burn-in runs of the baseline and the search of a record size take."""
+    each_s = spec.trial_s + OVERHEAD_S
+    # The first burn-in run is a load without a pause. It ends when the throughput shows no trend.
+    first_s = UNBROKEN_S + OVERHEAD_S if spec.search.burn_in_max > 1 else each_s
+    # Only trials of the search run on all targets at the same time.
+    return first_s + (spec.stabilising_trials - 1) * each_s + trials * each_s / len(spec.targets)
