@@ -159,7 +159,8 @@ def test_a_study_with_changed_settings_does_not_resume(tmp_path: Path, studies: 
     Path(file).write_text(Path(file).read_text().replace("measured: 1s", "measured: 2s"))
     code, said, after = run(file)
     assert code == 2
-    assert "the study night can only be resumed with the settings of its trials, but workload is" in said
+    assert "the study night can only be resumed with the settings of its trials, but these differ:\n" in said
+    assert "  workload.saturate.measured: 1s in the study, 2s now\n" in said
     assert "give the study another name" in said
     assert after == before
     code, _, after = run(study_file(tmp_path, size=2000))

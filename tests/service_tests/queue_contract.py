@@ -69,11 +69,34 @@ class JobQueueContract:
         assert again.state is JobState.RUNNING
         assert len(queue.jobs()) == 1
 
-    def test_another_study_with_the_same_name_is_refused(self, queue: JobQueue) -> None:
+    @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.PAUSED, JobState.COMPLETE, JobState.FAILED])
+    def test_a_study_at_rest_gets_a_changed_study_file(self, queue: JobQueue, state: JobState) -> None:
         first, _ = queue.submit(submission("first"))
-        with pytest.raises(NameTaken, match="first"):
+        if state is not JobState.QUEUED:
+            claimed(queue)
+            if state is JobState.PAUSED:
+                queue.move("first", JobState.PAUSING)
+            queue.move("first", state, note="why", crashes=2)
+        changed, new = queue.submit(submission("first", "other", digest="new", text="new"))
+        assert not new
+        assert (changed.number, changed.state, changed.targets) == (first.number, JobState.QUEUED, ("other",))
+        assert (changed.note, changed.crashes) == ("", 0)
+        assert queue.study_file("first") == "new"
+        assert queue.submit(submission("first", "other", digest="new", text="new")) == (changed, False)
+        assert claimed(queue).name == "first"
+
+    @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING, JobState.CANCELLED])
+    def test_a_study_that_runs_or_was_cancelled_keeps_its_study_file(self, queue: JobQueue, state: JobState) -> None:
+        queue.submit(submission("first"))
+        before = claimed(queue)
+        if state is JobState.CANCELLED:
+            before = queue.move("first", JobState.CANCELLING)
+        if state is not JobState.RUNNING:
+            before = queue.move("first", state)
+        refusal = NameTaken if state is JobState.CANCELLED else WrongMove
+        with pytest.raises(refusal, match="first"):
             queue.submit(submission("first", digest="other", text="other"))
-        assert queue.find("first") == first
+        assert queue.find("first") == before
         assert queue.study_file("first") == "study: x\n"
 
     def test_unknown_names_are_refused(self, queue: JobQueue) -> None:

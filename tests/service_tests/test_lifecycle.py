@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.studies import on_record
+from tests.builders.studies import of_kind, on_record
 from tests.service_tests.serving import (
     Serving,
     at_work,
@@ -17,6 +17,7 @@ from tests.service_tests.serving import (
     state_of,
     study_file,
 )
+from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
@@ -32,6 +33,28 @@ def trials_of(served: Serving, name: str) -> int:
 
 def begun(served: Serving, name: str) -> None:
     eventually(lambda: trials_of(served, name) > 0)
+
+
+def test_limits_and_constraints_change_when_the_file_is_submitted_again(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    with serving(root) as served:
+        assert served.submit(study_file("first")).status == 201
+        assert ended(served, "first") == "complete"
+        before = on_record(root / "first")
+        longer = served.submit(study_file("first", trials=6) + "constraints: [latency_p99_ms <= 0.001]\n")
+        assert (longer.status, longer.json["state"]) == (200, "queued")
+        assert ended(served, "first") == "complete"
+        assert "no config of first keeps every constraint" in served.client.study("first")["note"]
+        after = on_record(root / "first")
+        assert after[: len(before)] == before
+        assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 6
+
+        served.submit(study_file("first", trials=LONG))
+        eventually(lambda: state_of(served, "first") == "running")
+        refused = served.submit(study_file("first", trials=7))
+        assert refused.status == 409
+        assert "first is running; pause the study before" in refused.json["detail"]
+        served.client.cancel("first")
 
 
 def test_pause_resume_cancel_and_graceful_shutdown(tmp_path: Path) -> None:

@@ -63,11 +63,14 @@ def test_the_same_study_in_json_is_recognised(served: Serving) -> None:
     assert served.submit(json.dumps(asked), "application/json").status == 200
 
 
-def test_another_study_with_the_same_name_is_refused(served: Serving) -> None:
-    refused = served.submit(study_file("first", trials=5))
+def test_settings_that_trials_depend_on_may_not_change(served: Serving) -> None:
+    refused = served.submit(study_file("first").replace("[1000]", "[1000]\n  partitions: 7"))
     assert refused.status == 409
     assert refused.headers["content-type"] == "application/problem+json"
-    assert "first" in refused.json["detail"]
+    assert refused.json["type"].endswith("/settings-changed")
+    assert "\n  workload.partitions: 3 in the study, 7 now\n" in refused.json["detail"]
+    assert "fork" not in refused.json["detail"], "the service has no such verb"
+    assert served.submit(study_file("first")).json["state"] == "complete"
 
 
 def test_mistakes_are_worded_as_on_the_command_line(served: Serving, tmp_path: Path) -> None:

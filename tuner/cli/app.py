@@ -64,6 +64,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "export:export",
         "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
     ),
+    "fork": ("fork:fork", "Begin a new study that takes over the trials of another study which fit its settings."),
     "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
     "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
     "sync": (

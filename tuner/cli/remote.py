@@ -54,6 +54,7 @@ _KINDS: Final[Mapping[str, ExitCode]] = {
     "study-file": ExitCode.USAGE,
     "invalid": ExitCode.USAGE,
     "name-taken": ExitCode.USAGE,
+    "settings-changed": ExitCode.USAGE,
 }
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]

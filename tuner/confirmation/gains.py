@@ -7,7 +7,7 @@ from typing import Final
 from objectives.claims import Decision
 from objectives.outcome import COMPARED
 from objectives.ratios import Ratio, claim_level, ratio_of
-from objectives.scoring import Objective
+from objectives.scoring import Constraint, Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
 from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
@@ -96,6 +96,7 @@ def confirmations_of(
     plans: Sequence[ConfirmationPlan],
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
+    constraints: Sequence[Constraint] | None = None,
 ) -> tuple[Confirmation, ...]:
     """Compare each config that was confirmed with the baseline.
 
@@ -108,6 +109,7 @@ def confirmations_of(
         plans: The plans of the record size's confirmations, the oldest first.
         baseline_metrics: The baseline's metrics from the search.
         objectives: The objectives of the study.
+        constraints: The study's present constraints; None if those of each confirmation's plan hold.
 
     Returns:
         The comparisons, the newest first. A config that was confirmed several times may appear several times, each time
@@ -134,7 +136,10 @@ def confirmations_of(
             goals -= decided
             if goals or ahead or all(each.fingerprint != fingerprint for each in found):
                 ranks = _ranks(plan, trials, fingerprint, baseline_metrics, objectives)
-                found.append(_confirmation(fingerprint, goals, ahead, ranks, rounds, own, winners, objectives, plan))
+                limits = plan.constraints if constraints is None else constraints
+                found.append(
+                    _confirmation(fingerprint, goals, ahead, ranks, rounds, own, winners, objectives, plan, limits)
+                )
                 answered |= {(fingerprint, goal) for goal in found[-1].proven}
                 goals_here |= goals
         decided |= goals_here
@@ -186,7 +191,10 @@ class BaselineAgain:
 
 
 def baseline_again(
-    trials: Sequence[Trial], plans: Sequence[ConfirmationPlan], objectives: Sequence[Objective]
+    trials: Sequence[Trial],
+    plans: Sequence[ConfirmationPlan],
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint] | None = None,
 ) -> BaselineAgain | None:
     """Return the baseline's measurements in the newest confirmation that has measured it; None if none has.
 
@@ -197,13 +205,14 @@ def baseline_again(
         trials: The trials of the record size.
         plans: The plans of the record size's confirmations, the oldest first.
         objectives: The objectives of the study.
+        constraints: The study's present constraints; None if those of each confirmation's plan hold.
     """
     for plan in reversed(plans):
         own = [each for each in trials if each.fingerprint == plan.baseline and plan.holds(each)]
         for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
             if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
                 means = means_of(again)
-                missed = broken(means, means, plan.constraints, objectives)
+                missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
                 return BaselineAgain(means, missed, plan.may_be_colder(again[0]))
     return None
 
@@ -263,6 +272,7 @@ def _confirmation(
     winners: Mapping[Goal, str],
     objectives: Sequence[Objective],
     plan: ConfirmationPlan,
+    constraints: Sequence[Constraint],
 ) -> Confirmation:
     untested = claim_level(len(winners), plan.error_rate)
     together = goal_metrics(Goal.BALANCED, objectives)
@@ -282,10 +292,10 @@ def _confirmation(
         baseline=means_of(rounds.theirs) | {name: means_of(each.theirs)[name] for name, each in counted.items()},
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(winners),
-        broken=rounds.broken(plan.constraints, objectives),
+        broken=rounds.broken(constraints, objectives),
         in_sessions=rounds.in_sessions,
         held_ratio=rounds.held_ratio,
-        reservations=reservations_of(rounds, gains, plan.constraints),
+        reservations=reservations_of(rounds, gains, constraints),
         ahead=ahead,
         trade={metric: gain for metric, gain in trade.items() if gain is not None},
         ranks=ranks,

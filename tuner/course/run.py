@@ -18,7 +18,7 @@ from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
-from runners.reporting import counted
+from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
@@ -51,6 +51,7 @@ from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
 from tuner.model.url import secrets_in
+from tuner.results.judging import judged_by
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import ALLOWED_LOSS, StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
@@ -61,6 +62,8 @@ from tuner.storage.protocols import ResultsStore, Storage
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
+FORKED: Final = "forked_from"
+"""The name under which the results store keeps from which study a forked study has taken over how many trials."""
 _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
@@ -134,7 +137,7 @@ def run_study(
         deadline = deadline_of(spec, store, now(), searching=searching)
         make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
         make_budget(()).check_deadline()
-        _begin(spec, study_text, store, searching=searching)
+        begin(spec, study_text, store, reporter.say, searching=searching)
         options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if rates:
@@ -191,8 +194,11 @@ def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseExcept
         )
 
 
-def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
+def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, searching: bool) -> None:
     """Check that the stored trials belong to this specification, and store the facts of the study, such as its seed.
+
+    If the constraints have changed, the next confirmation is a new one: under the new constraints, other configs may
+    be the best.
 
     Raises:
         StudyChanged: The stored trials belong to a study with another specification.
@@ -225,8 +231,16 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    if searching and _limits_changed(facts.get("limits"), limits):
+    before = facts.get("question", {}).get("constraints", question["constraints"])
+    if judged_anew := sorted(before) != sorted(question["constraints"]):
+        say(
+            f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
+            f"{', '.join(question['constraints']) or 'none'}; all trials are judged by the new constraints"
+        )
+    if searching and (judged_anew or _limits_changed(facts.get("limits"), limits)):
         search_again(store)
+    elif judged_anew:
+        ended(store)
     if not searching:  # the limits of the search, and whether it has finished, stay as they are
         new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
     for name, value in new.items():
@@ -281,12 +295,18 @@ def _loop(
 ) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
-        size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
+        size: SizeRecord(
+            str(size),
+            spec.objectives,
+            judged_by(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
+        )
         for size in spec.workload.record_sizes
     }
     if trials:
         reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
-    budget = make_budget(trials, reserved=store.facts().get(RESERVED, {}))
+    # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
+    own_trials = trials[store.facts().get(FORKED, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 

@@ -3,21 +3,34 @@
 Both are compared when a study is resumed, because trials that differ in them can't be mixed.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from search_spaces.producer_config import DURABILITY
 from tuner.model.errors import StudyChanged
 from tuner.model.spec import StudySpec
 from tuner.model.target import Target
 
 MIXED: Final = "mixed"
 """The key under which the results store keeps how the environment has changed between trials, as sentences."""
+KEPT_BY_FORK: Final = frozenset({"target", "workload", "baseline", "executor"})
+"""The sections of a study file that must be the same if a study takes over trials of another study."""
+_PACED: Final = "workload.paced"
+_PHASE: Final = ("warmup", "measured")
+_KEYS: Final = {
+    "rate_records_per_s": "workload.paced.rate_records_per_s",
+    "rate_ratio": "workload.paced.rate_ratio",
+    "placement": "executor.placement",
+}
+"""The key of the study file for each setting whose name in `study_identity` differs."""
 
 
 def study_identity(spec: StudySpec) -> dict[str, Any]:
     """Return every setting that trials depend on, by section of the study file.
 
     Budgets and tracking are left out, because they may change between two runs of the study. Secrets are left out too.
+    Constraints may change as well, but are kept here, so that a change is noticed and the trials are judged again.
     """
     load = spec.workload
     return {
@@ -58,27 +71,104 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any]) -> None:
+def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str, Any], *, forks: bool = True) -> None:
     """Compare the settings of the study file with those that the study's trials were measured with.
+
+    Constraints may differ, because all trials can be judged again by the new constraints.
 
     Args:
         name: The study's name.
         asked: What `study_identity` returns for the study file.
         on_record: What `study_identity` returned when the study began, from the results store.
+        forks: Whether the user can call `tuner fork`.
 
     Raises:
-        StudyChanged: The settings differ; the message names every section that differs, with both values.
+        StudyChanged: The settings differ. The message has one line for each key of the study file that differs, with
+            both values.
     """
-    changed = [
-        f"{section} is {asked.get(section)} but was {on_record.get(section)}"
-        for section in sorted(asked.keys() | on_record.keys())
-        if asked.get(section) != on_record.get(section)
-    ]
-    if changed:
-        raise StudyChanged(
-            f"the study {name} can only be resumed with the settings of its trials, but {'; '.join(changed)}; "
-            "restore the old settings to resume, or give the study another name to start anew"
+    changed = setting_changes(asked, on_record)
+    if not changed:
+        return
+    lines = [f"{key}: {change}" for key, change in changed.items()]
+    where = " (`study:` in the study file, or --name)" if forks else ""
+    advice = f"restore the old settings to resume, or give the study another name{where} to start anew"
+    if forks and not KEPT_BY_FORK & set(map(section_of, changed)):
+        advice += f"; `tuner fork {name} NEW-NAME STUDY.YAML` begins a study that takes over the trials that still fit"
+    rule = f"the study {name} can only be resumed with the settings of its trials, but these differ:"
+    raise StudyChanged("\n  ".join([rule, *lines]) + f"\n{advice}")
+
+
+def setting_changes(asked: Mapping[str, Any], on_record: Mapping[str, Any]) -> dict[str, str]:
+    """Return which settings differ, by key of the study file, such as `2s in the study, 3s now`.
+
+    Args:
+        asked: What `study_identity` returns for the study file.
+        on_record: What `study_identity` returned when the study began, from the results store.
+    """
+    now, then = _settings(asked), _settings(on_record)
+    if now.get(_PACED) != then.get(_PACED):
+        # The settings of the paced phase say nothing if only one of the two has this phase.
+        now, then = (
+            {key: each for key, each in one.items() if not key.startswith(f"{_PACED}.")} for one in (now, then)
         )
+    return {
+        key: f"{_text(then.get(key))} in the study, {_text(now.get(key))} now"
+        for key in sorted(now.keys() | then.keys())
+        if now.get(key) != then.get(key)
+    }
+
+
+def section_of(key: str) -> str:
+    """Return the section of a study file that a key belongs to: `target` for `target.topic`."""
+    section = re.split(r"[.\[]", key, maxsplit=1)[0]
+    return "target" if section == "targets" else section
+
+
+def _settings(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in an identity by their keys in a study file; constraints are left out."""
+    found: dict[str, Any] = {}
+    for section, value in identity.items():
+        if section == "target":
+            for place, target in enumerate(value):
+                found |= {f"target{f's[{place}]' if place else ''}.{key}": each for key, each in target.items()}
+        elif section == "workload":
+            for key, each in value.items():
+                if key in ("saturate", "paced"):
+                    found[f"workload.{key}"] = "measured" if each else "not measured"
+                    found |= {f"workload.{key}.{part}": f"{s:g}s" for part, s in zip(_PHASE, each or (), strict=False)}
+                else:
+                    found[_KEYS.get(key, f"workload.{key}")] = each
+        elif section == "space":
+            found |= {f"space.{knob}": _knob_change(change) for knob, change in value.items()}
+        elif section in ("baseline", "search"):
+            found |= {f"{section}.{key}": each for key, each in value.items()}
+        elif section == "durability":
+            found[section] = next((word for word, each in DURABILITY.items() if str(each) == value), value)
+        elif section == "executor":
+            found["executor.kind"] = "ray or local" if value == "real" else value
+        elif section != "constraints":
+            found[_KEYS.get(section, section)] = value
+    if found.get(_PACED) == "not measured":
+        found = {key: value for key, value in found.items() if not key.startswith(f"{_PACED}.")}
+    return found
+
+
+def _knob_change(stored: str) -> str:
+    """Return what was asked for a knob, such as `low: 1, high: 20`, from the text of a `KnobChange`."""
+    asked = re.findall(r"(\w+)=(\(.*?\)|'.*?'|[^,)]*)", stored)
+    return ", ".join(f"{name}: {value}" for name, value in asked if value not in ("None", "False")) or "searched"
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return "not set"
+        case [*several]:
+            return ", ".join(map(str, several))
+        case float() if value.is_integer():
+            return str(int(value))
+        case _:
+            return str(value)
 
 
 def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:

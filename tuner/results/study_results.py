@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Final
 
 from objectives.outcome import COMPARED
-from objectives.scoring import ALWAYS, Constraint, Objective
+from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.gains import (
@@ -26,6 +26,7 @@ from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
 from tuner.results.fronts import fronts, may_be_on_front, volumes
+from tuner.results.judging import judged_by, own_constraint
 from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -264,6 +265,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     with undamaged(f"the fact 'objectives' in {folder}"):
         objectives = tuple(Objective(metric) for metric in facts["objectives"])
     trials = [trial for _, trial in store.trials()]
+    constraints = constraints_in(facts)
     return StudyResults(
         name=facts.get("name", folder.name),
         folder=folder,
@@ -277,11 +279,19 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
                 [trial for trial in trials if trial.record_bytes == size],
                 facts.get("rates", {}).get(size),
                 plans_in(facts, size),
+                constraints,
             )
             for size in facts.get("record_sizes", [])
         ),
         newest=trials[-1] if trials else None,
     )
+
+
+def constraints_in(facts: Mapping[str, Any]) -> tuple[Constraint, ...] | None:
+    """Return the study's present constraints; None if the results store has none, as in the first release."""
+    if "constraints" not in facts:
+        return None
+    return tuple(filter(None, map(Constraint.parse, facts["constraints"])))
 
 
 def size_results(
@@ -290,6 +300,7 @@ def size_results(
     trials: Sequence[Trial],
     rate_records_per_s: float | None,
     plans: Sequence[ConfirmationPlan] = (),
+    constraints: Sequence[Constraint] | None = None,
 ) -> SizeResults:
     """Compute all results of one record size from its trials.
 
@@ -299,23 +310,27 @@ def size_results(
         trials: The trials of the record size, of all kinds.
         rate_records_per_s: Fixed rate of the paced phase.
         plans: The plans of the record size's confirmations, the oldest first.
+        constraints: The study's present constraints, by which all trials are judged; None if the constraints that the
+            trials were stored with hold.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
+    if constraints is not None:
+        trials = judged_by(constraints, trials)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
     warm = settled(trials, objectives)
     baselines = [*warm, *baselines]
-    constraints = _constraints_of(trials)
-    asked = [*(objective.metric for objective in objectives), *(each.metric for each in constraints.values())]
+    limits = _constraints_of(trials)
+    asked = [*(objective.metric for objective in objectives), *(each.metric for each in limits.values())]
     as_warm = [each for each in trials if not any(plan.may_be_colder(each) for plan in plans)]
     estimates = Estimates.of(
         [*warm, *as_warm], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
     )
     kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
     medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
-    again = baseline_again(trials, plans, objectives)
+    again = baseline_again(trials, plans, objectives, constraints)
     now = {**medians, **(again.metrics if again and not again.colder else {})}
-    trials = [_judged_again(trial, constraints, estimates, now) for trial in trials]
+    trials = [_judged_again(trial, limits, estimates, now) for trial in trials]
     baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
     front, near = fronts(trials, objectives, baseline, estimates)
     return SizeResults(
@@ -329,7 +344,7 @@ def size_results(
         near_front=near,
         hypervolume=volumes(trials, objectives, baseline, estimates, medians),
         rate_records_per_s=rate_records_per_s,
-        confirmations=confirmations_of(trials, plans, medians, objectives),
+        confirmations=confirmations_of(trials, plans, medians, objectives, constraints),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
         baseline_again=again,
         carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
@@ -342,8 +357,7 @@ def _constraints_of(trials: Iterable[Trial]) -> dict[str, Constraint]:
     The constraints that every study has are left out, because drift does not change whether a trial keeps them.
     """
     names = dict.fromkeys(name for trial in trials for name in trial.violations)
-    found = {name: Constraint.parse(name) for name in names}
-    return {name: each for name, each in found.items() if each is not None and each not in ALWAYS}
+    return {name: each for name in names if (each := own_constraint(name)) is not None}
 
 
 def _judged_again(

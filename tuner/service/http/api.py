@@ -55,6 +55,8 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
         The body is a study file as `tuner run` takes it, in YAML or JSON. Its target is the name of a cluster that the
         service's config file defines. Submitting the same study again changes nothing and returns the existing study.
+        If limits, constraints or other settings on which no trial depends have changed, a study that is not running
+        gets the new study file and goes back into the queue.
         `limited` lists the values that the service has changed, because its operator limits them.
         """
         text = await _study_text(request)

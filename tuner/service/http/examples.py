@@ -88,7 +88,7 @@ _SAID: Final = {
     403: "The token's role does not allow the request, or a page of another site or a proxy sent it.",
     404: "There is no such study or record size, or no config meets the conditions.",
     408: "The body of the request took too long to arrive.",
-    409: "The study's state does not allow the request, or another study has this name.",
+    409: "The study's state does not allow the request, or the study file changes what the study's trials depend on.",
     413: "The body of the request is too large.",
     415: "The body is neither YAML nor JSON.",
     421: "The Host header is not a name of this service.",
@@ -130,7 +130,9 @@ _SUBMITTED: Final = {
 STUDY: Final = _answer("The study with its state and progress.", _VIEW, **_VIEW_SCHEMA)
 NEW_STUDY: Final = _answer("The study, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA)
 SAME_STUDY: Final = _answer(
-    "The same study was submitted before. This is its present state.", _SUBMITTED, **_VIEW_SCHEMA
+    "The same study was submitted before, or its study file was changed. This is its present state.",
+    _SUBMITTED,
+    **_VIEW_SCHEMA,
 )
 STUDIES: Final = _answer(
     "A page of studies.",

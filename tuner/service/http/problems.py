@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from runners.errors import RunnerError, WorkloadRefused
 from search_spaces.errors import ConfigError
-from tuner.model.errors import NoFeasibleConfig, StudyError, StudyNotFound
+from tuner.model.errors import NoFeasibleConfig, StudyChanged, StudyError, StudyNotFound
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 
@@ -68,6 +68,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(404, "not-found", str(error))
         case NameTaken():
             return Problem(409, "name-taken", str(error))
+        case StudyChanged():
+            return Problem(409, "settings-changed", str(error))
         case WrongMove():
             return Problem(409, "wrong-state", str(error))
         case NoFeasibleConfig():

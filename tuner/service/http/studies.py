@@ -2,19 +2,22 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
+from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.queue.job import Job, JobState, Submission
+from tuner.service.http.submission import check_settings
+from tuner.service.queue.job import Job, JobState, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import shared_url, storage_at
@@ -50,14 +53,34 @@ class Studies:
         """Put a study into the queue.
 
         Returns:
-            The study, and whether it is new; False if the same study was submitted before.
+            The study, and whether it is new; False if the study was submitted before, with the same study file or with
+            another one.
 
         Raises:
-            NameTaken: Another study has this name.
+            NameTaken: A study of this name with another study file was cancelled.
+            WrongMove: A study of this name with another study file is running.
+            StudyChanged: The study has trials, and the study file changes settings that the trials depend on.
         """
-        job, new = await run_in_threadpool(self.queue.submit, submission)
+        job, new = await run_in_threadpool(self._put, submission)
         self.supervisor.wake()
         return await self._view(job.name, job), new
+
+    def _put(self, submission: Submission) -> tuple[Job, bool]:
+        """Put a study into the queue, if its study file fits the trials that the study has."""
+        try:
+            before: Job | None = self.queue.find(submission.name)
+        except JobNotFound:
+            before = None
+        if before is None or before.digest != submission.digest:
+            if before is not None:
+                check_changeable(before)
+            with (
+                suppress(StudyNotFound, RecordDamaged),
+                closing(storage_at().read(self.config.root / submission.name)) as store,
+            ):
+                if store.trials(limit=1) and (question := store.facts().get("question")):
+                    check_settings(submission, before, question, self.config, os.environ)
+        return self.queue.submit(submission)
 
     async def pause(self, name: str) -> dict[str, Any]:
         """Pause a study.

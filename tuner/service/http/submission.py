@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.reporting import one_line
+from tuner.model.identity import check_unchanged, study_identity
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
-from tuner.service.queue.job import Submission
+from tuner.service.queue.job import Job, Submission
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import check
@@ -76,6 +77,33 @@ def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tup
         tracking=tracking,
     )
     return study, changes
+
+
+def check_settings(
+    submission: Submission,
+    before: Job | None,
+    question: Mapping[str, Any],
+    config: ServiceConfig,
+    environ: Mapping[str, str],
+) -> None:
+    """Check that the trials of a study fit its new study file.
+
+    Args:
+        submission: The new study file.
+        before: The study in the queue; None if it was not submitted before.
+        question: What `study_identity` returned when the study began, from its results store.
+        config: The configuration of the service.
+        environ: The environment variables of the service.
+
+    Raises:
+        StudyChanged: The study file changes settings that the trials depend on. Targets are shown by their names,
+            because their addresses belong to the operator.
+    """
+    asked, on_record = study_identity(spec_of(submission.text, config, environ)[0]), dict(question)
+    if asked["target"] != on_record.get("target"):
+        asked["target"] = [{"name": name} for name in submission.targets]
+        on_record["target"] = [{"name": name} for name in (before.targets if before else ("another",))]
+    check_unchanged(submission.name, asked, on_record, forks=False)
 
 
 def text_of_body(body: bytes) -> str:

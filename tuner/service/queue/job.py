@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from tuner.service.errors import WrongMove
+from tuner.service.errors import NameTaken, WrongMove
 
 
 class JobState(StrEnum):
@@ -94,6 +94,25 @@ class Job:
     def active(self) -> bool:
         """Whether a process may be running this study."""
         return self.state in ACTIVE
+
+
+def check_changeable(job: Job) -> None:
+    """Check whether a study in the queue may get a changed study file.
+
+    Raises:
+        NameTaken: The study was cancelled, so it can't go on.
+        WrongMove: The study is running.
+    """
+    if job.active:
+        raise WrongMove(
+            f"a study file may change only while the study is not running, but {job.name} is {job.state}; pause the "
+            "study before you submit the changed file, or choose another name"
+        )
+    if job.state is JobState.CANCELLED:
+        raise NameTaken(
+            f"a study's name must be new, but {job.name!r} was submitted before with different content and then "
+            "cancelled; choose another name"
+        )
 
 
 def check_move(job: Job, to: JobState, owner: str | None) -> None:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.service.errors import JobNotFound, NameTaken
-from tuner.service.queue.job import ACTIVE, Job, JobState, Submission, check_move
+from tuner.service.errors import JobNotFound
+from tuner.service.queue.job import ACTIVE, Job, JobState, Submission, check_changeable, check_move
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
 from tuner.storage.home import shared_url
 
@@ -24,6 +24,12 @@ _INSERT: Final = """
     SELECT coalesce(max(number), 0) + 1, ?, ?, ?, {targets}, ?, ?, {now}, {now} FROM {jobs}
 """
 _START: Final = "UPDATE {jobs} SET state = ?, note = '', changed_at = {now} WHERE name = ?"
+_CHANGE: Final = """
+    UPDATE {jobs}
+    SET digest = ?, study_file = ?, targets = {targets}, submitted_by = ?, state = ?,
+        note = '', crashes = 0, not_before = {now}, changed_at = {now}
+    WHERE name = ?
+"""
 _LEASE: Final = "UPDATE {jobs} SET owner = ?, lease_until = {now} + ? * {second} WHERE name = ?"
 _RENEW: Final = f"UPDATE {{jobs}} SET lease_until = {{now}} + ? * {{second}} {_WHERE_ACTIVE} AND owner = ?"
 _MOVE: Final = """
@@ -69,12 +75,16 @@ class JobQueue:
     def submit(self, submission: Submission) -> tuple[Job, bool]:
         """Put a study into the queue. Once this returns, the study survives a crash.
 
+        If the queue has a study of this name with another study file, and that study is not running, the study gets the
+        new study file and goes back into the queue.
+
         Returns:
             The study, and whether it is new. If the queue already has a study with the same name and digest, that study
             is returned unchanged.
 
         Raises:
-            NameTaken: Another study has this name.
+            NameTaken: A study of this name with another study file was cancelled.
+            WrongMove: A study of this name with another study file is running.
         """
 
         def put(ask: Ask, again: bool) -> tuple[Job, bool]:
@@ -91,10 +101,17 @@ class JobQueue:
                 )
                 return _named(ask, submission.name), True
             if there[0].digest != submission.digest:
-                raise NameTaken(
-                    f"a study's name must be new, but {submission.name!r} was submitted before with different content; "
-                    "choose another name"
+                check_changeable(there[0])
+                ask(
+                    _CHANGE,
+                    submission.digest,
+                    submission.text,
+                    json.dumps(submission.targets),
+                    submission.submitted_by,
+                    str(JobState.QUEUED),
+                    submission.name,
                 )
+                return _named(ask, submission.name), False
             # On a second attempt, the first attempt may have inserted the study, so a study that is still waiting
             # counts as new. If it was in the queue before, the client is wrongly told that it is new. This is harmless.
             return there[0], again and there[0].state is JobState.QUEUED

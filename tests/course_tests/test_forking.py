@@ -1,0 +1,152 @@
+"""A forked study takes over the trials of another study that answer its own question, too."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from objectives.scoring import Constraint, Objective
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import DURABILITY, Guarantee, ProducerConfig
+from tests.builders.studies import BASELINE, Told, of_kind, on_record, simulated_study
+from tuner.course.forking import fork, trials_for
+from tuner.course.run import run_study
+from tuner.model.errors import StudyChanged
+from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
+from tuner.model.target import Target
+from tuner.model.trial import Kind, Trial
+from tuner.results.study_results import StudyResults
+from tuner.storage.sqlite import SqliteStore
+
+OLD = simulated_study()
+P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished study of two record sizes."""
+    folder = tmp_path_factory.mktemp("old") / "small"
+    run_study(OLD, "study: small\n", folder, Told())
+    return folder
+
+
+def changed(**changes: Any) -> StudySpec:
+    return replace(OLD, **{"name": "new", **changes})
+
+
+def taken(old: Path, spec: StudySpec) -> list[Trial]:
+    with closing(SqliteStore(old, create=False)) as source:
+        return trials_for(spec, "small", source.facts(), [trial for _, trial in source.trials()])
+
+
+def forked(old: Path, spec: StudySpec, folder: Path) -> Path:
+    with closing(SqliteStore(old, create=False)) as source, closing(SqliteStore(folder)) as store:
+        fork(spec, "study: new\n", source, taken(old, spec), store, Told().say)
+    return folder
+
+
+def run(spec: StudySpec, folder: Path) -> StudyResults:
+    return run_study(spec, "study: new\n", folder, Told())
+
+
+def test_the_fork_continues_after_the_trials_taken_over(old: Path, tmp_path: Path) -> None:
+    spec = changed(search=replace(OLD.search, trials=15))
+    folder = forked(old, spec, tmp_path / "new")
+    before = of_kind(on_record(old), Kind.SEARCH, Kind.BASELINE)
+    assert of_kind(on_record(folder), Kind.SEARCH, Kind.BASELINE) == before
+    results = run(spec, folder)
+    assert results.finished
+    assert results.name == "new"
+    assert results.study_file == "study: new\n"
+    for size in results.sizes:
+        assert len(of_kind(list(size.trials), Kind.SEARCH, Kind.BASELINE)) == 15
+        assert size.confirmations, "the new study confirms its own winners"
+        assert {each.round for each in of_kind(list(size.trials), Kind.CONFIRM)} == {0, 1}
+
+
+def test_measurements_rates_and_origin_are_copied(old: Path, tmp_path: Path) -> None:
+    folder = forked(old, changed(), tmp_path / "new")
+    trial = of_kind(on_record(folder), Kind.SEARCH)[0]
+    with closing(SqliteStore(old, create=False)) as source, closing(SqliteStore(folder)) as store:
+        assert store.attachment(trial, "paced") == source.attachment(trial, "paced") is not None
+        theirs, ours = source.facts(), store.facts()
+    assert ours["rates"] == theirs["rates"]
+    assert ours["study_id"] != theirs["study_id"]
+    origin = {"study": "small", "study_id": theirs["study_id"], "trials": len(on_record(folder))}
+    assert ours["forked_from"] == origin
+
+
+def test_the_limits_of_a_fork_do_not_count_the_old_trials(old: Path, tmp_path: Path) -> None:
+    sent = sum(each.spent_bytes for each in on_record(old))
+    spec = changed(search=replace(OLD.search, trials=14, max_bytes=int(sent)), workload=one_size())
+    results = run(spec, forked(old, spec, tmp_path / "new"))
+    assert len(of_kind(list(results.sizes[0].trials), Kind.SEARCH, Kind.BASELINE)) == 14
+
+
+def one_size() -> Any:
+    return replace(OLD.workload, record_sizes=OLD.workload.record_sizes[:1])
+
+
+def test_only_the_record_sizes_of_the_new_study_are_taken(old: Path) -> None:
+    assert {each.record_bytes for each in taken(old, changed(workload=one_size()))} == {"100"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fits"),
+    [
+        (
+            {"space": {"compression.type": KnobChange(value="none")}},
+            lambda config: config.values.get("compression.type", "none") == "none",
+        ),
+        ({"floor": DURABILITY["idempotent"]}, lambda config: Guarantee.of(config).idempotent),
+    ],
+)
+def test_only_configs_of_the_new_search_space_are_taken(
+    old: Path, changes: dict[str, Any], fits: Callable[[ProducerConfig], bool]
+) -> None:
+    before, after = of_kind(on_record(old), Kind.SEARCH), of_kind(taken(old, changed(**changes)), Kind.SEARCH)
+    assert [each.key for each in after] == [each.key for each in before if fits(each.config())]
+    assert len(after) < len(before)
+
+
+def test_other_objectives_and_constraints_score_the_trials_anew(old: Path) -> None:
+    limit = Constraint("mb_per_s", at_most=False, limit=2, of_baseline=True)
+    found = of_kind(taken(old, changed(objectives=P95, constraints=(limit,))), Kind.SEARCH)
+    assert found
+    for trial in found:
+        assert trial.objectives == (trial.metrics["mb_per_s"], trial.metrics["latency_p95_ms"])
+        assert trial.violations[str(limit)] != 0
+        assert not trial.stopped_early, "the old objectives stopped it"
+
+
+def test_another_method_searches_on_from_the_trials(old: Path, tmp_path: Path) -> None:
+    spec = changed(search=SearchSpec(method=Method.TPE, trials=14, seed=3, startup_trials=4), workload=one_size())
+    results = run(spec, forked(old, spec, tmp_path / "new"))
+    assert len(of_kind(list(results.sizes[0].trials), Kind.SEARCH, Kind.BASELINE)) == 14
+
+
+@pytest.mark.parametrize(
+    ("line", "changes"),
+    [
+        (
+            "workload.saturate.measured: 2s in small, 3s now",
+            {"workload": replace(OLD.workload, saturate=PhaseSpec(1.0, 3.0))},
+        ),
+        ("target.brokers: 1 in small, 3 now", {"targets": (Target(brokers=3),)}),
+        (
+            "baseline.linger.ms: not set in small, 9 now",
+            {"baseline": ProducerConfig.parse({**BASELINE.values, "linger.ms": 9})},
+        ),
+        ("executor.kind: simulated in small, ray or local now", {"executor": Executor.LOCAL}),
+    ],
+)
+def test_a_fork_of_another_question_is_refused(old: Path, line: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(StudyChanged) as caught:
+        taken(old, changed(**changes))
+    rule, *lines, advice = str(caught.value).split("\n")
+    assert "take over trials of small only if these settings are the same" in rule
+    assert lines == [f"  {line}"]
+    assert advice == "give them the values of small, or run new as a study of its own"

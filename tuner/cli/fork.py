@@ -1,0 +1,90 @@
+"""`tuner fork` begins a new study with the trials of another study."""
+
+import json
+import os
+import re
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from runners.reporting import counted
+from tuner.cli import options
+from tuner.course.forking import fork as fork_study
+from tuner.course.forking import trials_for
+from tuner.model.spec import Executor, StudySpec
+from tuner.model.trial import Kind
+from tuner.present.console import say
+from tuner.storage.files import STUDY_FILE, write_atomically
+from tuner.storage.home import find_study, storage_at, study_folder
+from tuner.storage.protocols import ResultsStore
+from tuner.study_file import load_study, parse_study
+
+_NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t]+.*)*$", re.MULTILINE)
+
+
+def fork(
+    study: options.Study,
+    name: Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")],
+    study_file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="STUDY.YAML",
+            help="Study file of the new study. By default, the new study has the settings of the old one.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Begin a new study that takes over the trials of another study which fit its settings.
+
+    Workload, target, baseline and executor must be the same; record sizes may be left out or added. You can change the
+    search space, durability, objectives, constraints, and the sections search and confirm. Nothing is measured, and the
+    old study stays as it is. `tuner run` then continues the new study: its limits in hours and bytes do not count the
+    trials that were taken over, but search.trials does.
+
+    \b
+    Examples:
+        tuner fork overnight low-latency low-latency.yaml
+        tuner fork overnight overnight-2
+    """
+    storage = storage_at()
+    folder = study_folder(name)
+    with closing(storage.read(find_study(study, storage=storage))) as source:
+        facts = source.facts()
+        spec, text = _new_study(name, study_file, source)
+        if spec.name != name:
+            raise typer.BadParameter(
+                f"a study file must name the new study {name}, but {study_file or 'the old study file'} names "
+                f"{spec.name}; write `study: {name}` into the file"
+            )
+        there = [trial for _, trial in source.trials()]
+        old_name = str(facts.get("name", study))
+        taken = trials_for(spec, old_name, facts, there)
+        if all(trial.kind is Kind.STABILISE for trial in taken):
+            raise typer.BadParameter(
+                f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
+                f"{old_name} fits; run {name} as a study of its own"
+            )
+        if not storage.create(folder):
+            raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
+        with storage.drive(folder, name, say) as store:
+            fork_study(spec, text, source, taken, store, say)
+    if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / STUDY_FILE, text.encode())
+    say(f"{name}: {len(taken)} of {counted(len(there), 'trial')} of {old_name} taken over")
+    say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
+
+
+def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tuple[StudySpec, str]:
+    """Return the spec of the new study, and the text of its study file."""
+    if study_file is not None:
+        return load_study(study_file)
+    old, line = source.study_file(), f"study: {json.dumps(name)}"
+    text = _NAME_LINE.sub(lambda _: line, old, count=1) if _NAME_LINE.search(old) else f"{line}\n{old}"
+    spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
+    if source.facts().get("question", {}).get("executor") == "simulated":
+        spec = replace(spec, executor=Executor.SIMULATED)
+    return spec, text

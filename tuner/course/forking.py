@@ -1,0 +1,116 @@
+"""Forking: a new study takes over the trials of another study that answer its own question, too."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from statistics import median
+from typing import Any, Final
+
+from objectives.scoring import score
+from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.reporting import Say
+from search_spaces.errors import ConfigError
+from tuner.course.bench import PACED, SATURATED
+from tuner.course.burn_in import RATES
+from tuner.course.run import FORKED, begin
+from tuner.model.errors import StudyChanged
+from tuner.model.identity import KEPT_BY_FORK, MIXED, section_of, setting_changes, study_identity
+from tuner.model.spec import StudySpec
+from tuner.model.trial import Kind, State, Trial
+from tuner.search.schedule import space_of
+from tuner.storage.protocols import ResultsStore
+
+_ENVIRONMENT: Final = ("client_version", "broker_version", "host", "cluster", "machine", "cluster_ids")
+_TOPIC_MAX: Final = "topic_max_message_bytes"
+
+
+def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials of another study that a new study takes over, judged by the settings of the new study.
+
+    These are trials of the search and of the baseline, with the record sizes of the new study and with configs that the
+    new study may recommend. Trials of a confirmation are left out, because the new study confirms its own winners. If
+    the objectives or the constraints differ, trials that were stopped early are left out, too: they were stopped
+    because of the old ones.
+
+    Args:
+        spec: The specification of the new study.
+        source: The name of the other study.
+        facts: The facts of the other study, from its results store.
+        trials: The trials of the other study.
+
+    Raises:
+        StudyChanged: The workload, the target, the baseline or the executor differs.
+        ConfigError: The new study file sets knobs to impossible values, or leaves no knob to search.
+    """
+    changes = setting_changes(study_identity(spec), facts.get("question", {}))
+    if kept := {key: change for key, change in changes.items() if section_of(key) in KEPT_BY_FORK}:
+        lines = [f"{key}: {change.replace('in the study', f'in {source}', 1)}" for key, change in kept.items()]
+        rule = f"a study can take over trials of {source} only if these settings are the same, but they differ:"
+        raise StudyChanged(
+            "\n  ".join([rule, *lines])
+            + f"\ngive them the values of {source}, or run {spec.name} as a study of its own"
+        )
+    sections = set(map(section_of, changes))
+    constraints = [str(each) for each in spec.constraints]
+    judged_anew = "objectives" in sections or sorted(facts["question"]["constraints"]) != sorted(constraints)
+    topic_max = facts.get(_TOPIC_MAX, DEFAULT_MAX_MESSAGE_BYTES)
+    spaces = {str(size): space_of(spec, size, topic_max) for size in spec.workload.record_sizes}
+    found: list[Trial] = []
+    for trial in trials:
+        if trial.record_bytes not in spaces or (judged_anew and trial.stopped_early):
+            continue
+        match trial.kind:
+            case Kind.SEARCH:
+                params: Mapping[str, Any] | None = trial.params
+                if sections & {"space", "durability"}:
+                    try:
+                        params = spaces[trial.record_bytes].params_of(trial.config())
+                    except ConfigError:
+                        continue
+                if params is None:
+                    continue
+                found.append(
+                    replace(trial, params=params, sampler_state={} if "search" in sections else trial.sampler_state)
+                )
+            case Kind.BASELINE | Kind.STABILISE if trial.fingerprint == spec.baseline.fingerprint:
+                found.append(trial)
+    return [_scored(trial, spec, found) for trial in found] if judged_anew else found
+
+
+def fork(
+    spec: StudySpec, text: str, source: ResultsStore, trials: Iterable[Trial], store: ResultsStore, say: Say
+) -> None:
+    """Store a new study that begins with trials of another study.
+
+    Args:
+        spec: The specification of the new study.
+        text: The text of its study file.
+        source: The results store of the other study.
+        trials: The trials to take over, from `trials_for`.
+        store: The results store of the new study.
+        say: Called with a sentence for the user.
+    """
+    facts, taken = source.facts(), list(trials)
+    for name in (*_ENVIRONMENT, _TOPIC_MAX, RATES, MIXED):
+        if name in facts:
+            store.set_fact(name, facts[name])
+    begin(spec, text, store, say, searching=True)
+    store.set_fact(FORKED, {"study": facts.get("name"), "study_id": facts.get("study_id"), "trials": len(taken)})
+    for trial in taken:
+        attached = {name: source.attachment(trial, name) for name in (SATURATED, PACED)}
+        store.append(trial, {name: value for name, value in attached.items() if value is not None})
+
+
+def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:
+    """Return a trial with values and violations for the objectives and constraints of the new study."""
+    if trial.kind is Kind.STABILISE:
+        return trial
+    baselines = [
+        each.metrics
+        for each in trials
+        if each.kind is Kind.BASELINE and each.state is State.COMPLETE and each.record_bytes == trial.record_bytes
+    ]
+    limits = {each.metric for each in spec.constraints if each.of_baseline}
+    known = {name: [each[name] for each in baselines if name in each] for name in limits}
+    baseline = {name: median(values) for name, values in known.items() if values}
+    judged = score(trial.metrics, spec.objectives, spec.constraints, baseline)
+    return replace(trial, objectives=judged.values, violations=dict(judged.violations))

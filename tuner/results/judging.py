@@ -1,0 +1,45 @@
+"""Judges stored trials by the study's present constraints, which may have changed since the trials were measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+from objectives.scoring import ALWAYS, Constraint
+from tuner.model.trial import Kind, State, Trial
+
+
+def judged_by(constraints: Sequence[Constraint], trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials with `violations` of the given constraints in place of the constraints they were stored with.
+
+    A trial that was stored with these constraints is returned unchanged.
+
+    Args:
+        constraints: The study's present constraints, without those that every study has.
+        trials: Trials of one record size.
+    """
+    names = {str(each): each for each in constraints}
+    baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
+    return [_judged(trial, names, baselines) for trial in trials]
+
+
+def own_constraint(name: str) -> Constraint | None:
+    """Return the constraint that a name in `Trial.violations` stands for; None if every study has that constraint."""
+    found = Constraint.parse(name)
+    return None if found in ALWAYS else found
+
+
+def _judged(trial: Trial, constraints: Mapping[str, Constraint], baselines: Sequence[Trial]) -> Trial:
+    if not trial.violations:
+        return trial  # burn-in runs are not judged
+    left = {name: by for name, by in trial.violations.items() if name in constraints or not own_constraint(name)}
+    new = {name: each for name, each in constraints.items() if name not in left}
+    for name, each in new.items():
+        value = trial.metrics.get(each.metric)
+        if value is not None:
+            # Later baselines do not count, so that a study that was interrupted gives the sampler the same values.
+            before = [other for other in baselines if other.number <= trial.number and each.metric in other.metrics]
+            known = [other.metrics[each.metric] for other in before]
+            left[name] = each.violation(value, median(known) if known else None)
+        elif not trial.stopped_early:  # a trial that was stopped early says nothing about what it had no time for
+            left[name] = 1.0
+    return trial if left == trial.violations else replace(trial, violations=left)
