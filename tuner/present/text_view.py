@@ -64,7 +64,7 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
 
 def status_text(status: Status) -> RenderableType:
     """Return the status of a study as plain text."""
-    left = "" if status.left_s is None else f", about {_duration(status.left_s)} left"
+    left = "" if status.left_s is None else f", about {duration(status.left_s)} left"
     parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
@@ -101,7 +101,8 @@ def _best(size: SizeStatus) -> str:
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a duration for people: `40 s`, `12 min`, `2 h 05 min`."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return f"{seconds:.0f} s"

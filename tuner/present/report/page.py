@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
+from objectives.ratios import short
 from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present import why, wording
+from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.page_style import STYLE
 from tuner.present.report.view import View
@@ -109,6 +111,11 @@ def drift_text(size: SizeResults) -> str:
     )
 
 
+def kept_lines(same: Sequence[Explanation]) -> list[str]:
+    """Return the advice to keep the baseline, and what is proven for other goals, each sentence once."""
+    return list(dict.fromkeys(line for each in same for line in wording.gain_sentences(each.found)))
+
+
 def trial_metrics(size: SizeResults) -> list[str]:
     """Return the metrics that have a column in the table of all trials."""
     asked = [objective.metric for objective in size.objectives]
@@ -151,7 +158,10 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     interactive.front_figure,
     interactive.hypervolume_figure,
     interactive.importance_figure,
+    kept_lines,
     missed_lines,
+    pasted_values,
+    short,
     trial_metrics,
     why.bound_lines,
     why.change_notes,
@@ -163,7 +173,6 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     wording.changes,
     wording.compared,
     wording.in_short,
-    wording.instead,
     wording.keep,
     wording.over_sizes,
     wording.shown_gains,

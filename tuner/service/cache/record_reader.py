@@ -203,20 +203,21 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the values that the list of studies shows for one study.
 
-    For a running study, one of the values says what the study is doing at the moment. Only this value needs all results
-    of the study, so the results are read only while the study is running.
+    For a running study, two of the values say what the study is doing and how long it still takes. Only these values
+    need all results of the study, so the results are read only while the study is running.
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
     at_work = given.get("at_work", False) and "objectives" in facts
-    doing = status_of(reader.results(study, store), progress, datetime.now(UTC)).doing if at_work else ""
+    now = status_of(reader.results(study, store), progress, datetime.now(UTC)) if at_work else None
     names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
     return CachedResponse.of(
         {
             "trials": reader.extent(study, store, facts).trials,
             **{name: facts.get(name) for name in names},
             "simulated": facts.get("client_version") == "simulated",
-            "doing": doing,
+            "doing": now.doing if now else "",
+            "left_s": now.left_s if now else None,
             "updated_at": progress.updated_at if progress else "",
         }
     )

@@ -9,6 +9,7 @@ from objectives.ratios import Ratio
 from tuner.model.spec import Goal
 from tuner.present.report.page_style import STYLE
 from tuner.present.report.status import Recommended
+from tuner.present.text_view import duration
 from tuner.present.wording import number, title
 
 CSP: Final = (
@@ -19,11 +20,16 @@ STYLE_SHEET: Final = (
     STYLE
     + """
 .state { display: inline-block; padding: 0 .6rem; border-radius: 1rem; background: var(--soft); font-size: 13px; }
-.state.running { background: #d9f2e6; } .state.failed { background: #fde3d3; color: var(--warn); }
+.state.running { background: var(--running); } .state.failed { background: var(--failed); color: var(--warn); }
 .state.complete { color: var(--good); font-weight: 600; }
 progress { width: 9rem; vertical-align: middle; } img.front { max-width: 100%; height: auto; }
-.note { white-space: pre-wrap; } nav { margin: .5rem 0 1rem; } a { color: #0b5394; }
+.note { white-space: pre-wrap; } nav { margin: .5rem 0 1rem; }
 .studies td { vertical-align: top; }
+@media (max-width: 40rem) { /* each study is a block, and each cell a line with its heading */
+  .studies, .studies tbody, .studies tr, .studies td { display: block; } .studies thead { display: none; }
+  .studies tr { border-bottom: 2px solid var(--line); padding: .5rem 0; } .studies td { border: 0; padding: .1rem 0; }
+  .studies td[data-heading]:not(:empty)::before { content: attr(data-heading) ": "; color: var(--dim); }
+}
 """
 )
 
@@ -71,6 +77,11 @@ def _recommended(found: Mapping[str, Any]) -> str:
     return str(Recommended(Goal(found["goal"]), found["trial"], found["is_baseline"], gains, found.get("in_short", "")))
 
 
+def _left(seconds: float | None) -> str:
+    """Return the time that a study still takes, as the end of a line: `, about 12 min left`."""
+    return "" if seconds is None else f", about {duration(seconds)} left"
+
+
 def _minute(time: str) -> str:
     """Return the date and minute of an ISO 8601 time: `2026-03-01 20:00`."""
     return time[:16].replace("T", " ")
@@ -78,5 +89,5 @@ def _minute(time: str) -> str:
 
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
-_PAGES.globals.update(LIVE=_LIVE, total_trials=_total_trials)
+_PAGES.globals.update(LIVE=_LIVE, left=_left, total_trials=_total_trials)
 _PAGES.filters.update(recommended=_recommended, minute=_minute, number=number, title_of=title)
