@@ -11,6 +11,7 @@
     +-- InvalidKnob             a change to a knob of a search space contradicts itself or does not suit the knob
     +-- EmptySpace              the study file, the rules and the guarantee together leave no value for a knob
     +-- NothingToSearch         the search space holds only one config
+    +-- ConfigProblems          a file of producer properties has several problems
 
 Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
 does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
@@ -179,3 +180,19 @@ class NothingToSearch(ConfigError):
             "nothing is left to search: every knob is fixed or off; let the study search at least one knob, or "
             "measure a single config with `tuner verify`"
         )
+
+
+class ConfigProblems(ConfigError):
+    """Raised when producer properties have one or more problems; the message lists all of them.
+
+    Attributes:
+        problems: The problems, in the order of the properties.
+    """
+
+    def __init__(self, problems: Sequence[ConfigError]) -> None:
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            super().__init__(str(self.problems[0]))
+        else:
+            listed = "".join(f"\n  {problem}" for problem in self.problems)
+            super().__init__(f"{len(self.problems)} problems:{listed}")

@@ -305,14 +305,15 @@ def _size_text(record_bytes: int | str) -> str:
 
 def _config(config: "ProducerConfig | Mapping[str, Any] | str | Path | None") -> "ProducerConfig":
     from search_spaces.producer_config import ProducerConfig
-    from search_spaces.properties_file import named_file, read_properties
+    from search_spaces.producer_file import read_producer_file
+    from search_spaces.properties_file import named_file
 
     if isinstance(config, ProducerConfig):
         return config
     if config is None or isinstance(config, Mapping):
         return ProducerConfig.parse(config or {})
     with named_file(Path(config)):
-        return ProducerConfig.parse(read_properties(Path(config)))
+        return read_producer_file(Path(config)).config
 
 
 def _space_of(study: Study, record_bytes: str) -> "SearchSpace":

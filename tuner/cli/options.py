@@ -8,11 +8,11 @@ import typer
 
 from runners.reporting import printable
 from search_spaces.connection import ConnectionConfig
-from search_spaces.producer_config import canonical_values
+from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
-from search_spaces.roles import Role
 from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses
+from tuner.present.console import say
 
 
 def parse_size(text: str) -> int:
@@ -224,6 +224,8 @@ def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     if file:
         with named_file(file):
-            values = read_properties(file)
-            canonical_values(values, Role.PRODUCER)
+            found = read_producer_file(file, complete=False)
+        values = dict(found.values)
+        for note in found.notes:
+            say(note)
     return {**values, **parse_pairs(pairs)}

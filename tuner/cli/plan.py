@@ -133,6 +133,8 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
     own = " ".join(map(str, changes(spec.baseline.values, {})))
     OUT.print(f"baseline  {own or 'the client without any property set'}", markup=False)
+    for note in spec.baseline_notes:
+        OUT.print(f"          {note}", markup=False, soft_wrap=True)
     if spec.constraints:
         OUT.print(
             f"requires  {', '.join(str(constraint) for constraint in spec.constraints)} of a recommended config",

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from search_spaces.producer_config import ProducerConfig, same_effect
-from search_spaces.properties_file import named_file, read_properties
+from search_spaces.producer_config import same_effect
+from search_spaces.producer_file import read_producer_file
+from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.run import kept_study
@@ -150,7 +151,10 @@ def verify(
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
     with named_file(file):
-        config = ProducerConfig.parse(read_properties(file))
+        given_file = read_producer_file(file)
+        config = given_file.config
+    for note in () if quiet or as_json else given_file.notes:
+        say(note)
     storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
     name = _free_name(stem, storage)
     if study is None:

@@ -131,6 +131,8 @@ def run_study(
                 f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
             )
             return results_of(store, folder)
+        for note in spec.baseline_notes:
+            reporter.say(note)
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)

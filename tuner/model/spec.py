@@ -261,6 +261,7 @@ class StudySpec:
         targets: One or more identical clusters; each measures one trial at a time.
         workload: The records that are sent.
         baseline: The config that all others are compared with: the client's defaults, or the config in use today.
+        baseline_notes: Sentences for the user about the file that the baseline was read from.
         space: Changes to the knobs that are searched, by knob name.
         floor: The weakest guarantee that a config may give; None stands for the baseline's guarantee.
         objectives: What the study optimises; at least one.
@@ -280,6 +281,7 @@ class StudySpec:
     workload: WorkloadSpec
     targets: tuple[Target, ...] = (Target(),)
     baseline: ProducerConfig = field(default_factory=lambda: ProducerConfig.parse({}))
+    baseline_notes: tuple[str, ...] = ()
     space: Mapping[str, KnobChange] = field(default_factory=dict)
     floor: Guarantee | None = None
     objectives: tuple[Objective, ...] = PRESETS[Goal.BALANCED][0]

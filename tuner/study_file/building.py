@@ -60,7 +60,7 @@ class Builder:
         self._check_paced()
         targets = targets_of(self.file, self.files)
         self._check_replication(targets)
-        baseline = self._baseline()
+        baseline, notes = self._baseline()
         self._check_record_sizes(baseline)
         self._check_executor()
         self._check_sessions(targets)
@@ -75,6 +75,7 @@ class Builder:
             workload=_workload(file.workload),
             targets=targets,
             baseline=baseline,
+            baseline_notes=notes,
             space=file.space,
             floor=DURABILITY[file.durability],
             objectives=asked.objectives,
@@ -208,19 +209,23 @@ class Builder:
                 place: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
                 self.problems.add(place, self.problems.words(error, ("space",), ("baseline",)))
 
-    def _baseline(self) -> ProducerConfig:
+    def _baseline(self) -> tuple[ProducerConfig, tuple[str, ...]]:
+        """Return the baseline, and what the user must know about the file that it was read from."""
         given = self.file.baseline
         place = ("baseline",)
         values: Mapping[str, Value] = {}
         try:
-            values = self.files.properties(given, place) if isinstance(given, str) else given
-            return ProducerConfig.parse(values)
+            if isinstance(given, str):
+                file = self.files.producer(given, place, self.file.baseline_client)
+                return file.config, file.notes
+            values = given
+            return ProducerConfig.parse(values), ()
         except ConfigError as error:
             if isinstance(given, str):
                 self.problems.add(place, self.files.words(given, place, error))
             else:
                 self.problems.add(_blamed(error, place, values), self.problems.words(error, place))
-        return ProducerConfig.parse({})
+        return ProducerConfig.parse({}), ()
 
 
 def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:

@@ -15,6 +15,7 @@ from search_spaces.catalogue import Property, Value, canonical_value, load_catal
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError
 from search_spaces.knobs import KNOBS
 from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
+from search_spaces.producer_file import Client, ProducerFile, read_producer_file
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused
@@ -148,13 +149,33 @@ class Files:
         Raises:
             PropertiesFileError: The file can't be read.
         """
+        found = self._located(path, place)
+        return {} if found is None else read_properties(found)
+
+    def producer(self, path: str, place: KeyPath, client: Client) -> ProducerFile:
+        """Return what a producer's properties file means to librdkafka.
+
+        If no local file may be read, the method notes a problem and returns a file without properties.
+
+        Args:
+            path: The path as the study file writes it; `~` is the user's home folder.
+            place: Key path of the value that names the file.
+            client: The client that the file is for.
+
+        Raises:
+            ConfigError: The file can't be read, or has wrong properties.
+        """
+        found = self._located(path, place)
+        return ProducerFile({}, ()) if found is None else read_producer_file(found, client)
+
+    def _located(self, path: str, place: KeyPath) -> Path | None:
         if self.folder is None:
             self.problems.add(
                 place, "local files can't be used for this study; write the properties into the study file"
             )
-            return {}
+            return None
         home, _, rest = path.partition("/")
-        return read_properties(self.folder / (Path.home() / rest if home == "~" else path))
+        return self.folder / (Path.home() / rest if home == "~" else path)
 
     def words(self, path: str, place: KeyPath, error: ConfigError) -> str:
         """Return the text of an error in a properties file, which names that file as the study file does."""

@@ -52,7 +52,7 @@ workload:
   seed: 0                       # of the random bytes in the records
 
 # The config that you have today. Every config is compared with it. Default: the client's defaults.
-#baseline: producer.properties
+#baseline: producer.properties  # of librdkafka or of Java; `baseline_client: java` if the file itself does not show it
 #baseline: {acks: all, linger.ms: 5}
 
 # The search changes these properties, called knobs, within ranges that suit the record size. To change a knob's search:

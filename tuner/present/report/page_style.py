@@ -26,7 +26,8 @@ th { text-align: left; background: var(--soft); } td.n, th.n { text-align: right
 .card { flex: 1 1 min(24rem, 100%); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem;
   min-width: 0; }
 .card h3 { margin-top: 0; } .card table { display: block; overflow-x: auto; overflow-wrap: normal; }
-.answers { margin-top: 1.5rem; } .answers .card { flex-basis: min(19rem, 100%); } .gain { font-size: 1.15rem; margin: .3rem 0; }
+.answers { margin-top: 1.5rem; } .answers .card { flex-basis: min(19rem, 100%); }
+.gain { font-size: 1.15rem; margin: .3rem 0; }
 .gain b { font-size: 2rem; color: var(--good); font-variant-numeric: tabular-nums; }
 .gain .dim { font-size: 1rem; white-space: nowrap; }
 pre { background: var(--soft); padding: .7rem; overflow: auto; border-radius: 6px; font-size: 13px; margin: .3rem 0; }
