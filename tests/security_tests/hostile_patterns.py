@@ -43,6 +43,7 @@ ACCEPTED: Final = (
     "sasl.password",
     "ssl.ca.location",
     "/* a */",
+    "study:\n  name: a",
     '"a\\"b"',
     "-----BEGIN KEY-----\nAA\n-----END KEY-----",
     'version "25.0.1"',

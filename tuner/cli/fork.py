@@ -22,7 +22,7 @@ from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import load_study, parse_study
 
-_NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t]+.*)*$", re.MULTILINE)
+_NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t].*)*$", re.MULTILINE)
 
 
 def fork(
