@@ -14,7 +14,7 @@ from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.connection import connect
 from tuner.tracking.layout import Point, Shown
-from tuner.tracking.session import CatchingUp, MirrorSession, default_experiment
+from tuner.tracking.session import CatchingUp, MirrorSession
 from tuner.tracking.writer import Writer
 
 if TYPE_CHECKING:
@@ -195,16 +195,3 @@ def test_runs_of_others_with_our_studys_id_are_kept(night: Path, client: "Mlflow
         client.create_run(experiment, tags=tags, run_name=f"theirs {number}")
     assert sync(night, HERE).runs_written == 0
     assert len(runs(client)) == 10
-
-
-@pytest.mark.parametrize(
-    ("facts", "name"),
-    [
-        ({"target": "broker:9092", "machine": {"name": "laptop", "id": "1"}}, "kafka-tuner/broker:9092"),
-        ({"target": "embedded", "machine": {"name": "laptop", "id": "1"}}, "kafka-tuner/embedded on laptop"),
-        ({"target": "embedded", "machine": {"name": "4f1c2a7be902", "id": None}}, "kafka-tuner/embedded"),
-        ({"target": "embedded", "client_version": "simulated"}, "kafka-tuner/simulated"),
-    ],
-)
-def test_the_default_experiment_names_what_was_measured(facts: dict[str, Any], name: str) -> None:
-    assert default_experiment(facts) == name

@@ -245,7 +245,7 @@ class TrackingSection(Section):
     uri: Text | None = Field(default=_TRACKING.uri, repr=False)
     """Address of MLflow. Default: MLFLOW_TRACKING_URI, or else a database file in the studies folder."""
     experiment: Text | None = _TRACKING.experiment
-    """Name of the MLflow experiment. Default: a name made of the target, with the host's name if the tuner starts the brokers."""
+    """Name of the MLflow experiment. Default: a name made of the target."""
     enabled: Flag = _TRACKING.enabled
     """Whether the study is written to MLflow."""
 

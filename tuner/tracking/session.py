@@ -2,9 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from runners.clusters.temporary import temporary_folder
 from tuner.model.spec import TrackingSpec
@@ -34,19 +34,6 @@ _PICTURE: Final = "front.png"
 _WRITING: Final = "mlflow-mirror"
 _FILES_TAG: Final = "tuner.files"
 _LATENCY_TAG: Final = "tuner.histograms"
-
-
-def default_experiment(facts: Mapping[str, Any]) -> str:
-    """Return the name of the experiment of a study whose study file names none: it tells what the study measured.
-
-    Brokers that the tuner started on different hosts are different targets, so their names have the host. The host's
-    name is left out where it changes with each start, as in most containers.
-    """
-    target, machine = str(facts["target"]), facts.get("machine") or {}
-    if facts.get("client_version") == "simulated":
-        return "kafka-tuner/simulated"
-    own = target.startswith(("embedded", "container "))
-    return f"kafka-tuner/{target}" + (f" on {machine['name']}" if own and machine.get("id") else "")
 
 
 class Stopped(Exception):
@@ -92,7 +79,7 @@ class MirrorSession:
         try:
             facts = store.facts()
             self._client = connect(self._location)
-            name = tracking.experiment or default_experiment(facts)
+            name = tracking.experiment or f"kafka-tuner/{facts['target']}"
             self._experiment_id = experiment_id(self._client, self._location, name)
             self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
             self._writer = Writer(self._client, self._experiment_id, str(facts["study_id"]), written)
