@@ -207,6 +207,6 @@ def test_a_study_without_trials_may_be_changed(tmp_path: Path) -> None:
     assert on_record(tmp_path) == []
     results = run_study(other, "", tmp_path, Told(), simulated=Steady())
     assert [size.record_bytes for size in results.sizes] == ["200"]
-    with pytest.raises(StudyChanged, match="objectives is"):
+    with pytest.raises(StudyChanged, match="objectives: mb_per_s in the study"):
         run_study(replace(spec, workload=other.workload), "", tmp_path, Told(), simulated=Steady())
     assert load_results(tmp_path).finished

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.present_tests.studies import study
 from tuner.present.report.status import status_of
-from tuner.service.http.pages import study_page
+from tuner.service.http.pages import list_page, study_page
 
 
 def page(folder: Path, **options: Any) -> str:
@@ -37,3 +37,13 @@ def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> Non
     (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]
     assert line.count("(trial ") == 2
     assert line.count("; baseline ") == 2
+
+
+def test_the_list_says_how_long_a_study_takes_if_that_is_known() -> None:
+    queued = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
+    summary = {"trials": 24, "totals": {"1000": 24}, "record_sizes": ["1000"], "doing": "round 2", "left_s": 720.0}
+    running = {**queued, "name": "second", "state": "running", "summary": summary}
+    shown = list_page([queued, running], None, {"queued": 1, "running": 1}, None)
+    assert "round 2, about 12 min left" in shown
+    assert shown.count(" left") == 1
+    assert '<progress max="24"></progress>' in shown, "the bar is not full while the study confirms"
