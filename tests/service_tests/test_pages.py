@@ -40,7 +40,7 @@ def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> Non
 
 
 def test_the_list_says_how_long_a_study_takes_if_that_is_known() -> None:
-    queued = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
+    queued: dict[str, Any] = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
     summary = {"trials": 24, "totals": {"1000": 24}, "record_sizes": ["1000"], "doing": "round 2", "left_s": 720.0}
     running = {**queued, "name": "second", "state": "running", "summary": summary}
     shown = list_page([queued, running], None, {"queued": 1, "running": 1}, None)
