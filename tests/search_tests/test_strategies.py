@@ -53,12 +53,12 @@ METHODS = [method for method in Method if method is not Method.GP]
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 
-def strategy(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
-    return strategy_of(study_of(method), space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
+def strategy(method: Method, seed: int = 0, space: SearchSpace | None = None, repeats: int = 1) -> Strategy:
+    return strategy_of(study_of(method, repeats), space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
 
 
-def study_of(method: Method) -> StudySpec:
-    search = SearchSpec(method=method, startup_trials=STARTUP)
+def study_of(method: Method, repeats: int = 1) -> StudySpec:
+    search = SearchSpec(method=method, startup_trials=STARTUP, repeats=repeats)
     return StudySpec("searched", WorkloadSpec((RecordSizes.fixed(1_000),)), objectives=OBJECTIVES, search=search)
 
 
@@ -253,21 +253,42 @@ def test_a_model_learns_to_avoid_configs_that_break_a_constraint(method: Method)
     assert short_lingers(held_by_long=0.5) > short_lingers(held_by_long=1.0) + 0.3
 
 
-def test_a_grid_proposes_every_config_once_and_then_ends() -> None:
+def grid_points() -> list[ProducerConfig]:
+    """Return the five configs that a grid proposes: the sixth is the baseline, which other trials measure."""
+    home = GRID_SPACE.params_of(DEFAULTS)
+    points = [config for config in GRID_SPACE.grid(3) if GRID_SPACE.params_of(config) != home]
+    assert len(points) == 5
+    return points
+
+
+def test_a_grid_proposes_every_config_but_the_baseline_once_and_ends() -> None:
     asked = strategy(Method.GRID)
-    proposals = [asked.ask(index) for index in range(6)]
-    assert Counter(proposal.config for proposal in proposals if proposal) == Counter(GRID_SPACE.grid(3))
-    assert asked.ask(6) is None
-    assert asked.ask(7) is None
+    proposals = [asked.ask(index) for index in range(7)]
+    assert [proposal and proposal.config for proposal in proposals] == [*grid_points(), None, None]
+
+
+def test_a_grid_with_repeats_measures_each_config_once_before_any_twice() -> None:
+    asked = strategy(Method.GRID, repeats=3)
+    proposals = [asked.ask(index) for index in range(16)]
+    assert [proposal and proposal.config for proposal in proposals] == [*grid_points() * 3, None]
 
 
 def test_a_grid_continues_with_the_configs_that_were_not_measured() -> None:
-    points = list(GRID_SPACE.grid(3))
+    points = grid_points()
     asked = strategy(Method.GRID)
-    for number in (0, 2, 5):
+    for number in (0, 2):
         asked.tell(trial(number, config=points[number].values))
     rest = [asked.ask(index) for index in range(4)]
     assert [proposal and proposal.config for proposal in rest] == [points[1], points[3], points[4], None]
+
+
+def test_a_grid_with_repeats_continues_in_the_middle_of_a_repeat() -> None:
+    points = grid_points()
+    asked = strategy(Method.GRID, repeats=2)
+    for number, place in enumerate((0, 1, 2, 3, 4, 1)):
+        asked.tell(trial(number, config=points[place].values))
+    rest = [asked.ask(index) for index in range(6, 11)]
+    assert [proposal and proposal.config for proposal in rest] == [points[0], points[2], points[3], points[4], None]
 
 
 def test_a_random_proposal_depends_on_its_index_only() -> None:

@@ -250,7 +250,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
     parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
-    if parts and spec.search.racing:
+    if parts and spec.search.stops_early:
         parts.append("or less time, because trials that can no longer win are stopped early")
     if spec.search.until is not None:
         parts.append(f"no new trial after {spec.search.until}")

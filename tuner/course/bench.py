@@ -67,6 +67,9 @@ class TrialJob:
         on_window: Called at the end of each window (at most a second of the load), with the name of the phase.
         metrics: The metrics that are computed for each window, to decide whether to stop early.
         race: What the trial has to beat so that it is not stopped early; None if there is nothing that it has to beat.
+        run_to_end: Whether the trial runs to its end even if the config can't hold the fixed rate. Only trials of the
+            search may end sooner. All other trials, such as those of the baseline, must measure all metrics, because
+            other trials are compared with their values. One busy moment of the host must not end these trials.
         ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
             trial that has a fixed length.
     """
@@ -78,17 +81,8 @@ class TrialJob:
     on_window: Callable[[str, Window], None]
     metrics: tuple[str, ...]
     race: Race | None
+    run_to_end: bool
     ready_bytes: float | None = None
-
-    @property
-    def run_to_end(self) -> bool:
-        """Whether the trial runs to its end even if the config can't hold the fixed rate.
-
-        Only trials of the search may end sooner. All other trials, such as those of the baseline, must measure all
-        metrics, because other trials are compared with their values. One busy moment of the host must not end
-        these trials.
-        """
-        return self.started.kind is not Kind.SEARCH
 
 
 @dataclass(slots=True)

@@ -259,7 +259,7 @@ def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
 def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     """Return whether the limits of the search or of the confirmation have changed since the last run."""
     return before is not None and any(
-        before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes", "confirm")
+        before.get(name) != now.get(name) for name in ("trials", "hours", "until", "max_bytes", "repeats", "confirm")
     )
 
 
@@ -272,6 +272,8 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
         "hours": search.hours,
         "until": search.until,
         "max_bytes": search.max_bytes,
+        # Left out by default, because studies that older releases stored do not have it.
+        **({"repeats": search.repeats} if search.repeats > 1 else {}),
         "confirm": _confirm_limits(spec),
     }
 

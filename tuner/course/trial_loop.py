@@ -101,15 +101,20 @@ class TrialLoop:
         max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, self._most_bytes())
         self.store.set_fact(RESERVED, self.budget.reserved())
         metrics, race = tuple[str, ...](), None
-        if self.spec.search.racing:
+        search = self.spec.search
+        # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.
+        run_to_end = started.kind is not Kind.SEARCH or (search.searches_grid and not search.stops_early)
+        if search.stops_early:
             metrics = followed(self.spec.objectives, self.spec.constraints)
             if started.kind is Kind.SEARCH:
                 race = race_of(self.spec, standing.record, started.proposal.config, started.number)
         ready_bytes = None
         if until_ready:
-            ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (self.spec.search.max_bytes or inf))
-        job = TrialJob(started, phases, max_bytes, safety.min_free_disk_bytes, on_window, metrics, race, ready_bytes)
-        self.bench.submit(job)
+            ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
+        free_bytes = safety.min_free_disk_bytes
+        self.bench.submit(
+            TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes)
+        )
 
     def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for the next trial to end, and store it.

@@ -141,7 +141,7 @@ class SearchSpec:
     Attributes:
         method: The sampler.
         trials: Trials per record size, counting baseline and failed trials; None if only time or bytes limit the
-            search.
+            search, or if a grid is searched to its end.
         hours: Limit of the whole study in hours, over all its runs; None is no limit.
         until: Local time, `HH:MM` or with a date `2026-11-25 07:00`, after which no trial is started; None is no limit.
         max_bytes: Bytes of values and keys that the whole study may send; None is no limit.
@@ -154,8 +154,11 @@ class SearchSpec:
             latencies that are objectives. The same limit holds for the burn-in runs of every winner before its
             confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
         grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
+        repeats: How often the grid method measures each config. Each config is measured once before any config is
+            measured again.
         transfer: Whether the search of a record size starts with the front (the best configs) of previous record sizes.
-        racing: Whether a trial is stopped early once it is certain not to reach the front.
+        racing: Whether a trial is stopped early once it is certain not to reach the front; None for the default, which
+            `stops_early` returns.
         sampler: Name of a sampler that the user supplies in place of `method`; empty if there is none.
     """
 
@@ -169,9 +172,23 @@ class SearchSpec:
     baseline_every: int = 10
     burn_in_max: int = 4
     grid_steps: int = 3
+    repeats: int = 1
     transfer: bool = True
-    racing: bool = True
+    racing: bool | None = None
     sampler: str = ""
+
+    @property
+    def searches_grid(self) -> bool:
+        """Whether the configs of a grid are measured."""
+        return self.method is Method.GRID and not self.sampler
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether trials are stopped early: `racing`, and by default in all searches but that of a grid.
+
+        The trials of a grid fill the cells of tables, so by default each of them measures every metric.
+        """
+        return not self.searches_grid if self.racing is None else self.racing
 
 
 @dataclass(frozen=True, slots=True)

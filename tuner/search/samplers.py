@@ -1,7 +1,8 @@
 """The samplers for the search methods of a study: Optuna's samplers, and samplers of our own."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -91,7 +92,9 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
             return go_on
         case Method.GRID:
             points = (space.params_of(config) or {} for config in space.grid(search.grid_steps))
-            grid = PointsSampler(knobs.distributions, points)
+            home = space.params_of(spec.baseline)
+            # The baseline is measured by trials of its own.
+            grid = PointsSampler(knobs.distributions, (point for point in points if point != home), search.repeats)
             return lambda _: grid
         case Method.RANDOM:
             return lambda index: RandomSampler(_seed_of(seed, index))
@@ -112,30 +115,34 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
 class PointsSampler(BaseSampler):
     """Proposes given points in their order, for example the points of a grid.
 
-    Points that the study has tried already are skipped, so that an interrupted study continues. Once all points were
-    tried, `is_exhausted` returns True, as in Optuna's `GridSampler`, and further configs are drawn at random.
+    With several repeats, all points are proposed once before any point is proposed again. Trials that the study already
+    has count, so that an interrupted study continues. Once all points were tried often enough, `is_exhausted` returns
+    True, as in Optuna's `GridSampler`, and further configs are drawn at random.
 
     Args:
         search_space: The distributions of all parameters of the points.
         points: The parameters of each point; a point may lack some of the parameters.
+        repeats: How often each point is proposed.
     """
 
-    def __init__(self, search_space: Mapping[str, BaseDistribution], points: Iterable[Point]) -> None:
-        self._search_space, self._points = dict(search_space), iter(points)
-        self._next: Point | None = None
-        self._tried: set[frozenset[tuple[str, Any]]] = set()
+    def __init__(self, search_space: Mapping[str, BaseDistribution], points: Iterable[Point], repeats: int = 1) -> None:
+        self._search_space, self._turns = dict(search_space), _turns(points, repeats)
+        self._next: tuple[int, Point] | None = None
+        self._tried: Counter[frozenset[tuple[str, Any]]] = Counter()
         self._looked_at = 0
         self._chance = RandomSampler()
 
     def is_exhausted(self, study: Study) -> bool:
-        """Return whether every point was tried by a trial of the study."""
+        """Return whether every point was tried as often as it should be, by trials of the study."""
         trials = study.get_trials(deepcopy=False)
         self._tried.update(frozenset(trial.params.items()) for trial in trials[self._looked_at :])
         self._looked_at = len(trials)
-        if self._next is None or frozenset(self._next.items()) in self._tried:
-            untried = (point for point in self._points if frozenset(point.items()) not in self._tried)
-            self._next = next(untried, None)
+        if self._next is None or not self._is_due(*self._next):
+            self._next = next((turn for turn in self._turns if self._is_due(*turn)), None)
         return self._next is None
+
+    def _is_due(self, turn: int, point: Point) -> bool:
+        return self._tried[frozenset(point.items())] < turn
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the distributions of the points' parameters."""
@@ -147,7 +154,7 @@ class PointsSampler(BaseSampler):
         """Return the parameters of the next point; an empty dict if all points were tried."""
         if self.is_exhausted(study) or self._next is None:
             return {}
-        point, self._next = self._next, None
+        (_, point), self._next = self._next, None
         return dict(point)
 
     def sample_independent(
@@ -155,6 +162,16 @@ class PointsSampler(BaseSampler):
     ) -> Any:
         """Draw the value of a parameter at random, because the proposed point has no value for it."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
+
+
+def _turns(points: Iterable[Point], repeats: int) -> Iterator[tuple[int, Point]]:
+    """Yield the points `repeats` times in their order, each with the number of its turn, counted from 1."""
+    seen: list[Point] = []
+    for point in points:
+        seen.append(point)
+        yield 1, point
+    for turn in range(2, repeats + 1):
+        yield from ((turn, point) for point in seen)
 
 
 class _QuasiRandomSampler(QMCSampler):

@@ -98,7 +98,7 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
     Args:
         search: How many trials the study file asks for, and how often the baseline is measured.
         space: The search space of the record size.
-        baseline: The baseline; if it is a point of the grid, that point is not measured a second time.
+        baseline: The baseline; if it is a point of the grid, only the baseline trials measure that point.
 
     Returns:
         The number of trials; None if only time or bytes end the search.
@@ -112,8 +112,9 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
     if points <= _WALKED:
         params = space.params_of(baseline)
         points -= any(space.params_of(config) == params for config in space.grid(search.grid_steps))
+    measured = points * search.repeats
     # The baseline is measured first, then after every `between` points, which may be after the last point.
-    whole = points + points // between + 1
+    whole = measured + measured // between + 1
     return whole if search.trials is None else min(search.trials, whole)
 
 

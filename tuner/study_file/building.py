@@ -16,6 +16,7 @@ from search_spaces.space import SearchSpace
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
+    Method,
     NewBroker,
     SafetySpec,
     SearchSpec,
@@ -97,15 +98,21 @@ class Builder:
         )
 
     def _trials(self) -> int | None:
-        """Return the number of trials; None if the file sets only other limits."""
+        """Return the number of trials; None if the file sets only other limits, or if the grid is the limit."""
         search = self.file.search
         limited = search.hours is not None or search.until is not None or search.max_bytes is not None
+        limited = limited or search.method is Method.GRID
         return None if limited and "trials" not in search.model_fields_set else search.trials
 
     def _check_search(self) -> None:
         search = self.file.search
-        if search.trials is None and search.hours is None and search.until is None and search.max_bytes is None:
+        limits = (search.trials, search.hours, search.until, search.max_bytes)
+        if search.method is not Method.GRID and all(limit is None for limit in limits):
             self.problems.add(("search", "trials"), "a study needs a limit; give trials, hours, until or max_bytes")
+        if search.method is not Method.GRID and search.repeats > 1:
+            self.problems.add(
+                ("search", "repeats"), f"only method grid repeats its configs, but the method is {search.method}"
+            )
 
     def _check_paced(self) -> None:
         paced = self.file.workload.paced

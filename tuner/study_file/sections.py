@@ -189,7 +189,7 @@ class SearchSection(Section):
     method: Annotated[Method, fields.one_of(Method)] = _SEARCH.method
     """The method that proposes configs."""
     trials: Annotated[int, fields.whole(1, 1_000_000)] | None = _SEARCH.trials
-    """Trials per record size, including baselines and failed trials. null: only the other limits end the search."""
+    """Trials per record size, including baselines and failed trials. Default with other limits or a grid: no limit."""
     hours: Annotated[float, fields.number(0, 10_000, above=True)] | None = _SEARCH.hours
     """Hours that the whole study may run. If a study is stopped and resumed, the time before the stop counts, too."""
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
@@ -206,10 +206,12 @@ class SearchSection(Section):
     """Maximum number of burn-in runs, which measure the baseline until they show no trend. 0 or 1: one run."""
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
     """Number of values per knob in a grid search, for knobs without steps in the section space."""
+    repeats: Annotated[int, fields.whole(1, 1000)] = _SEARCH.repeats
+    """Number of times that a grid search measures each config."""
     transfer: Flag = _SEARCH.transfer
     """Whether the search of a record size begins with the best configs of the previous record sizes."""
-    racing: Annotated[bool, fields.switch()] = _SEARCH.racing
-    """Whether a trial is stopped early as soon as it can no longer be among the best."""
+    racing: Annotated[bool, fields.switch()] | None = _SEARCH.racing
+    """Whether a trial is stopped early as soon as it can't be among the best any more. Default: on, but off in a grid."""
 
 
 class ConfirmSection(Section):

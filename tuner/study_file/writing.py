@@ -76,7 +76,7 @@ objectives: balanced
 # How configs are proposed, and how long the search runs. It ends at the first of its limits.
 search:
   method: bayesian              # bayesian, tpe, gp, nsga2, random, quasi-random or grid
-  trials: 60                    # per record size; with another limit, leave it out (or null) for no limit on trials
+  trials: 60                    # per record size; leave it out (or null) with another limit, or to measure a whole grid
 #  hours: 8                      # of the whole study
 #  until: "07:00"                # local time after which no new trial starts
 #  max_bytes: 2TB                # record values and keys that the whole study may send
@@ -85,8 +85,9 @@ search:
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
   burn_in_max: 4                # burn-in runs at most: the baseline is repeated until its runs show no trend
   grid_steps: 3                 # values per knob of a grid
+  repeats: 1                    # measurements of each config of a grid
   transfer: true                # begin with the best configs of the previous record sizes
-  racing: on                    # stop a trial early when it can't be among the best; `off` finishes every trial
+#  racing: off                   # finish every trial; by default a trial that can't be among the best is stopped
 
 # After the search, the winners are measured again in turn with the baseline, in rounds. Only these gains are claimed.
 confirm:
