@@ -171,12 +171,16 @@ class Client:
         """Return the Pareto fronts of a study in the form of `tuner front --json`."""
         return self._json("GET", _path(f"{_own(name)}/front", record_bytes=record_bytes))
 
+    def grid(self, name: str, record_bytes: str | None = None) -> dict[str, Any]:
+        """Return the tables of a grid search in the form of `tuner grid --json`."""
+        return self._json("GET", _path(f"{_own(name)}/grid", record_bytes=record_bytes))
+
     def text(self, name: str, what: str, form: str | None = None, **asked: str | None) -> str:
-        """Return a study's `status` or `front` as plain text, its `report` as HTML, or another form of its results.
+        """Return a study's `status`, `front` or `grid` as text, its `report` as HTML, or another form of its results.
 
         Args:
             name: The study's name.
-            what: `status`, `front`, `report` or `trials`.
+            what: `status`, `front`, `grid`, `report` or `trials`.
             form: The form of the response, such as `csv` of a front; by default plain text, or HTML of a report.
             **asked: Further query parameters, such as `record_bytes` of a front.
         """

@@ -24,6 +24,7 @@ NEEDS_NO_CLUSTER = (
     "explain",
     "export",
     "front",
+    "grid",
     "init",
     "plan",
     "recommend",

@@ -1,7 +1,6 @@
 """Proposals depend only on the seed, the index and the trials so far, so a killed study continues where it was."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache

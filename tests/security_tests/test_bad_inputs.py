@@ -52,13 +52,14 @@ CAMPAIGN: Final = 2_000
 FORMS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
     "recommendation": tuple({"form": each} for each in ("json", "properties", "java", "spring")),
     "front": ({"form": "text"}, {"form": "csv"}, {}),
+    "grid": ({"form": "text"}, {"form": "csv"}, {}),
     "status": ({"form": "text"}, {}),
     "summary": ({}, {"at_work": True}),
     "trials": ({},),
     "report": ({},),
     "picture": ({"record_bytes": "1000"},),
 }
-WEIGHTS: Final = (6, 6, 6, 3, 3, 2, 1)
+WEIGHTS: Final = (6, 6, 2, 6, 3, 3, 2, 1)
 
 
 def of_lengths(short: int, campaign: int, long: int) -> pytest.MarkDecorator:

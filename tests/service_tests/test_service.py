@@ -4,15 +4,20 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from search_spaces.knobs import KNOBS
+from search_spaces.parameters import KnobChange
+from tests.builders.studies import Told, simulated_study
 from tests.cli_tests.command import arguments, tuner
 from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, ended, eventually, serving, study_file
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
-from tuner.model.spec import Goal
+from tuner.course.run import run_study
+from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export
 from tuner.results.recommend import recommend, recommend_for
 from tuner.results.study_results import load_results
@@ -206,6 +211,9 @@ def test_health_and_metrics(served: Serving) -> None:
 
 
 def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: Path) -> None:
+    changes = {knob.name: KnobChange(off=True) for knob in KNOBS} | {"linger.ms": KnobChange(choices=("1", "5", "20"))}
+    grid = replace(simulated_study((1000,), rounds=0, method=Method.GRID), name="lingers", space=changes)
+    run_study(grid, "", served.root / "lingers", Told())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_SERVER", served.url)
         listed = tuner("studies", "--json").json
@@ -221,6 +229,10 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("status", "overnight", "--json"),
                 ("front", "overnight"),
                 ("front", "overnight", "--csv"),
+                ("grid", "overnight"),
+                ("grid", "lingers"),
+                ("grid", "lingers", "--json"),
+                ("grid", "lingers", "--csv"),
                 ("trials", "overnight"),
                 ("trials", "overnight", "--csv"),
                 ("trials", "overnight", "--json", "--record-bytes", "1000"),

@@ -36,6 +36,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "show:front",
         "Show the Pareto front of a study: the configs that no other config beats in every objective.",
     ),
+    "grid": ("show:grid", "Show the tables of a grid search: each metric by the values of two knobs."),
     "recommend": (
         "recommend:recommend",
         "Show the config to use for each record size, with its measured gain, ready to paste.",
@@ -96,6 +97,7 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "status": ("remote:status", "Show the progress of a study on the service."),
     "trials": ("remote:trials", "Show the trials of a study on the service: kind, metrics and config of each."),
     "front": ("remote:front", "Show the Pareto front of a study on the service."),
+    "grid": ("remote:grid", "Show the tables of a grid search on the service."),
     "recommend": ("remote:recommend", "Show the config to use, from a study on the service, ready to paste."),
     "report": ("remote:report", "Write the report of a study on the service as one HTML file."),
     "studies": (

@@ -38,6 +38,7 @@ from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.export import Format, export_all, recommendation_of
+from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
 from tuner.present.wording import number, title
 from tuner.results.recommendation import Recommendation
@@ -196,6 +197,32 @@ def front(
             options.print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
             typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
+
+
+def grid(
+    study: Study,
+    record_bytes: ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show the tables of a grid search on the service.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example grid lingers
+        tuner --server https://tuner.example grid lingers --csv > grid.csv
+    """
+    options.check_one_form(json=as_json, csv=as_csv)
+    with service() as client:
+        if as_json:
+            options.print_json(client.grid(study, record_bytes))
+        elif as_csv:
+            options.print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
+        else:
+            text = client.text(study, "grid", record_bytes=record_bytes)
+            typer.echo(printable(text), nl=False)
+            if not text:
+                warn(NO_GRID)
 
 
 def trials(

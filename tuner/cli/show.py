@@ -1,4 +1,4 @@
-"""`tuner status`, `front` and `report` show the results of a study; `tuner compare` shows two studies side by side."""
+"""`tuner status`, `front`, `grid` and `report` show the results of a study; `tuner compare` shows two studies."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,27 @@ from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.studies import studies
 from tuner.present.console import OUT, say, warn
+from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
 from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
 from tuner.present.report.status import Status, status_of
 from tuner.present.text_view import print_front, status_text
 from tuner.present.wording import SIMULATED, number
 from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
 from tuner.results.comparison import compare as comparison
+from tuner.results.grid_tables import grid_tables
 from tuner.results.recommendation import Recommendation
-from tuner.results.study_results import StudyResults, results_of
+from tuner.results.study_results import SizeResults, StudyResults, results_of
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
 
+_ShownSize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="Show only this record size or mix, such as 1000.",
+        show_default="all of the study",
+    ),
+]
 _POLL_S: Final = 2.0
 _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
 """The metrics that every comparison shows, with their units. Other metrics are shown with their names."""
@@ -107,14 +117,7 @@ def _last_sequence(store: ResultsStore, after: int) -> int:
 
 def front(
     study: options.Study,
-    record_bytes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="Show only this record size or mix, such as 1000.",
-            show_default="all of the study",
-        ),
-    ] = None,
+    record_bytes: _ShownSize = None,
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:
@@ -130,12 +133,7 @@ def front(
         tuner front overnight --csv > front.csv
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    loaded = load_study(study)
-    results = loaded.results
-    try:
-        sizes = results.sizes if record_bytes is None else (loaded.size(record_bytes),)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    results, sizes = _shown(study, record_bytes)
     if as_json:
         records = [front_record(results, size) for size in sizes]
         whole = {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
@@ -153,6 +151,45 @@ def front(
         warn(SIMULATED)
     if not results.finished:
         warn("the study is not finished, so its front may still change")
+
+
+def grid(
+    study: options.Study,
+    record_bytes: _ShownSize = None,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Show the tables of a grid search: each metric by the values of two knobs.
+
+    There is a table for each pair of knobs. If the grid has more than two knobs, each cell is the mean over the values
+    of the other knobs. In a terminal, the cells are coloured: the better, the greener.
+
+    \b
+    Examples:
+        tuner grid lingers
+        tuner grid lingers --record-bytes 1000 --csv > grid.csv
+    """
+    options.check_one_form(json=as_json, csv=as_csv)
+    results, sizes = _shown(study, record_bytes)
+    tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
+    if as_json:
+        options.print_json(grid_record(results.name, tables))
+    elif as_csv:
+        options.print_csv(grid_csv(tables))
+    else:
+        for size, found in tables.items():
+            print_grid(results.name, size, found, OUT)
+    if not any(tables.values()):
+        warn(NO_GRID)
+
+
+def _shown(study: str, record_bytes: str | None) -> tuple[StudyResults, Sequence[SizeResults]]:
+    """Return a study's results, and those of the record size that the user asked for, or of all sizes."""
+    loaded = load_study(study)
+    try:
+        return loaded.results, loaded.results.sizes if record_bytes is None else (loaded.size(record_bytes),)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def report(

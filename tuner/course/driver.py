@@ -15,9 +15,10 @@ from tuner.course.burn_in import Stabiliser
 from tuner.course.confirm import confirm
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
+from tuner.results.grid_tables import BASELINE_IN_GRID
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import TOTALS, StudyResults
-from tuner.search.schedule import next_kind, space_of, trials_in_all
+from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
@@ -57,6 +58,10 @@ def drive(
         loop.totals = {size: trials_in_all(spec.search, space_at(size), spec.baseline) for size in sizes}
         known = store.facts().get(TOTALS, {})
         store.set_fact(TOTALS, {**known, **{str(size): total for size, total in loop.totals.items()}})
+        if spec.search.searches_grid:
+            steps = spec.search.grid_steps
+            in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
+            store.set_fact(BASELINE_IN_GRID, in_grid)
     for place, size in enumerate(sizes):
         kept = loop.budget.kept_for_others(len(sizes) - place)
         if searching and not has_begun(store, str(size), confirmation_id):

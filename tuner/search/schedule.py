@@ -109,13 +109,24 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
     points = space.grid_size(search.grid_steps)
     if search.trials is not None and points >= search.trials:
         return search.trials
-    if points <= _WALKED:
-        params = space.params_of(baseline)
-        points -= any(space.params_of(config) == params for config in space.grid(search.grid_steps))
-    measured = points * search.repeats
+    measured = (points - is_in_grid(baseline, space, search.grid_steps)) * search.repeats
     # The baseline is measured first, then after every `between` points, which may be after the last point.
     whole = measured + measured // between + 1
     return whole if search.trials is None else min(search.trials, whole)
+
+
+def is_in_grid(baseline: ProducerConfig, space: SearchSpace, steps: int) -> bool:
+    """Return whether the baseline is one of the configs of a grid; False for a grid that is too large to look.
+
+    Args:
+        baseline: The baseline.
+        space: The search space of a record size.
+        steps: Number of values per knob, for knobs without a list of values.
+    """
+    params = space.params_of(baseline)
+    if params is None or space.grid_size(steps) > _WALKED:
+        return False
+    return any(space.params_of(config) == params for config in space.grid(steps))
 
 
 def is_stable(

@@ -211,7 +211,7 @@ class SearchSection(Section):
     transfer: Flag = _SEARCH.transfer
     """Whether the search of a record size begins with the best configs of the previous record sizes."""
     racing: Annotated[bool, fields.switch()] | None = _SEARCH.racing
-    """Whether a trial is stopped early as soon as it can't be among the best any more. Default: on, but off in a grid."""
+    """Whether a trial is stopped early as soon as it can't be among the best. Default: on, but off in a grid search."""
 
 
 class ConfirmSection(Section):

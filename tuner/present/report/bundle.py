@@ -7,18 +7,21 @@ folder.
 import json
 import shutil
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from runners.reporting import counted
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, Format, export
+from tuner.present.grid_view import grid_csv
 from tuner.present.report.front_table import front_csv, front_markdown, front_record
 from tuner.present.report.page import front_html, report_page
-from tuner.present.report.pictures import draw_front, draw_hypervolume, draw_importance
+from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.why import why_markdown
 from tuner.results.by_goal import labels, recommendations
 from tuner.results.explanation import METHOD, explain, knob_importance
+from tuner.results.grid_tables import grid_tables
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.storage.files import size_name, write_atomically
@@ -32,7 +35,8 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
 
     The artifacts are the front as JSON, CSV, Markdown, PNG and HTML; pictures of hypervolume and knob importance;
     `why.md`, which explains each recommendation; and `recommended/<goal>` in every format. Knob importance is also
-    written as JSON, and left out if there are too few trials.
+    written as JSON, and left out if there are too few trials. For a grid search, `grid.csv` has all tables, and the
+    folder `grid` has a picture of the heat maps of each pair of knobs.
 
     Args:
         results: The study's results.
@@ -55,6 +59,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     explanations = [explain(results, recommendation, importance) for recommendation in by_goal.values()]
     if explanations:
         _write(out / "why.md", f"# {heading}\n\n{why_markdown(explanations)}")
+    _write_grid(results, size, out)
     _write_recommended(by_goal, out / RECOMMENDED)
 
 
@@ -75,6 +80,18 @@ def write_report(results: StudyResults, path: Path) -> Path:
     """Write the report page of a study to a file, and return the file's path."""
     _write(path, report_page(results))
     return path
+
+
+def _write_grid(results: StudyResults, size: SizeResults, out: Path) -> None:
+    tables = grid_tables(results, size)
+    if not tables:
+        return
+    _write(out / "grid.csv", grid_csv({size.record_bytes: tables}))
+    (out / "grid").mkdir(exist_ok=True)
+    for pair, of_pair in groupby(tables, lambda table: (table.row_knob, table.column_knob)):
+        name = "-by-".join(filter(None, pair))
+        heading = f"{results.name}, {size.record_bytes} B records"
+        draw_grid(list(of_pair), out / "grid" / f"{name}.png", heading=heading)
 
 
 def _write_recommended(by_goal: Mapping[Goal, Recommendation], folder: Path) -> None:

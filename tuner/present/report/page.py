@@ -13,7 +13,7 @@ from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
-from tuner.present import why, wording
+from tuner.present import grid_view, why, wording
 from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.page_style import STYLE
@@ -21,6 +21,7 @@ from tuner.present.report.view import View
 from tuner.results.by_goal import labels, recommendations
 from tuner.results.comparison import Comparison
 from tuner.results.explanation import Explanation, explain, knob_importance
+from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
@@ -90,6 +91,7 @@ def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "reasons": why.shared([explain(study, recommendation, importance) for recommendation in by_goal.values()]),
         "importance": importance,
         "raced": str(RacingSavings.of(size.trials)),
+        "grid": grid_tables(study, size),
     }
 
 
@@ -152,6 +154,9 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     front_table.front_notes,
     front_table.front_rows,
     front_table.in_turn_rows,
+    grid_view.cell_text,
+    grid_view.grid_heading,
+    grid_view.grid_notes,
     interactive.drift_figure,
     interactive.effects_figure,
     interactive.figure_html,
@@ -176,6 +181,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     wording.keep,
     wording.over_sizes,
     wording.shown_gains,
+    wording.shown_value,
     wording.undecided,
     wording.not_advice,
     wording.number,

@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from runners.measurement import Measurement
 from runners.reporting import counted
+from tuner.present.grid_view import cell_text, grid_heading
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.marks import GENERATOR
 from tuner.present.report.view import (
@@ -31,8 +32,9 @@ from tuner.present.report.view import (
     hypervolume_steps,
     view_of,
 )
-from tuner.present.wording import title
+from tuner.present.wording import shown_value, title
 from tuner.results.explanation import FRONT
+from tuner.results.grid_tables import GridTable
 from tuner.results.study_results import SizeResults
 
 _DPI: Final = 120
@@ -134,6 +136,32 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
                 axes.scatter(*at, s=90, marker="D", color=colour, edgecolors=BLACK, label=f"{name}: baseline", zorder=6)
         if any(view.points for view in studies.values()):
             axes.legend(loc="best", fontsize=8)
+    _save(figure, path)
+
+
+def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str = "") -> None:
+    """Draw the tables of a pair of knobs as heat maps, one below the other.
+
+    Args:
+        tables: The tables, one for each metric; not empty.
+        path: The file to write; its suffix decides the format.
+        heading: The title of the picture.
+    """
+    figure = _canvas(height=len(tables) * (1.4 + 0.4 * len(tables[0].rows)))
+    figure.suptitle(heading, fontsize=11, fontweight="bold", x=0.01, ha="left")
+    for index, table in enumerate(tables):
+        axes = figure.add_subplot(len(tables), 1, index + 1)
+        cells = [[table.cells.get((row, column)) for column in table.columns] for row in table.rows]
+        good = [[table.goodness(cell) if cell else None for cell in row] for row in cells]
+        shades = np.array([[np.nan if share is None else share for share in row] for row in good])
+        axes.imshow(shades, cmap="Greens", vmin=-0.1, vmax=1.6, aspect="auto")
+        for place, cell in np.ndenumerate(np.array(cells, dtype=object)):
+            axes.text(place[1], place[0], cell_text(cell), ha="center", va="center", color=BLACK, fontsize=8)
+        axes.set_title(grid_heading(table), loc="left", fontsize=9)
+        axes.set_xticks(range(len(table.columns)), [shown_value(table.column_knob, each) for each in table.columns])
+        axes.set_yticks(range(len(table.rows)), [shown_value(table.row_knob, each) for each in table.rows])
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
     _save(figure, path)
 
 

@@ -23,6 +23,7 @@ from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
 from tuner.present.report.status import status_of
+from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_for
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
@@ -191,6 +192,22 @@ def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping
             )
 
 
+def _grid(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.grid_view import grid_csv, grid_record, print_grid
+
+    results = reader.results(study, store)
+    sizes = _sizes(results, given.get("record_bytes"))
+    tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
+    match given.get("form", "json"):
+        case "csv":
+            return CachedResponse.of(grid_csv(tables), CSV)
+        case "text":
+            shown = [_as_text(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
+            return CachedResponse.of("".join(shown), TEXT)
+        case _:
+            return CachedResponse.of(grid_record(results.name, tables))
+
+
 def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     found = status_of(reader.results(study, store), store.progress(), datetime.now(UTC))
     if given.get("form") == "text":
@@ -289,6 +306,7 @@ _Respond = Callable[[RecordReader, str, ResultsStore, Mapping[str, Any]], Cached
 RESPONSES: Final[Mapping[str, _Respond]] = {
     "recommendation": _recommendation,
     "front": _front,
+    "grid": _grid,
     "status": _status,
     "summary": _summary,
     "trials": _trials,

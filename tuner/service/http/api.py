@@ -151,6 +151,18 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         """Show the Pareto front of each record size: the configs that no other config beats in every objective."""
         return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
 
+    @api.get("/studies/{study}/grid", response_class=Response, responses={200: examples.GRID}, tags=["results"])
+    async def grid(
+        request: Request,
+        study: Study,
+        record_bytes: RecordBytes = None,
+        form: Annotated[
+            Literal["json", "csv", "text"], Query(alias="format", description="Format of the response.")
+        ] = "json",
+    ) -> Response:
+        """Show the tables of a grid search: each metric by the values of two knobs; empty for another search."""
+        return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))
+
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
         study: Study,

@@ -1,6 +1,7 @@
 """Examples, schemas and descriptions for the OpenAPI document."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tuner.service.http.problems import MEDIA_TYPE
@@ -148,17 +149,26 @@ _TRIAL_PAGE: Final = _answer(
     anyOf=[{"required": ["next_after"]}, {"properties": {"kind": {"const": "trials_table"}}}],
 )
 TRIALS: Final = {**_TRIAL_PAGE, "content": {**_TRIAL_PAGE["content"], "text/csv": {"schema": {"type": "string"}}}}
-FRONT: Final[dict[str, Any]] = {
-    "description": "The Pareto front of each record size.",
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {"schema_version": 1, "kind": "fronts", "study": "orders", "fronts": []},
+
+
+def _tables(description: str, example: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of an answer that is also available as CSV and as text."""
+    return {
+        "description": description,
+        "content": {
+            "application/json": {"schema": {"type": "object"}, "example": example},
+            "text/csv": {"schema": {"type": "string"}},
+            "text/plain": {"schema": {"type": "string"}},
         },
-        "text/csv": {"schema": {"type": "string"}},
-        "text/plain": {"schema": {"type": "string"}},
-    },
-}
+    }
+
+
+FRONT: Final = _tables(
+    "The Pareto front of each record size.", {"schema_version": 1, "kind": "fronts", "study": "orders", "fronts": []}
+)
+GRID: Final = _tables(
+    "The tables of a grid search.", {"schema_version": 1, "kind": "grid", "study": "orders", "tables": []}
+)
 STATUS: Final[dict[str, Any]] = {
     "description": "The progress of the study.",
     "content": {

@@ -271,6 +271,7 @@ def links(name: str) -> Mapping[str, str]:
         "self": own,
         "trials": f"{own}/trials",
         "front": f"{own}/front",
+        "grid": f"{own}/grid",
         "report": f"{own}/report",
         "events": f"{own}/events",
         "recommendation": f"/v1/recommendation?study={name}",

@@ -1,0 +1,139 @@
+"""The tables of a grid search as text, JSON and CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from tuner.present.wording import aligned, number, shown_value, title
+from tuner.results.grid_tables import Cell, GridTable
+
+NO_GRID: Final = "the study did not search a grid, so it has no tables; `tuner trials` shows what it measured"
+_GAP: Final = 3
+
+
+def grid_heading(table: GridTable) -> str:
+    """Return what a table shows: `latency p99, ms by linger.ms (rows) and batch.size (columns)`."""
+    if not table.column_knob:
+        return f"{title(table.metric)} by {table.row_knob}"
+    return f"{title(table.metric)} by {table.row_knob} (rows) and {table.column_knob} (columns)"
+
+
+def grid_notes(table: GridTable) -> list[str]:
+    """Return sentences that explain how to read the cells of a table."""
+    told = []
+    if table.averaged:
+        told.append(f"Each cell is the geometric mean over all values of {' and '.join(table.averaged)}.")
+    if any(cell.behind for cell in table.cells.values()):
+        told.append(
+            "A config that can't hold the fixed rate has no valid latency: its cell shows the share of the rate that "
+            "it delivered. If only some of the configs in a cell fell behind, the cell shows the mean of the others."
+        )
+    return told
+
+
+def cell_text(cell: Cell | None) -> str:
+    """Return a cell as text: its value, and how many of its configs fell behind the rate; a dash for no cell."""
+    if cell is None:
+        return "-"
+    if cell.value is None:
+        return "-" if cell.held_ratio is None else f"{cell.held_ratio:.0%} of rate"
+    return number(cell.value) + (f" ({cell.behind} of {cell.configs} behind)" if cell.behind else "")
+
+
+def print_grid(study: str, record_bytes: str, tables: Sequence[GridTable], out: Console) -> None:
+    """Print the tables of one record size; in a terminal, a cell is the greener, the better it is.
+
+    Args:
+        study: The study's name.
+        record_bytes: The record size.
+        tables: The tables, from `grid_tables`.
+        out: The console to print to.
+    """
+    for table in tables:
+        out.print(
+            f"{study}: {record_bytes} B records, {grid_heading(table)}", style="bold", markup=False, soft_wrap=True
+        )
+        for line in _lines(table):
+            out.print(line, soft_wrap=True)
+        for note in grid_notes(table):
+            out.print(note, style="dim", markup=False, soft_wrap=True)
+        out.print()
+
+
+def _lines(table: GridTable) -> Iterable[Text]:
+    """Yield the lines of a table, with a background for each cell that has a value."""
+    rows = [
+        [shown_value(table.row_knob, row), *(cell_text(table.cells.get((row, column))) for column in table.columns)]
+        for row in table.rows
+    ]
+    head = ["", *(shown_value(table.column_knob, column) for column in table.columns)]
+    lines = aligned([head, *rows])
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    yield Text(lines[0])
+    for row, line in zip(table.rows, lines[1:], strict=True):
+        text, at = Text(line), widths[0]
+        for column, width in zip(table.columns, widths[1:], strict=True):
+            cell = table.cells.get((row, column))
+            good = table.goodness(cell) if cell else None
+            if good is not None:
+                text.stylize(f"black on {_green(good)}", at + _GAP - 1, at + _GAP + width)
+            at += _GAP + width
+        yield text
+
+
+def _green(good: float) -> str:
+    """Return a colour from nearly white for 0 to green for 1; black text can be read on all of them."""
+    red, green, blue = (round(pale + good * (full - pale)) for pale, full in ((240, 90), (240, 200), (235, 140)))
+    return f"rgb({red},{green},{blue})"
+
+
+def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]]) -> dict[str, Any]:
+    """Return the tables as a JSON object, given by record size."""
+    return {
+        "schema_version": 1,
+        "kind": "grid",
+        "study": study,
+        "tables": [
+            {
+                "record_bytes": record_bytes,
+                "metric": table.metric,
+                "row_knob": table.row_knob,
+                "column_knob": table.column_knob,
+                "rows": list(table.rows),
+                "columns": list(table.columns),
+                "averaged_over": list(table.averaged),
+                "cells": [_cell_record(*place, cell) for place, cell in table.cells.items()],
+            }
+            for record_bytes, found in tables.items()
+            for table in found
+        ],
+    }
+
+
+def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:
+    """Return the tables as CSV with a line for each cell, given by record size."""
+    columns = ("record_bytes", "metric", "row_knob", "column_knob", *_cell_record("", "", Cell(None, 0)))
+    text = io.StringIO()
+    out = csv.DictWriter(text, columns, lineterminator="\n")
+    out.writeheader()
+    for record_bytes, found in tables.items():
+        for table in found:
+            told = {"record_bytes": record_bytes, "metric": table.metric}
+            knobs = {"row_knob": table.row_knob, "column_knob": table.column_knob}
+            out.writerows({**told, **knobs, **_cell_record(*place, cell)} for place, cell in table.cells.items())
+    return text.getvalue()
+
+
+def _cell_record(row: str, column: str, cell: Cell) -> dict[str, Any]:
+    return {
+        "row": row,
+        "column": column,
+        "value": cell.value,
+        "configs": cell.configs,
+        "configs_behind_rate": cell.behind,
+        "held_rate_ratio": cell.held_ratio,
+    }

@@ -1,0 +1,182 @@
+"""The tables of a grid search: what every combination of the values of two knobs has measured."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import exp, log
+from statistics import fmean
+from typing import Final
+
+from objectives.outcome import COMPARED, OUTCOME_METRICS, Direction
+from objectives.scoring import HELD_RATE_RATIO
+from search_spaces.knobs import KNOBS
+from tuner.model.spec import Method
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.study_results import SizeResults, StudyResults
+
+BASELINE_IN_GRID: Final = "baseline_in_grid"
+"""The name under which the results store keeps, by record size, whether the baseline is a config of the grid.
+
+The search does not propose such a baseline, because the baseline has trials of its own.
+"""
+_SETS: Final = {knob.name: knob.sets for knob in KNOBS}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What was measured with one combination of values.
+
+    Attributes:
+        value: The geometric mean of the metric over all configs of the cell, each at the mean of its repeats. Configs
+            that did not hold the fixed rate do not count for a latency at this rate. None if no config counts.
+        configs: The number of configs that were measured.
+        behind: The number of configs that do not count, because they did not hold the fixed rate.
+        held_ratio: The mean share of the fixed rate that these configs delivered; None if there are none.
+    """
+
+    value: float | None
+    configs: int
+    behind: int = 0
+    held_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class GridTable:
+    """One metric by the values of two knobs.
+
+    Attributes:
+        metric: The metric in the cells.
+        row_knob: The property whose values are the rows.
+        column_knob: The property whose values are the columns; empty if the grid has a single knob.
+        rows: The values of the rows, in ascending order.
+        columns: The values of the columns, in ascending order.
+        cells: The cells by row and column. Combinations that the grid does not have, or has not measured yet, are
+            missing.
+        averaged: The other knobs of the grid, over whose values each cell is a mean.
+    """
+
+    metric: str
+    row_knob: str
+    column_knob: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Cell]
+    averaged: tuple[str, ...]
+
+    def goodness(self, cell: Cell) -> float | None:
+        """Return how good a cell is on a logarithmic scale from the table's worst value, 0, to its best value, 1.
+
+        The result is None for a cell without a value, and if all cells have the same value.
+        """
+        low, high = self._span
+        if cell.value is None or high <= low:
+            return None
+        share = (log(cell.value) - low) / (high - low)
+        return share if OUTCOME_METRICS[self.metric].direction is Direction.MAXIMIZE else 1 - share
+
+    @cached_property
+    def _span(self) -> tuple[float, float]:
+        values = [log(cell.value) for cell in self.cells.values() if cell.value is not None]
+        return min(values, default=0.0), max(values, default=0.0)
+
+
+def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
+    """Return the tables of one record size: one for each pair of knobs and each metric.
+
+    The metrics are throughput, p99 and the objectives. The numbers of a config are those of `tuner front`. The baseline
+    counts where it is a config of the grid.
+
+    Returns:
+        The tables; empty if the study did not search a grid, or if no knob has two values yet.
+    """
+    if study.facts.get("method") != Method.GRID:
+        return []
+    configs = _configs(size, with_baseline=study.facts.get(BASELINE_IN_GRID, {}).get(size.record_bytes, False))
+    texts = _texts(configs)
+    knobs = [name for name in texts if len(set(texts[name])) > 1]
+    wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
+    numbers = [size.baseline_metrics if each[0].kind is Kind.BASELINE else size.metrics_of(each[0]) for each in configs]
+    metrics = [name for name in wanted if any(each.get(name, 0.0) > 0 for each in numbers)]
+    pairs = list(combinations(knobs, 2)) or [(name, "") for name in knobs]
+    return [
+        _table(metric, pair, [name for name in knobs if name not in pair], texts, configs, numbers)
+        for pair in pairs
+        for metric in metrics
+    ]
+
+
+def _configs(size: SizeResults, *, with_baseline: bool) -> list[list[Trial]]:
+    """Return the complete trials of each config of the grid, in the order in which the configs were first measured."""
+    found: dict[str, list[Trial]] = {}
+    for trial in size.trials:
+        counts = trial.kind is Kind.SEARCH or (with_baseline and trial.kind is Kind.BASELINE)
+        if counts and trial.state is State.COMPLETE:
+            found.setdefault(trial.fingerprint, []).append(trial)
+    return list(found.values())
+
+
+def _texts(configs: Iterable[Sequence[Trial]]) -> dict[str, list[str]]:
+    """Return, for each property that the grid sets, its value in force in each config."""
+    first = [trials[0] for trials in configs]
+    names = dict.fromkeys(_SETS.get(name, name) for trial in first for name in trial.params)
+    in_force = [trial.config().in_force for trial in first]
+    return {name: [each.text(name) for each in in_force] for name in names}
+
+
+def _table(
+    metric: str,
+    pair: tuple[str, str],
+    averaged: Sequence[str],
+    texts: Mapping[str, Sequence[str]],
+    configs: Sequence[Sequence[Trial]],
+    numbers: Sequence[Mapping[str, float]],
+) -> GridTable:
+    row_knob, column_knob = pair
+    places: dict[tuple[str, str], list[int]] = {}
+    for place in range(len(configs)):
+        key = (texts[row_knob][place], texts[column_knob][place] if column_knob else "")
+        places.setdefault(key, []).append(place)
+    cells = {
+        key: _cell(metric, [configs[place] for place in among], [numbers[place] for place in among])
+        for key, among in places.items()
+    }
+    return GridTable(
+        metric=metric,
+        row_knob=row_knob,
+        column_knob=column_knob,
+        rows=_ascending(row for row, _ in cells),
+        columns=_ascending(column for _, column in cells),
+        cells=cells,
+        averaged=tuple(averaged),
+    )
+
+
+def _cell(metric: str, configs: Sequence[Sequence[Trial]], numbers: Sequence[Mapping[str, float]]) -> Cell:
+    shares = [_held_ratio(trials) if OUTCOME_METRICS[metric].paced else 1.0 for trials in configs]
+    behind = [share for share in shares if share < HELD_RATE_RATIO]
+    values = [
+        known[metric]
+        for share, known in zip(shares, numbers, strict=True)
+        if share >= HELD_RATE_RATIO and known.get(metric, 0.0) > 0
+    ]
+    return Cell(
+        value=exp(fmean(map(log, values))) if values else None,
+        configs=len(configs),
+        behind=len(behind),
+        held_ratio=fmean(behind) if behind else None,
+    )
+
+
+def _held_ratio(trials: Sequence[Trial]) -> float:
+    """Return the mean share of the fixed rate that the trials of a config have delivered."""
+    return fmean(trial.metrics.get("held_rate_ratio", 1.0) for trial in trials)
+
+
+def _ascending(values: Iterable[str]) -> tuple[str, ...]:
+    """Return different values in ascending order: as numbers if all of them are numbers, or else by name."""
+    different = set(values)
+    try:
+        return tuple(sorted(different, key=float))
+    except ValueError:
+        return tuple(sorted(different))
