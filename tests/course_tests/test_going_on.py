@@ -1,15 +1,20 @@
 """A finished study that gets more trials continues its search and is confirmed again."""
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from runners.workload import RecordSizes
+from search_spaces.knobs import KNOBS
+from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
-from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.identity import DEFAULT_EXPERIMENT
+from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import recommend
+from tuner.storage.sqlite import SqliteStore
 
 _SPEC = StudySpec(
     "more",
@@ -62,3 +67,22 @@ def test_allow_loss_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> 
     assert after.sizes == before.sizes
     assert after.facts["limits"] == before.facts["limits"], "a study of an earlier release is not confirmed again"
     assert set(after.facts["limits"]["confirm"]).isdisjoint({"allow_loss", "error_rate"})
+
+
+def test_a_resumed_study_stays_in_its_mlflow_experiment(tmp_path: Path) -> None:
+    before = run_study(_SPEC, "", tmp_path, SilentReporter())
+    assert before.facts[DEFAULT_EXPERIMENT] == "kafka-tuner/simulated"
+    with closing(SqliteStore(tmp_path, create=False)) as store:
+        store.set_fact(DEFAULT_EXPERIMENT, "kafka-tuner/embedded on another-host")
+    after = run_study(replace(_SPEC, search=replace(_SPEC.search, trials=8)), "", tmp_path, SilentReporter())
+    assert after.facts[DEFAULT_EXPERIMENT] == "kafka-tuner/embedded on another-host"
+
+
+def test_a_grid_that_gets_more_repeats_measures_only_the_new_ones(tmp_path: Path) -> None:
+    changes = {knob.name: KnobChange(off=True) for knob in KNOBS} | {"linger.ms": KnobChange(choices=("1", "20"))}
+    search = SearchSpec(method=Method.GRID, trials=None, burn_in_max=1)
+    spec = replace(_SPEC, space=changes, search=search, confirm=replace(_SPEC.confirm, rounds=0))
+    before = _trials(spec, tmp_path)
+    after = _trials(replace(spec, search=replace(search, repeats=3)), tmp_path)
+    assert after[: len(before)] == before
+    assert Counter(trial.values["linger.ms"] for trial in after if trial.kind is Kind.SEARCH) == {"1": 3, "20": 3}

@@ -11,7 +11,7 @@ from runners.workload import RecordSizes
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import DURABILITY, ProducerConfig
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import check_unchanged, study_identity, target_label
+from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -173,3 +173,17 @@ def test_no_secret_is_in_the_identity_or_in_a_label() -> None:
 )
 def test_a_target_has_a_label_for_people(target: Target, label: str) -> None:
     assert target_label(target) == label
+
+
+@pytest.mark.parametrize(
+    ("changes", "host", "name"),
+    [
+        ({}, "build-7", "kafka-tuner/embedded on build-7"),
+        ({}, None, "kafka-tuner/embedded"),
+        ({"targets": (Target(brokers=3),)}, "build-7", "kafka-tuner/embedded, 3 brokers on build-7"),
+        ({"targets": (Target("a:1"), Target("b:1"))}, "build-7", "kafka-tuner/a:1, b:1"),
+        ({"executor": Executor.SIMULATED}, "build-7", "kafka-tuner/simulated"),
+    ],
+)
+def test_the_default_experiment_tells_the_target(changes: dict[str, Any], host: str | None, name: str) -> None:
+    assert default_experiment(replace(SPEC, **changes), host) == name

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 HERE = TrackingSpec()
 
 
+def test_the_experiment_is_the_one_that_was_chosen_when_the_study_began(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), default_experiment="kafka-tuner/embedded on build-7").close()
+    assert sync(root / "night", HERE).error is None
+    assert client.get_experiment_by_name("kafka-tuner/embedded on build-7") is not None
+    assert client.get_experiment_by_name("kafka-tuner/embedded") is None
+
+
 def test_each_record_size_is_a_run_and_each_trial_a_run_below_it(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1), baseline(size="100"), record_sizes=["1000", "100"]).close()
     outcome = sync(root / "night", HERE)

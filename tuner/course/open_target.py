@@ -366,6 +366,11 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
     }
 
 
+def machine_name() -> str | None:
+    """Return the name of this host; None if it has no lasting id, as in most containers, whose names are random."""
+    return None if _machine_id() is None else socket.gethostname()
+
+
 def _machine_id() -> str | None:
     """Return an id of this host that does not change with a restart; None if there is none, as in most containers.
 

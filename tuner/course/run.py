@@ -40,6 +40,7 @@ from tuner.course.open_target import (
     TrialTarget,
     all_facts,
     lock_key,
+    machine_name,
     open_target,
     tell_waiting,
 )
@@ -47,7 +48,13 @@ from tuner.course.reporter import Mirror, Reporter
 from tuner.course.resuming import check_environment, check_new, deadline_of
 from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
-from tuner.model.identity import check_unchanged, study_identity, target_label
+from tuner.model.identity import (
+    DEFAULT_EXPERIMENT,
+    check_unchanged,
+    default_experiment,
+    study_identity,
+    target_label,
+)
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
 from tuner.model.url import secrets_in
@@ -206,7 +213,8 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         StudyChanged: The stored trials belong to a study with another specification.
     """
     facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
-    if not store.trials():
+    is_new = not store.trials()
+    if is_new:
         # A study without trials may still be changed, for example if its bootstrap address was mistyped.
         facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
     if "question" in facts:
@@ -231,6 +239,9 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         "question": question,
         "limits": limits,
     }
+    if is_new:
+        # It is never changed, because all runs of a study must be in one experiment.
+        new[DEFAULT_EXPERIMENT] = default_experiment(spec, machine_name())
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
     before = facts.get("question", {}).get("constraints", question["constraints"])

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from search_spaces.producer_config import DURABILITY
 from tuner.model.errors import StudyChanged
-from tuner.model.spec import StudySpec
+from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 
+DEFAULT_EXPERIMENT: Final = "default_experiment"
+"""The key under which the results store keeps what `default_experiment` returned when the study began."""
 MIXED: Final = "mixed"
 """The key under which the results store keeps how the environment has changed between trials, as sentences."""
 KEPT_BY_FORK: Final = frozenset({"target", "workload", "baseline", "executor"})
@@ -213,6 +215,21 @@ def target_label(target: Target) -> str:
     if target.container is not None:
         return f"container {target.container}"
     return "embedded" if target.brokers == 1 else f"embedded, {target.brokers} brokers"
+
+
+def default_experiment(spec: StudySpec, host: str | None) -> str:
+    """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
+
+    Args:
+        spec: The specification of the study.
+        host: The name of this host, which is a part of the name if the brokers are started here; None if it changes
+            with each start.
+    """
+    if spec.executor is Executor.SIMULATED:
+        return "kafka-tuner/simulated"
+    targets = ", ".join(map(target_label, spec.targets))
+    here = host is not None and any(target.bootstrap is None for target in spec.targets)
+    return f"kafka-tuner/{targets}{f' on {host}' if here else ''}"
 
 
 def _target(target: Target) -> dict[str, Any]:
