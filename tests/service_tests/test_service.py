@@ -254,6 +254,17 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
+def test_the_list_shows_the_same_best_gain_as_the_command_line(
+    served: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(served.root))
+    here = {each["name"]: each["best_gain"] for each in tuner("studies", "--json").json["studies"]}
+    there = {each["name"]: each["summary"]["best_gain"] for each in served.ask("GET", "/v1/studies").json["studies"]}
+    assert here["overnight"]["ratio"]["low"] > 1
+    assert there["overnight"] == here["overnight"]
+    assert f"{here['overnight']['ratio']['value']:.2f} (" in served.ask("GET", "/").text
+
+
 def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> None:
     file = tmp_path / "followed.yaml"
     file.write_text(study_file("followed"))

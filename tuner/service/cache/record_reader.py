@@ -9,7 +9,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
 from tuner.present.report.status import status_of
+from tuner.present.study_list import listed_study
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_for
 from tuner.results.recommendation import Conditions, Recommendation
@@ -220,13 +221,14 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the values that the list of studies shows for one study.
 
-    For a running study, two of the values say what the study is doing and how long it still takes. Only these values
-    need all results of the study, so the results are read only while the study is running.
+    What a running study is doing, how long it still takes, and the best gain need all results of the study. So the
+    results are read only for a study that is running or has ended. The answer for an ended study is cached.
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
-    at_work = given.get("at_work", False) and "objectives" in facts
-    now = status_of(reader.results(study, store), progress, datetime.now(UTC)) if at_work else None
+    reads = "objectives" in facts and (given.get("at_work", False) or bool(facts.get("finished_at")))
+    now = status_of(reader.results(study, store), progress, datetime.now(UTC)) if reads else None
+    best = listed_study(study, facts, now.as_json()).best_gain if now else None
     names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
     return CachedResponse.of(
         {
@@ -235,6 +237,7 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
             "simulated": facts.get("client_version") == "simulated",
             "doing": now.doing if now else "",
             "left_s": now.left_s if now else None,
+            "best_gain": asdict(best) if best else None,
             "updated_at": progress.updated_at if progress else "",
         }
     )
