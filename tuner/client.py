@@ -175,12 +175,20 @@ class Client:
         """Return the tables of a grid search in the form of `tuner grid --json`."""
         return self._json("GET", _path(f"{_own(name)}/grid", record_bytes=record_bytes))
 
-    def text(self, name: str, what: str, form: str | None = None, **asked: str | None) -> str:
-        """Return a study's `status`, `front` or `grid` as text, its `report` as HTML, or another form of its results.
+    def comparison(self, first: str, second: str) -> dict[str, Any]:
+        """Return the comparison of two studies in the form of `tuner compare --json`."""
+        return self._json("GET", _path("/v1/comparison", first=first, second=second))
+
+    def comparison_text(self, first: str, second: str, form: str = "text") -> str:
+        """Return the comparison of two studies as plain text, or as an HTML page if `form` is `html`."""
+        return self._ask("GET", _path("/v1/comparison", first=first, second=second, format=form)).decode()
+
+    def text(self, name: str, what: str, form: str | None = None, **asked: str | float | None) -> str:
+        """Return a study's results as plain text, its `report` as HTML, or another form of them.
 
         Args:
             name: The study's name.
-            what: `status`, `front`, `grid`, `report` or `trials`.
+            what: `status`, `front`, `grid`, `explanation`, `report` or `trials`.
             form: The form of the response, such as `csv` of a front; by default plain text, or HTML of a report.
             **asked: Further query parameters, such as `record_bytes` of a front.
         """

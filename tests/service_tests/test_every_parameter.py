@@ -25,6 +25,8 @@ PAGES: Final[dict[str, list[dict[str, Any]]]] = {
     "/": [{"name": "cursor", "in": "query"}],
     "/studies/{study}": [NAME],
     "/studies/{study}/front.png": [NAME, {"name": "record_bytes", "in": "query"}],
+    "/submit": [],
+    "/static/page.js": [],
     "/static/style.css": [],
 }
 """The pages, which the OpenAPI document leaves out."""

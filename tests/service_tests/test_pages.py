@@ -21,7 +21,7 @@ def page(folder: Path, **options: Any) -> str:
         "submitted_at": None,
         "links": links,
     }
-    return study_page({**view, "progress": progress}, None)
+    return study_page({**view, "progress": progress}, {}, None)
 
 
 def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:

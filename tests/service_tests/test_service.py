@@ -229,6 +229,10 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("status", "overnight", "--json"),
                 ("front", "overnight"),
                 ("front", "overnight", "--csv"),
+                ("explain", "overnight"),
+                ("explain", "overnight", "--goal", "latency", "--json"),
+                ("compare", "overnight", "lingers"),
+                ("compare", "overnight", "lingers", "--json"),
                 ("grid", "overnight"),
                 ("grid", "lingers"),
                 ("grid", "lingers", "--json"),
@@ -263,6 +267,35 @@ def test_the_list_shows_the_same_best_gain_as_the_command_line(
     assert here["overnight"]["ratio"]["low"] > 1
     assert there["overnight"] == here["overnight"]
     assert f"{here['overnight']['ratio']['value']:.2f} (" in served.ask("GET", "/").text
+
+
+def test_the_page_of_a_study_shows_its_newest_trials(served: Serving) -> None:
+    page = served.ask("GET", "/studies/overnight").text
+    newest = max(
+        trial["number"] for trial in served.ask("GET", "/v1/studies/overnight/trials?limit=500").json["trials"]
+    )
+    rows = page.partition("Last trials")[2].split("<tr>")[1:]
+    assert [row.split("</td>")[1].rpartition(">")[2] for row in rows[1:]] == [str(newest - back) for back in range(10)]
+
+
+def test_two_studies_are_compared_on_a_page_that_cannot_reach_the_service(served: Serving) -> None:
+    write_study(served.root / "before", trials=20)  # it calls itself overnight, like a copied folder
+    assert "<option>before</option>" in served.ask("GET", "/").text
+    page = served.ask("GET", "/v1/comparison?first=before&second=overnight&format=html")
+    assert "<h1>before and overnight</h1>" in page.text
+    assert "<td>throughput</td>" in page.text
+    assert "sandbox allow-scripts" in page.headers["content-security-policy"]
+    assert served.ask("GET", "/v1/comparison?first=before&second=before").status == 422
+    missing = served.ask("GET", "/v1/comparison?first=before&second=nobody")
+    assert (missing.status, missing.json["detail"]) == (404, "there is no study nobody, or it has no results yet")
+
+
+def test_events_begin_after_the_trial_that_the_client_has(served: Serving) -> None:
+    listed = served.ask("GET", "/v1/studies/first/trials").json["trials"]
+    told = served.ask("GET", f"/v1/studies/first/events?after={listed[-3]['sequence']}").text
+    assert [line for line in told.splitlines() if line.startswith("id: ")] == [
+        f"id: {each['sequence']}" for each in listed[-2:]
+    ]
 
 
 def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> None:

@@ -17,13 +17,12 @@ from tuner.model.spec import Goal
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
 from tuner.present.export.record import explanations_record, recommendation_record
-from tuner.present.why import why_heading, why_sections
+from tuner.present.why import print_explanations
 from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
-from tuner.results.study_results import StudyResults
 from tuner.storage.files import size_name
 
 RecordBytes = Annotated[
@@ -127,7 +126,7 @@ def recommend(
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
         found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions, allow_loss)
+        found, missing = recommend_each(load_study(study).results, record_bytes, goal, conditions, allow_loss)
     show_found(found, form, output, force=force, everything=everything)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
@@ -182,40 +181,6 @@ def study_record(name: str, folder: str | None, found: Sequence[Recommendation])
         "folder": folder,
         "recommendations": [recommendation_record(each) for each in found],
     }
-
-
-def _from_results(
-    study: str,
-    results: StudyResults,
-    record_bytes: str | None,
-    goal: Goal | None,
-    conditions: Conditions,
-    allow_loss: float | None,
-) -> tuple[list[Recommendation], str]:
-    """Return the recommendations of a study, and the reason why some record sizes have none.
-
-    Args:
-        study: The name or folder of the study, as the user typed it, for messages.
-        results: The results of the study.
-        record_bytes: The record size or mix; None for all sizes of the study.
-        goal: The goal; None for the first of balanced, throughput and latency with a proven gain.
-        conditions: Bounds of latency and throughput that the configs must keep.
-        allow_loss: The part of an objective that a balanced config may give up; None for what the study says.
-
-    Raises:
-        NoFeasibleConfig: There is no recommendation for any of the sizes.
-    """
-    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
-    found, missing = [], []
-    for size in sizes:
-        try:
-            found.append(recommend_for(results, size, goal, conditions, allow_loss))
-        except NoFeasibleConfig as error:
-            missing.append(str(error))
-    why = "; ".join(missing)
-    if not found:
-        raise NoFeasibleConfig(why or f"{study} has no results yet, because its first trial has not ended; try later")
-    return found, why
 
 
 def _from_mlflow(
@@ -319,17 +284,12 @@ def explain(
     loaded = load_study(study)
     results = loaded.results
     conditions = Conditions(max_p99_ms, min_mb_per_s)
-    recommended, missing = _from_results(study, results, record_bytes, goal, conditions, allow_loss)
+    recommended, missing = recommend_each(results, record_bytes, goal, conditions, allow_loss)
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))
     else:
-        for each in found:
-            OUT.print(why_heading(each), style="bold", markup=False, soft_wrap=True)
-            for section in why_sections(each):
-                lines = [f"  {line}" for line in section.lines]
-                OUT.print("", f"{section.heading}:", *lines, sep="\n", markup=False, soft_wrap=True)
-            OUT.print()
+        print_explanations(found, OUT)
     for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
         warn(warning)
     if not results.finished:

@@ -334,6 +334,65 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
     return found if found.updated_at else replace(found, updated_at=view["changed_at"] or "")
 
 
+def explain(
+    study: Study,
+    record_bytes: RecordBytes = None,
+    goal: AskedGoal = None,
+    max_p99_ms: MaxP99Ms = None,
+    min_mb_per_s: MinMbPerS = None,
+    allow_loss: AllowLoss = None,
+    as_json: options.Json = False,
+) -> None:
+    """Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.
+
+    \b
+    Example:
+        tuner --server https://tuner.example explain orders --record-bytes 1000 --goal latency
+    """
+    asked = {
+        "record_bytes": record_bytes,
+        "goal": goal and str(goal),
+        "max_p99_ms": max_p99_ms,
+        "min_mb_per_s": min_mb_per_s,
+        "allow_loss": allow_loss,
+    }
+    with service() as client:
+        text = client.text(study, "explanation", form="json" if as_json else "text", **asked)
+    if as_json:
+        options.print_json(json.loads(text))
+    else:
+        typer.echo(printable(text), nl=False)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of the first study.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Name of the second study.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write an HTML page that shows both fronts.")
+    ] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Compare two studies on the service: their Pareto fronts, and their best configs for each record size and goal.
+
+    \b
+    Example:
+        tuner --server https://tuner.example compare before after --html fronts.html
+    """
+    check_output(html, force=force)
+    with service() as client:
+        found = client.comparison(first, second)
+        if as_json:
+            options.print_json(found)
+        else:
+            typer.echo(printable(client.comparison_text(first, second)), nl=False)
+        for difference in found["differences"]:
+            warn(difference)
+        if html is not None:
+            write_output(html, client.comparison_text(first, second, "html"), force=force)
+            say(f"page written to {html}")
+
+
 def pause(study: Study) -> None:
     """Stop a study on the service until you resume it.
 

@@ -10,23 +10,21 @@ from typing import Annotated, Final
 
 import typer
 from rich.live import Live
-from rich.table import Column, Table
-from rich.text import Text
 
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.studies import studies
+from tuner.present.comparison_view import print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
 from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
 from tuner.present.report.status import Status, status_of
 from tuner.present.text_view import print_front, status_text
-from tuner.present.wording import SIMULATED, number
-from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
+from tuner.present.wording import SIMULATED
+from tuner.results.comparison import Comparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.grid_tables import grid_tables
-from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults, results_of
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
@@ -40,8 +38,6 @@ _ShownSize = Annotated[
     ),
 ]
 _POLL_S: Final = 2.0
-_UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
-"""The metrics that every comparison shows, with their units. Other metrics are shown with their names."""
 
 
 def status(
@@ -255,56 +251,10 @@ def compare(
     if as_json:
         options.print_json(found.as_json())
     else:
-        for size in found.sizes:
-            _print_compared(found, size)
-        if not found.sizes:
-            OUT.print("the studies have no record size in common, so there is nothing to compare", markup=False)
+        print_comparison(found, OUT)
     for difference in found.differences:
         warn(difference)
     _draw(studies, found, html, png, force=force)
-
-
-def _print_compared(found: Comparison, size: SizeComparison) -> None:
-    one, other = found.names
-    columns = (Column(heading, overflow="fold") for heading in ("goal", one, other, "better"))
-    table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
-    for each in size.goals:
-        told = [_config_cell(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
-        cells = (str(each.goal), *told, _winner_cell(each, found.names))
-        table.add_row(*map(Text, cells))
-    OUT.print(table)
-    volumes = [number(volume) for volume in size.hypervolumes]
-    OUT.print(
-        f"hypervolume of the fronts (more is better; reference: the baseline of {one}): {one} {volumes[0]}, {other} "
-        f"{volumes[1]}",
-        style="dim",
-        markup=False,
-    )
-    OUT.print(
-        f"the studies were not measured in turn, so a difference of up to {NOISE_RATIO:.0%} counts as no difference",
-        style="dim",
-        markup=False,
-    )
-
-
-def _config_cell(found: Recommendation | None, asked: Sequence[str]) -> str:
-    if found is None:
-        return "nothing yet"
-    numbers = [
-        f"{number(found.metrics[name])} {_UNITS.get(name, name)}"
-        for name in dict.fromkeys((*_UNITS, *asked))
-        if name in found.metrics
-    ]
-    what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"
-    return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not confirmed'})"
-
-
-def _winner_cell(each: GoalComparison, names: tuple[str, str]) -> str:
-    if each.times is None:
-        return "can't be compared"
-    if each.winner is None:
-        return f"no difference ({each.times:.2f})"
-    return f"{names[each.winner]}, by a factor of {each.times if each.winner else 1 / each.times:.2f}"
 
 
 def _draw(

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from rich.console import Console
+
 from objectives.ratios import Ratio
 from runners.reporting import counted
 from tuner.confirmation.effects import Effect, is_clear
@@ -54,6 +56,16 @@ def why_heading(why: Explanation) -> str:
     found = why.found
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
     return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what} is recommended"
+
+
+def print_explanations(explanations: Iterable[Explanation], out: Console) -> None:
+    """Print explanations, each with a heading and its sections."""
+    for each in explanations:
+        out.print(why_heading(each), style="bold", markup=False, soft_wrap=True)
+        for section in why_sections(each):
+            lines = [f"  {line}" for line in section.lines]
+            out.print("", f"{section.heading}:", *lines, sep="\n", markup=False, soft_wrap=True)
+        out.print()
 
 
 def why_markdown(explanations: Iterable[Explanation]) -> str:

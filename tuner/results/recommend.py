@@ -226,6 +226,38 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
 
 
+def recommend_each(
+    study: StudyResults,
+    record_bytes: str | None,
+    goal: Goal | None,
+    conditions: Conditions = NO_CONDITIONS,
+    allow_loss: float | None = None,
+) -> tuple[list[Recommendation], str]:
+    """Return the recommendations of a study, and the reasons why some record sizes have none.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix, as for `recommend`; None for all sizes of the study.
+        goal: As for `recommend_for`.
+        conditions: As for `recommend_for`.
+        allow_loss: As for `recommend`.
+
+    Raises:
+        NoFeasibleConfig: There is no recommendation for any of the sizes.
+    """
+    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
+    found, missing = [], []
+    for size in sizes:
+        try:
+            found.append(recommend_for(study, size, goal, conditions, allow_loss))
+        except NoFeasibleConfig as error:
+            missing.append(str(error))
+    why = "; ".join(missing)
+    if not found:
+        raise NoFeasibleConfig(why or f"{study.name} has no results yet, because its first trial has not ended")
+    return found, why
+
+
 def recommend_for(
     study: StudyResults,
     record_bytes: str,

@@ -13,7 +13,7 @@ from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
-from tuner.present import grid_view, why, wording
+from tuner.present import comparison_view, grid_view, why, wording
 from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.page_style import STYLE
@@ -63,7 +63,7 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
 
 
 def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
-    """Return a page with the fronts of two studies on the same axes.
+    """Return a page with the recommended configs of two studies, and with their fronts on the same axes.
 
     Args:
         comparison: The comparison of the two studies.
@@ -78,6 +78,7 @@ def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]])
             interactive.figure_html(interactive.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
             for index, (record_bytes, by_name) in enumerate(views.items())
         ],
+        comparison=comparison,
         differences=comparison.differences,
     )
 
@@ -138,6 +139,7 @@ def _pages() -> Environment:
     pages.globals.update({each.__name__: each for each in _CALLED})
     pages.globals.update(
         IN_TURN=front_table.IN_TURN,
+        NOT_IN_TURN=comparison_view.NOT_IN_TURN,
         NO_GAIN=wording.NO_GAIN,
         SIMULATED=wording.SIMULATED,
         NONE_KEEPS_ALL=NONE_KEEPS_ALL,
@@ -146,6 +148,9 @@ def _pages() -> Environment:
 
 
 _CALLED: Final[tuple[Callable[..., Any], ...]] = (
+    comparison_view.comparison_headings,
+    comparison_view.comparison_rows,
+    comparison_view.hypervolumes_text,
     compared_metrics,
     counted,
     drift_text,

@@ -9,7 +9,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,10 +22,12 @@ from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
+from tuner.present.newest_trials import newest_trials
 from tuner.present.report.status import status_of
 from tuner.present.study_list import listed_study
+from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
 from tuner.service.cache.query import (
@@ -108,6 +110,18 @@ class RecordReader:
             self._kept[study] = (stamp, results)
         return results
 
+    def other_results(self, study: str) -> StudyResults:
+        """Return the present results of a study beside the one that a query is about.
+
+        Raises:
+            Problem: There is no such study.
+        """
+        try:
+            with closing(self._storage.read(self._root / study)) as store:
+                return self.results(study, store)
+        except StudyNotFound:
+            raise no_study(study) from None
+
     def stamp(self, study: str, store: ResultsStore) -> object:
         """Return a value that changes whenever the study's results change."""
         facts = store.facts()
@@ -130,7 +144,7 @@ def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
     """Return the error response to a query that failed. An exception would end the process that reads the studies."""
     match error:
         case StudyNotFound():
-            problem = Problem(404, "not-found", f"there is no study {query.study}, or it has no results yet")
+            problem = no_study(query.study)
         case RecordDamaged():
             problem = Problem(404, "not-found", str(error))
         case _:
@@ -138,6 +152,11 @@ def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
     if problem.status == 500:
         traceback.print_exception(error)
     return CachedResponse.of_problem(problem)
+
+
+def no_study(name: str) -> Problem:
+    """Return the problem that a study does not exist, or has not begun."""
+    return Problem(404, "not-found", f"there is no study {name}, or it has no results yet")
 
 
 def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
@@ -157,20 +176,33 @@ def _share(kept: tuple[object, StudyResults]) -> int:
 def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     results = reader.results(study, store)
     form = Format(given.get("form", Format.JSON))
+    found, missing = _recommended(results, given)
+    if missing:
+        raise NoFeasibleConfig(missing)
+    return CachedResponse.of(export_all(found, form), _MEDIA_TYPES.get(form, TEXT))
+
+
+def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[Recommendation], str]:
     goal = Goal(given["goal"]) if given.get("goal") else None
     conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"))
-    asked = given.get("record_bytes")
-    sizes = [asked] if asked is not None else [size.record_bytes for size in results.sizes]
-    found: list[Recommendation] = []
-    missing: list[str] = []
-    for size in sizes:
-        try:
-            found.append(recommend_for(results, size, goal, conditions, given.get("allow_loss")))
-        except NoFeasibleConfig as error:
-            missing.append(str(error))
-    if missing or not found:
-        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
-    return CachedResponse.of(export_all(found, form), _MEDIA_TYPES.get(form, TEXT))
+    return recommend_each(results, given.get("record_bytes"), goal, conditions, given.get("allow_loss"))
+
+
+def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.export.record import explanations_record
+    from tuner.present.why import print_explanations
+    from tuner.results.explanation import explain, knob_importance
+
+    results = reader.results(study, store)
+    recommended, missing = _recommended(results, given)
+    if missing:
+        raise NoFeasibleConfig(missing)
+    sizes = [results.size(each.record_bytes) for each in recommended]
+    importances = [knob_importance(size) if size is not None else {} for size in sizes]
+    found = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
+    if given.get("form") == "text":
+        return CachedResponse.of(_as_text(partial(print_explanations, found)), TEXT)
+    return CachedResponse.of(explanations_record(results.name, found))
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
@@ -271,6 +303,31 @@ def _report(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
     return CachedResponse.of(report_page(reader.results(study, store)), HTML)
 
 
+def _comparison(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    found_in = (reader.results(study, store), reader.other_results(given["second"]))
+    # The names of the folders: two studies that are called the same would be shown with their paths on this host.
+    found = replace(compare(*found_in), names=(study, given["second"]))
+    match given["form"]:
+        case "html":
+            from tuner.present.report.page import fronts_html
+            from tuner.present.report.view import views_of
+
+            drawn = found_in[0].objectives == found_in[1].objectives
+            return CachedResponse.of(fronts_html(found, views_of(found_in, found) if drawn else {}), HTML)
+        case "text":
+            from tuner.present.comparison_view import print_comparison
+
+            return CachedResponse.of(_as_text(partial(print_comparison, found)), TEXT)
+        case _:
+            return CachedResponse.of(found.as_json())
+
+
+def _newest(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    facts = store.facts()
+    rows = newest_trials(reader.results(study, store)) if "objectives" in facts else []
+    return CachedResponse.of({"last": reader.extent(study, store, facts).last, "trials": rows})
+
+
 def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.pictures import draw_front
     from tuner.results.by_goal import labels, recommendations
@@ -315,6 +372,9 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "trials": _trials,
     "trials_table": _trials_table,
     "report": _report,
+    "comparison": _comparison,
+    "explanation": _explanation,
+    "newest": _newest,
     "picture": _picture,
     "stamp": _stamp,
 }

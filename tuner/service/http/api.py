@@ -19,6 +19,14 @@ from tuner.service.http.submission import submission_of, text_of_body, text_of_j
 from tuner.service.http.tokens import Token
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+SANDBOX: Final = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
+)
+"""The content security policy of pages that contain scripts.
+
+The sandbox gives the scripts a separate origin, so that they can't send requests to the service.
+"""
 MOST_STREAMS: Final = 200
 """How many event streams may be open at the same time. Each event stream keeps a connection open."""
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
@@ -31,6 +39,40 @@ _RECORD_BYTES: Final[Any] = Query(
 )
 RecordSize = Annotated[str, _RECORD_BYTES]
 RecordBytes = Annotated[str | None, _RECORD_BYTES]
+
+AskedGoal = Annotated[
+    Goal | None,
+    Query(
+        description="What the config is best for. Default: the first of balanced, throughput and latency for "
+        "which a config is better than the baseline."
+    ),
+]
+MaxP99Ms = Annotated[
+    float | None,
+    Query(
+        ge=0,
+        allow_inf_nan=False,
+        description="Choose only among configs whose p99 latency, in milliseconds, is at most this value.",
+    ),
+]
+MinMbPerS = Annotated[
+    float | None,
+    Query(
+        ge=0,
+        allow_inf_nan=False,
+        description="Choose only among configs whose throughput, in MB/s, is at least this value.",
+    ),
+]
+AllowLoss = Annotated[
+    float | None,
+    Query(
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="The part of any objective that a balanced config may give up: 0.1 is 10 %. Default: "
+        "`confirm.allow_loss` of the study.",
+    ),
+]
 
 
 def router(studies: Studies, streams: EventStreams) -> APIRouter:
@@ -163,6 +205,32 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         """Show the tables of a grid search: each metric by the values of two knobs; empty for another search."""
         return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))
 
+    @api.get(
+        "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
+    )
+    async def explanation(
+        request: Request,
+        study: Study,
+        record_bytes: RecordBytes = None,
+        goal: AskedGoal = None,
+        max_p99_ms: MaxP99Ms = None,
+        min_mb_per_s: MinMbPerS = None,
+        allow_loss: AllowLoss = None,
+        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+    ) -> Response:
+        """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
+        query = ResultQuery.of(
+            study,
+            "explanation",
+            record_bytes=record_bytes,
+            goal=goal and str(goal),
+            max_p99_ms=max_p99_ms,
+            min_mb_per_s=min_mb_per_s,
+            allow_loss=allow_loss,
+            form=form,
+        )
+        return await answered(request, studies, query)
+
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
         study: Study,
@@ -176,11 +244,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
     async def report(request: Request, study: Study) -> Response:
         """Show the report of a study as one HTML page, which loads nothing from the network."""
         answer = await answered(request, studies, ResultQuery.of(study, "report"))
-        # The page contains scripts. The sandbox gives them a separate origin, so that they can't send requests to us.
-        answer.headers["content-security-policy"] = (
-            "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
-            "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
-        )
+        answer.headers["content-security-policy"] = SANDBOX
         return answer
 
     @api.get("/studies/{study}/events", response_class=Response, responses={200: examples.EVENTS}, tags=["results"])
@@ -193,6 +257,9 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
                 description="Id of the last event received. Clients send it when they reconnect.",
             ),
         ] = None,
+        after: Annotated[
+            int, Query(ge=0, le=2**53, description="Sequence number of the last trial that you have.")
+        ] = 0,
     ) -> Response:
         """Follow a study live, as server-sent events named `status`, `trial` and `end`."""
         await studies.show(study)
@@ -203,47 +270,32 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
                 f"at most {MOST_STREAMS} event streams may be open at the same time; poll the study instead",
             )
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        events = streams.follow(study, int(last_event_id or 0))
+        events = streams.follow(study, int(last_event_id or after))
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    @api.get("/comparison", response_class=Response, responses={200: examples.COMPARISON}, tags=["results"])
+    async def comparison(
+        first: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of a study.", examples=["before"])],
+        second: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of another study.", examples=["after"])],
+        form: Annotated[
+            Literal["json", "html", "text"], Query(alias="format", description="Format of the response.")
+        ] = "json",
+    ) -> Response:
+        """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
+        if first == second:
+            raise Problem(422, "bad-request", f"second must be another study than first, but both are {first}")
+        answer = await studies.answers.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
+        return _response(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(
         request: Request,
         study: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])],
         record_bytes: RecordBytes = None,
-        goal: Annotated[
-            Goal | None,
-            Query(
-                description="What the config is best for. Default: the first of balanced, throughput and latency for "
-                "which a config is better than the baseline."
-            ),
-        ] = None,
-        max_p99_ms: Annotated[
-            float | None,
-            Query(
-                ge=0,
-                allow_inf_nan=False,
-                description="Choose only among configs whose p99 latency, in milliseconds, is at most this value.",
-            ),
-        ] = None,
-        min_mb_per_s: Annotated[
-            float | None,
-            Query(
-                ge=0,
-                allow_inf_nan=False,
-                description="Choose only among configs whose throughput, in MB/s, is at least this value.",
-            ),
-        ] = None,
-        allow_loss: Annotated[
-            float | None,
-            Query(
-                ge=0,
-                le=1,
-                allow_inf_nan=False,
-                description="The part of any objective that a balanced config may give up: 0.1 is 10 %. Default: "
-                "`confirm.allow_loss` of the study.",
-            ),
-        ] = None,
+        goal: AskedGoal = None,
+        max_p99_ms: MaxP99Ms = None,
+        min_mb_per_s: MinMbPerS = None,
+        allow_loss: AllowLoss = None,
         form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON,
     ) -> Response:
         """Return the recommended config.

@@ -96,12 +96,23 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/studies/{study}", include_in_schema=False)
     async def study_page(study: Study) -> Response:
-        page = pages.study_page(await studies.show(study), studies.config.mlflow_url)
+        shown, newest = await studies.show(study), await studies.newest(study)
+        page = pages.study_page(shown, newest, studies.config.mlflow_url)
         return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/studies/{study}/front.png", include_in_schema=False)
     async def picture(request: Request, study: Study, record_bytes: RecordSize) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
+
+    @app.get("/submit", include_in_schema=False)
+    async def submit_page(request: Request) -> Response:
+        page = pages.submit_page(sorted(studies.config.targets), needs_token=request.state.token is not None)
+        return Response(page, headers=headers, media_type=HTML)
+
+    @app.get("/static/page.js", include_in_schema=False)
+    async def script() -> Response:
+        cached = {"cache-control": "private, max-age=3600"}
+        return Response(pages.SCRIPT, headers=cached, media_type="text/javascript")
 
     @app.get("/static/style.css", include_in_schema=False)
     async def style() -> Response:

@@ -182,6 +182,33 @@ EVENTS: Final = _answer(
     'id: 13\nevent: trial\ndata: {"sequence":13}\n\n',
     "text/event-stream",
 )
+EXPLANATION: Final[dict[str, Any]] = {
+    "description": "Why a config is recommended.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object"},
+            "example": {"schema_version": 1, "kind": "explanations", "study": "orders", "explanations": []},
+        },
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
+COMPARISON: Final[dict[str, Any]] = {
+    "description": "The comparison of two studies.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object"},
+            "example": {
+                "schema_version": 1,
+                "kind": "comparison",
+                "studies": ["before", "after"],
+                "differences": [],
+                "sizes": [],
+            },
+        },
+        "text/html": {"schema": {"type": "string"}},
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
 RECOMMENDATION: Final[dict[str, Any]] = {
     "description": "The recommended config. Without `record_bytes`, the configs of all record sizes.",
     "headers": {

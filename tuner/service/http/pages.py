@@ -1,6 +1,10 @@
-"""The HTML pages of the service: the list of studies, and the page of one study. They need no scripts."""
+"""The HTML pages of the service: the list of studies, the page of one study, and a form that submits a study.
+
+All but the form work without scripts.
+"""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
@@ -14,8 +18,19 @@ from tuner.present.text_view import duration
 from tuner.present.wording import number, title
 
 CSP: Final = (
-    "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
 )
+SCRIPT: Final = files("tuner.service.http").joinpath("static", "page.js").read_text(encoding="utf-8")
+QUICK_TEXT: Final = """\
+study: {{name: my-study}}
+target: {target}
+workload:
+  record_bytes: [1000]
+search:
+  trials: 30
+"""
+"""The study file that the form begins with."""
 _LIVE: Final = ("queued", "running", "pausing", "cancelling")
 STYLE_SHEET: Final = (
     STYLE
@@ -24,6 +39,9 @@ STYLE_SHEET: Final = (
 .state.running { background: var(--running); } .state.failed { background: var(--failed); color: var(--warn); }
 .state.complete { color: var(--good); font-weight: 600; }
 progress { width: 9rem; vertical-align: middle; } img.front { max-width: 100%; height: auto; }
+textarea { width: 100%; font: 13px/1.4 ui-monospace, monospace; color: inherit; background: var(--soft);
+  border: 1px solid var(--line); border-radius: 6px; padding: .6rem; }
+.compare { margin: 1rem 0; } .compare select { max-width: 16rem; }
 .note { white-space: pre-wrap; } nav { margin: .5rem 0 1rem; }
 .studies td { vertical-align: top; }
 @media (max-width: 40rem) { /* each study is a block, and each cell a line with its heading */
@@ -56,15 +74,35 @@ def list_page(
     )
 
 
-def study_page(study: Mapping[str, Any], mlflow_url: str | None) -> str:
+def study_page(study: Mapping[str, Any], newest: Mapping[str, Any], mlflow_url: str | None) -> str:
     """Return the page of one study.
 
     Args:
         study: The study, as the API shows it.
+        newest: Its newest trials, and the sequence number of the last one.
         mlflow_url: The address at which people open MLflow in a browser.
     """
+    live = study["state"] in _LIVE
     return _PAGES.get_template("study.html").render(
-        heading=study["name"], live=study["state"] in _LIVE, study=study, mlflow_url=mlflow_url
+        heading=study["name"],
+        live=live,
+        events=f"/v1/studies/{study['name']}/events?after={newest.get('last', 0)}" if live else "",
+        study=study,
+        newest=newest,
+        mlflow_url=mlflow_url,
+    )
+
+
+def submit_page(targets: Sequence[str], *, needs_token: bool) -> str:
+    """Return the page with the form that submits a study.
+
+    Args:
+        targets: The names of the service's clusters.
+        needs_token: Whether the service accepts a study only with a token.
+    """
+    text = QUICK_TEXT.format(target=targets[0] if targets else "TARGET")
+    return _PAGES.get_template("submit.html").render(
+        heading="Submit a study", targets=targets, text=text, needs_token=needs_token
     )
 
 

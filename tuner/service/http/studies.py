@@ -122,6 +122,11 @@ class Studies:
             return await self._view(name, None)
         return await self._view(name, job)
 
+    async def newest(self, name: str) -> dict[str, Any]:
+        """Return the newest trials of a study as the rows of a table; an empty mapping if it has none yet."""
+        found = await self.answers.get(ResultQuery.of(name, "newest"))
+        return dict(json.loads(found.body)) if found.status == 200 else {}
+
     async def listed(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return one page of studies.
 

@@ -1,0 +1,78 @@
+"""The comparison of two studies as text."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from tuner.present.wording import number
+from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
+from tuner.results.recommendation import Recommendation
+
+NOT_IN_TURN: Final = (
+    f"the studies were not measured in turn, so a difference of up to {NOISE_RATIO:.0%} counts as no difference"
+)
+_UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
+"""The metrics that every comparison shows, with their units. Other metrics are shown with their names."""
+
+
+def print_comparison(found: Comparison, out: Console) -> None:
+    """Print the recommended configs of two studies side by side, with a table for each record size."""
+    for size in found.sizes:
+        columns = (Column(heading, overflow="fold") for heading in comparison_headings(found))
+        table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
+        for cells in comparison_rows(found, size):
+            table.add_row(*map(Text, cells))
+        out.print(table)
+        out.print(hypervolumes_text(found, size), style="dim", markup=False)
+        out.print(NOT_IN_TURN, style="dim", markup=False)
+    if not found.sizes:
+        out.print("the studies have no record size in common, so there is nothing to compare", markup=False)
+
+
+def comparison_headings(found: Comparison) -> tuple[str, str, str, str]:
+    """Return the headings of the table of a record size."""
+    return ("goal", *found.names, "better")
+
+
+def comparison_rows(found: Comparison, size: SizeComparison) -> list[tuple[str, str, str, str]]:
+    """Return the rows of the table of a record size, one for each goal."""
+    return [
+        (
+            str(each.goal),
+            _config(each.ours, each.metrics),
+            _config(each.theirs, each.metrics),
+            _winner(each, found.names),
+        )
+        for each in size.goals
+    ]
+
+
+def hypervolumes_text(found: Comparison, size: SizeComparison) -> str:
+    """Return a sentence about the hypervolumes of the two fronts."""
+    (one, other), (ours, theirs) = found.names, map(number, size.hypervolumes)
+    return (
+        f"hypervolume of the fronts (more is better; reference: the baseline of {one}): {one} {ours}, {other} {theirs}"
+    )
+
+
+def _config(found: Recommendation | None, asked: Sequence[str]) -> str:
+    if found is None:
+        return "nothing yet"
+    numbers = [
+        f"{number(found.metrics[name])} {_UNITS.get(name, name)}"
+        for name in dict.fromkeys((*_UNITS, *asked))
+        if name in found.metrics
+    ]
+    what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"
+    return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not confirmed'})"
+
+
+def _winner(each: GoalComparison, names: tuple[str, str]) -> str:
+    if each.times is None:
+        return "can't be compared"
+    if each.winner is None:
+        return f"no difference ({each.times:.2f})"
+    return f"{names[each.winner]}, by a factor of {each.times if each.winner else 1 / each.times:.2f}"

@@ -1,0 +1,86 @@
+// Keeps a page up to date, and submits the study file that the user has typed.
+// The server renders every page; this script asks for the page again and replaces its <main>. Without scripts, a page
+// loads itself again every few seconds.
+"use strict";
+
+const POLL_MS = 5000;
+const PAUSE_MS = 500;
+let waiting = null;
+
+async function refresh() {
+  waiting = null;
+  try {
+    const answer = await fetch(location.href);
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    // Pictures are loaded first, so that the page does not jump.
+    await Promise.all([...page.querySelectorAll("img")].map((each) => {
+      const picture = new Image();
+      picture.src = each.getAttribute("src");
+      return picture.decode().catch(() => {});
+    }));
+    document.querySelector("main").replaceWith(page.querySelector("main"));
+  } catch (lost) {
+    // The service may be restarting. The next event or poll tries again.
+  }
+}
+
+function refreshSoon() {
+  waiting ??= setTimeout(refresh, PAUSE_MS);
+}
+
+function follow(address) {
+  const events = new EventSource(address);
+  for (const name of ["trial", "status"]) events.addEventListener(name, refreshSoon);
+  events.addEventListener("end", () => { events.close(); refreshSoon(); });
+  events.addEventListener("error", () => {
+    // The browser connects again by itself, unless the service has refused the stream.
+    if (events.readyState === EventSource.CLOSED) setInterval(refresh, POLL_MS);
+  });
+}
+
+async function submit(form) {
+  const told = document.getElementById("told");
+  const headers = {"content-type": "application/yaml"};
+  const token = form.elements.token?.value;
+  if (token) headers.authorization = `Bearer ${token}`;
+  told.replaceChildren("checking ...");
+  try {
+    const answer = await fetch("/v1/studies", {method: "POST", headers, body: form.elements.text.value});
+    const found = await answer.json();
+    if (answer.ok) {
+      location.href = found.links.page;
+      return;
+    }
+    const list = document.createElement("ul");
+    for (const each of found.errors ?? [{detail: found.detail}]) {
+      const item = document.createElement("li");
+      if (each.line) {
+        const jump = document.createElement("button");
+        jump.type = "button";
+        jump.textContent = `line ${each.line}`;
+        jump.addEventListener("click", () => selectLine(form.elements.text, each.line));
+        item.append(jump, " ");
+      }
+      item.append(each.key ? `${each.key}: ${each.detail}` : each.detail);
+      list.append(item);
+    }
+    told.replaceChildren(list);
+  } catch (lost) {
+    told.replaceChildren(`the service did not answer: ${lost.message}`);
+  }
+}
+
+function selectLine(area, line) {
+  const lines = area.value.split("\n"), start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  area.focus();
+  area.setSelectionRange(start, start + lines[line - 1].length);
+}
+
+const {events, live} = document.body.dataset;
+if (events) follow(events);
+else if (live) setInterval(refresh, POLL_MS);
+document.getElementById("submit")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit(event.target);
+});
