@@ -36,7 +36,6 @@ def report_page(study: StudyResults) -> str:
         trials=[trial for size in study.sizes for trial in size.trials],
         kind_words=KIND_WORDS,
         sizes=[_found(study, size) for size in study.sizes],
-        style=STYLE,
         plotly=interactive.inlined_plotly(),
     )
 
@@ -141,6 +140,7 @@ def _pages() -> Environment:
         IN_TURN=front_table.IN_TURN,
         NOT_IN_TURN=comparison_view.NOT_IN_TURN,
         NO_GAIN=wording.NO_GAIN,
+        STYLE=STYLE,
         SIMULATED=wording.SIMULATED,
         NONE_KEEPS_ALL=NONE_KEEPS_ALL,
     )

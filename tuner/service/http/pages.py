@@ -43,7 +43,7 @@ textarea { width: 100%; font: 13px/1.4 ui-monospace, monospace; color: inherit; 
   border: 1px solid var(--line); border-radius: 6px; padding: .6rem; }
 .compare { margin: 1rem 0; } .compare select { max-width: 16rem; }
 .note { white-space: pre-wrap; } nav { margin: .5rem 0 1rem; }
-.studies td { vertical-align: top; }
+.studies td { vertical-align: top; overflow-wrap: break-word; } .state { white-space: nowrap; }
 @media (max-width: 40rem) { /* each study is a block, and each cell a line with its heading */
   .studies, .studies tbody, .studies tr, .studies td { display: block; } .studies thead { display: none; }
   .studies tr { border-bottom: 2px solid var(--line); padding: .5rem 0; } .studies td { border: 0; padding: .1rem 0; }
