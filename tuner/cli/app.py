@@ -109,7 +109,10 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "remote:explain",
         "Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.",
     ),
-    "compare": ("remote:compare", "Compare two studies on the service: their Pareto fronts and best configs."),
+    "compare": (
+        "remote:compare",
+        "Compare two studies on the service: the fronts, and the best configs for each record size and goal.",
+    ),
     "pause": ("remote:pause", "Stop a study on the service until you resume it."),
     "resume": ("remote:resume", "Continue a study on the service that was paused or that failed."),
     "cancel": ("remote:cancel", "Stop a study on the service for good; its results are kept."),

@@ -373,7 +373,7 @@ def compare(
     force: Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compare two studies on the service: their Pareto fronts, and their best configs for each record size and goal.
+    """Compare two studies on the service: the fronts, and the best configs for each record size and goal.
 
     \b
     Example:
