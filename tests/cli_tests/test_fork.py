@@ -48,9 +48,10 @@ def refused(*words: str) -> Ended:
 
 def test_a_fork_with_a_changed_file_is_run_like_any_study(studies: Path, tmp_path: Path) -> None:
     new = written(tmp_path / "new.yaml", more="objectives: [mb_per_s, latency_p95_ms]")
-    forked = tuner("fork", "old", "new", new)
+    forked = tuner("fork", "old", "new", new, "--json")
     assert forked.code == 0, forked.err
     kept = on_record(studies / "new")
+    assert (forked.json["study"], forked.json["of"], forked.json["trials_taken_over"]) == ("new", "old", len(kept))
     assert f"new: {len(kept)} of {len(on_record(studies / 'old'))} trials of old taken over" in forked.err
     assert f"to continue: tuner run {new}" in forked.err
     assert tuner("status", "new").code == 0

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -63,3 +64,14 @@ def test_a_verbs_name_as_an_argument_is_not_taken_for_the_verb() -> None:
     ended = tuner("status", "front")
     assert ended.code == 2
     assert "'front'" in ended.complaint
+
+
+@pytest.mark.parametrize("verbs", [VERBS, REMOTE_VERBS], ids=["local", "remote"])
+def test_every_verb_prints_json_for_scripts(verbs: Mapping[str, tuple[str, str]]) -> None:
+    without = set()
+    for verb, (place, _) in verbs.items():
+        module, _, name = place.partition(":")
+        function = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
+        if inspect.isfunction(function) and "as_json" not in inspect.signature(function).parameters:
+            without.add(verb)
+    assert without <= {"schema", "ui"}, "a schema is JSON, and the MLflow UI runs until Ctrl-C"

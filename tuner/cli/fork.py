@@ -36,6 +36,7 @@ def fork(
             show_default=False,
         ),
     ] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Begin a new study that takes over the trials of another study which fit its settings.
 
@@ -76,6 +77,18 @@ def fork(
         write_atomically(folder / STUDY_FILE, text.encode())
     say(f"{name}: {len(taken)} of {counted(len(there), 'trial')} of {old_name} taken over")
     say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
+    if as_json:
+        options.print_json(
+            {
+                "schema_version": 1,
+                "kind": "fork",
+                "study": name,
+                "folder": str(folder),
+                "of": old_name,
+                "trials_there": len(there),
+                "trials_taken_over": len(taken),
+            }
+        )
 
 
 def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tuple[StudySpec, str]:

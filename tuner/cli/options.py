@@ -51,6 +51,14 @@ def parse_duration(text: str) -> float:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
+def print_written(path: Path, *, as_json: bool) -> None:
+    """Print the path of a file that the command has written."""
+    if as_json:
+        print_json({"schema_version": 1, "kind": "written", "path": str(path)})
+    else:
+        typer.echo(path)
+
+
 def print_json(record: object, indent: int | None = 2) -> None:
     """Print a result as one JSON document."""
     typer.echo(json.dumps(record, indent=indent))

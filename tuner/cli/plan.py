@@ -27,6 +27,7 @@ from tuner.study_file import json_schema, starter_text
 def init(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("study.yaml"),
     bootstrap: options.ClusterBootstrap = None,
+    as_json: options.Json = False,
 ) -> None:
     """Write a new study file that lists the settings with their defaults and explains them.
 
@@ -41,6 +42,8 @@ def init(
         raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
     write_output(path, starter_text(bootstrap))
     say(f"wrote {path}; next: tuner plan {path}")
+    if as_json:
+        options.print_written(path, as_json=True)
 
 
 def schema() -> None:

@@ -287,6 +287,7 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="STUDY.html")
     ] = None,
     force: Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write the report of a study on the service as one HTML file.
 
@@ -299,7 +300,7 @@ def report(
     with service() as client:
         page = client.text(study, "report")
     write_output(path, page, force=force)
-    typer.echo(path)
+    options.print_written(path, as_json=as_json)
 
 
 def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
@@ -393,7 +394,7 @@ def compare(
             say(f"page written to {html}")
 
 
-def pause(study: Study) -> None:
+def pause(study: Study, as_json: options.Json = False) -> None:
     """Stop a study on the service until you resume it.
 
     \b
@@ -401,10 +402,10 @@ def pause(study: Study) -> None:
         tuner --server https://tuner.example pause orders
     """
     with service() as client:
-        typer.echo(client.pause(study)["state"])
+        _print_state(client.pause(study), as_json=as_json)
 
 
-def resume(study: Study) -> None:
+def resume(study: Study, as_json: options.Json = False) -> None:
     """Continue a study on the service that was paused or that failed.
 
     \b
@@ -412,10 +413,10 @@ def resume(study: Study) -> None:
         tuner --server https://tuner.example resume orders
     """
     with service() as client:
-        typer.echo(client.resume(study)["state"])
+        _print_state(client.resume(study), as_json=as_json)
 
 
-def cancel(study: Study) -> None:
+def cancel(study: Study, as_json: options.Json = False) -> None:
     """Stop a study on the service for good; its results are kept.
 
     \b
@@ -423,7 +424,14 @@ def cancel(study: Study) -> None:
         tuner --server https://tuner.example cancel orders
     """
     with service() as client:
-        typer.echo(client.cancel(study)["state"])
+        _print_state(client.cancel(study), as_json=as_json)
+
+
+def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        options.print_json(view)
+    else:
+        typer.echo(view["state"])
 
 
 def _token() -> str | None:

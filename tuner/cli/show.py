@@ -195,6 +195,7 @@ def report(
         typer.Option(metavar="FILE", help="File to write.", show_default="report.html in the study's folder"),
     ] = None,
     force: Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write the report of a study, with recommendations, fronts and all trials, as one HTML file.
 
@@ -212,10 +213,10 @@ def report(
     from tuner.present.report.page import report_page
 
     if output is None:
-        typer.echo(write_report(results, results.folder / REPORT_FILE))
+        output = write_report(results, results.folder / REPORT_FILE)
     else:
         write_output(output, report_page(results), force=force)
-        typer.echo(output)
+    options.print_written(output, as_json=as_json)
 
 
 def compare(
