@@ -209,6 +209,7 @@ class Client:
         min_mb_per_s: float | None = None,
         allow_loss: float | None = None,
         form: str = "json",
+        everything: bool = False,
         unless: str | None = None,
     ) -> Reply:
         """Return the configs that the service recommends for a study.
@@ -223,6 +224,7 @@ class Client:
             allow_loss: The part of any objective that a balanced config may give up, from 0 to 1; by default
                 `confirm.allow_loss` of the study.
             form: One of the forms of `tuner recommend --format`.
+            everything: Whether forms to paste also hold the properties that have the client's default value.
             unless: The `etag` of the recommendation that the caller has. As long as the recommendation is the same, the
                 service answers without a text, which makes polling cheap.
         """
@@ -235,6 +237,7 @@ class Client:
             min_mb_per_s=min_mb_per_s,
             allow_loss=allow_loss,
             format=form,
+            **({"all": "true"} if everything else {}),
         )
         headers = {"If-None-Match": unless} if unless is not None else {}
         with self._answer("GET", path, None, headers, self.timeout_s) as response:

@@ -118,6 +118,18 @@ def test_a_client_can_set_allow_loss(served: Serving) -> None:
     assert found == export(expected, Format.JSON)
 
 
+def test_a_client_can_ask_for_properties_with_default_values_too(served: Serving) -> None:
+    write_study(
+        served.root / "spelled-out",
+        change=lambda trial: replace(trial, values={**trial.values, "socket.nagle.disable": "true"}),
+    )
+    asked = ("spelled-out", "1000", "throughput")
+    few = served.client.recommend(*asked, form="properties").text
+    every = served.client.recommend(*asked, form="properties", everything=True).text
+    assert "socket.nagle.disable" not in few
+    assert "socket.nagle.disable=true" in every
+
+
 def test_polling_an_unchanged_response_gets_304(served: Serving) -> None:
     path = "/v1/recommendation?study=overnight&record_bytes=100&format=properties"
     first = served.ask("GET", path)

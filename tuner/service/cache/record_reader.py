@@ -179,7 +179,8 @@ def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given
     found, missing = _recommended(results, given)
     if missing:
         raise NoFeasibleConfig(missing)
-    return CachedResponse.of(export_all(found, form), _MEDIA_TYPES.get(form, TEXT))
+    text = export_all(found, form, everything=given.get("everything", False))
+    return CachedResponse.of(text, _MEDIA_TYPES.get(form, TEXT))
 
 
 def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[Recommendation], str]:

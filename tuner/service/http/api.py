@@ -297,6 +297,10 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         min_mb_per_s: MinMbPerS = None,
         allow_loss: AllowLoss = None,
         form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON,
+        everything: Annotated[
+            bool,
+            Query(alias="all", description="Whether formats to paste also hold properties with the client's default."),
+        ] = False,
     ) -> Response:
         """Return the recommended config.
 
@@ -312,6 +316,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             min_mb_per_s=min_mb_per_s,
             allow_loss=allow_loss,
             form=str(form),
+            everything=everything or None,
         )
         return await answered(request, studies, query)
 
