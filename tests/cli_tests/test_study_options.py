@@ -155,6 +155,14 @@ def test_a_plan_needs_no_study_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_without_a_java_name_can_be_read_as_one_for_the_java_producer(tmp_path: Path) -> None:
+    (tmp_path / "producer.properties").write_text("acks=all\n")
+    words = ("plan", "--current", str(tmp_path / "producer.properties"), "--json")
+    assert json.loads(tuner(*words).out)["baseline"] == {"acks": "-1"}
+    of_java = json.loads(tuner(*words, "--current-client", "java").out)["baseline"]
+    assert of_java["enable.idempotence"] == "true", "acks=all is idempotent in the Java producer"
+
+
 def test_a_quick_study_says_that_it_proves_only_large_gains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
     words = ("run", "--quick", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow")

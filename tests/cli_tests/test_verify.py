@@ -298,3 +298,12 @@ class TestAsAStudy:
         done = tuner("verify", str(better), "--study", "small", "--seconds", "3", "--bootstrap", "b:9092")
         assert done.code == 2
         assert "leave these options out: --bootstrap, --seconds" in done.complaint
+
+
+def test_a_file_is_read_as_one_for_the_client_that_the_user_names(tmp_path: Path) -> None:
+    file = written(tmp_path / "plain.properties", "acks=all\n")
+    refused = tuner("verify", str(file), *QUICK)
+    assert refused.code == 2
+    assert "must differ from the client's defaults" in refused.complaint
+    measured = tuner("verify", str(file), "--client", "java", "--rounds", "2", "--max-rounds", "2", *QUICK, "--json")
+    assert measured.json["guarantee"] == "acks=all, ordered, no duplicates"

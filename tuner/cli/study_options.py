@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
+from search_spaces.producer_file import Client
 from tuner.cli import options
 from tuner.course import estimate
 from tuner.course.budget import next_occurrence
@@ -29,6 +30,7 @@ _NOT_WITH_A_FILE: Final = (
     "record_bytes",
     "name",
     "current",
+    "current_client",
     "objectives",
     "constraint",
     "durability",
@@ -80,7 +82,17 @@ class StudyOptions:
         typer.Option(
             metavar="FILE",
             help="Properties file that your producer uses today. It is the baseline, which every config is compared "
-            "with. By default the baseline is the client without any property set.",
+            "with. The file may be one for Kafka's Java producer. By default the baseline is the client without any "
+            "property set.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    current_client: Annotated[
+        Client | None,
+        typer.Option(
+            help="The client that the file of --current is for. auto: java if the file has a property that only Java "
+            "has.",
+            show_default="auto",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -386,6 +398,7 @@ class StudyOptions:
                 "paced": {**phase, "rate_records_per_s": self.rate},
             },
             "baseline": self.current,
+            "baseline_client": self.current_client,
             "durability": self.durability,
             "objectives": self.objectives,
             "constraints": self.constraint,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from search_spaces.producer_config import same_effect
-from search_spaces.producer_file import read_producer_file
+from search_spaces.producer_file import Client, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options
@@ -63,6 +63,10 @@ def verify(
             show_default="1000, or all of --study",
         ),
     ] = None,
+    client: Annotated[
+        Client,
+        typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
+    ] = Client.AUTO,
     rounds: Annotated[
         int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
     ] = 8,
@@ -151,7 +155,7 @@ def verify(
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
     with named_file(file):
-        given_file = read_producer_file(file)
+        given_file = read_producer_file(file, client)
         config = given_file.config
     for note in () if quiet or as_json else given_file.notes:
         say(note)
