@@ -72,7 +72,7 @@ def translate_to_java(config: ProducerConfig) -> Translation:
     in_force = config.in_force
     notes: list[str] = []
     properties = {
-        "acks": str(config.acks),
+        "acks": "all" if config.acks == -1 else str(config.acks),
         "enable.idempotence": "true" if config.idempotent else "false",
         "max.in.flight.requests.per.connection": in_force.text("max.in.flight"),
         "retries": in_force.text("retries"),

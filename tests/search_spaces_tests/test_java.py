@@ -13,7 +13,7 @@ def java(given: dict[str, Value]) -> dict[str, str]:
 
 def test_defaults_that_differ_are_written_out() -> None:
     assert java({}) == {
-        "acks": "-1",
+        "acks": "all",
         "batch.size": "1000000",
         "buffer.memory": str(2**30),
         "compression.type": "none",

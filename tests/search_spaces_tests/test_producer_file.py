@@ -52,7 +52,7 @@ def test_a_java_file_is_accepted_with_the_guarantee_that_java_gives(path: Path) 
     assert file.config.effective("queue.buffering.max.kbytes") == "65536"
     assert file.config.effective("max.in.flight") == "5"
     exported = translate_to_java(file.config).properties
-    assert (exported["enable.idempotence"], exported["acks"]) == ("true", "-1")
+    assert (exported["enable.idempotence"], exported["acks"]) == ("true", "all")
     assert exported["buffer.memory"] == "67108864"
     assert exported["max.in.flight.requests.per.connection"] == "5"
 
