@@ -61,11 +61,10 @@ def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
 
 
 @pytest.mark.parametrize("values", [{}, {"linger.ms": "5", "compression.type": "lz4"}])
-@pytest.mark.parametrize("baseline_every", [2, 3, 4, 5, 9, 10, 30])
-@pytest.mark.parametrize("asked", [5, 10, 13, 60, None])
-@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("baseline_every", [2, 3, 9, 10, 30])
+@pytest.mark.parametrize(("asked", "repeats"), [(5, 1), (10, 1), (60, 1), (None, 1), (13, 2), (None, 2)])
 def test_the_number_of_trials_of_a_grid_is_known_in_advance(
-    repeats: int, asked: int | None, baseline_every: int, values: dict[str, str]
+    asked: int | None, repeats: int, baseline_every: int, values: dict[str, str]
 ) -> None:
     search = SearchSpec(method=Method.GRID, trials=asked, baseline_every=baseline_every, repeats=repeats)
     baseline = ProducerConfig.parse(values)
