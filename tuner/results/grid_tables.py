@@ -107,11 +107,11 @@ def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
 
 
 def _configs(size: SizeResults, *, with_baseline: bool) -> list[list[Trial]]:
-    """Return the complete trials of each config of the grid, in the order in which the configs were first measured."""
+    """Return the trials that ran to their end, by config, in the order in which the configs were first measured."""
     found: dict[str, list[Trial]] = {}
     for trial in size.trials:
         counts = trial.kind is Kind.SEARCH or (with_baseline and trial.kind is Kind.BASELINE)
-        if counts and trial.state is State.COMPLETE:
+        if counts and trial.state is State.COMPLETE and not trial.stopped_early:
             found.setdefault(trial.fingerprint, []).append(trial)
     return list(found.values())
 
