@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import os
 import shutil
 import subprocess
 import urllib.request
@@ -53,6 +54,8 @@ async def opened(url: str, scratch: Path) -> AsyncIterator[Callable[[str], Await
     browser = await asyncio.create_subprocess_exec(
         _BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
         f"--user-data-dir={profile}", url, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        # A browser that is terminated leaves its temporary files.
+        env={**os.environ, "TMPDIR": str(scratch)},
     )  # fmt: skip
     try:
         async with asyncio.timeout(_START_TIMEOUT_S), aiohttp.ClientSession() as session:

@@ -87,6 +87,7 @@ def test_a_changed_file_is_refused_with_a_line_for_each_key(studies: Path, tmp_p
     assert on_record(studies / "old") == before
 
 
+@pytest.mark.campaign
 def test_a_study_in_postgresql_can_be_forked(
     database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,6 +217,7 @@ def test_rm_removes_what_a_link_leads_to_and_a_damaged_study(root: Path) -> None
     assert sorted(each.name for each in root.iterdir()) == ["moved"]
 
 
+@pytest.mark.campaign
 def test_rm_removes_the_rows_of_a_study_in_postgresql(
     database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
