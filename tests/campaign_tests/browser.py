@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import tempfile
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -50,12 +51,13 @@ async def opened(url: str, scratch: Path) -> AsyncIterator[Callable[[str], Await
     Source: the Chrome DevTools Protocol, `Runtime.evaluate`.
     """
     assert _BROWSER is not None
+    # A browser that is terminated leaves temporary files. Their folder has a short name, because one file is a socket.
+    own = tempfile.TemporaryDirectory(prefix="tuner-", ignore_cleanup_errors=True)
     profile = scratch / "profile"
     browser = await asyncio.create_subprocess_exec(
         _BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
         f"--user-data-dir={profile}", url, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-        # A browser that is terminated leaves its temporary files.
-        env={**os.environ, "TMPDIR": str(scratch)},
+        env={**os.environ, "TMPDIR": own.name},
     )  # fmt: skip
     try:
         async with asyncio.timeout(_START_TIMEOUT_S), aiohttp.ClientSession() as session:
@@ -86,8 +88,10 @@ async def opened(url: str, scratch: Path) -> AsyncIterator[Callable[[str], Await
                     await asyncio.sleep(0.1)
                 yield evaluate
     finally:
-        browser.terminate()
+        with contextlib.suppress(ProcessLookupError):
+            browser.terminate()
         await browser.wait()
+        own.cleanup()
 
 
 def await_server(server: "subprocess.Popen[bytes]", address: str) -> None:
