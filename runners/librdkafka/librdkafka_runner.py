@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from runners.clock import NS_PER_S, NS_PER_US, US_PER_S, Clock, SystemClock
+from runners.clock import NS_PER_US, US_PER_S, Clock, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import Topic
@@ -296,7 +296,7 @@ def activity_of(result: LoadResult) -> ClientActivity | None:
         queued_bytes=account.queued_bytes / account.reports,
         in_flight_requests=account.in_flight / account.reports,
         throttle_ms=account.throttle_ms.mean,
-        wire_bytes=_wire_bytes(result, start, end),
+        wire_bytes=_wire_bytes(result),
         batch_records=account.batch_records.mean,
         batch_bytes=account.batch_bytes.mean,
         retries=end.retries - (start.retries if start else 0),
@@ -304,15 +304,16 @@ def activity_of(result: LoadResult) -> ClientActivity | None:
     )
 
 
-def _wire_bytes(result: LoadResult, start: Report | None, end: Report) -> int | None:
-    """Return the number of bytes that the client sent to brokers in the measured phase (after the warm-up).
+def _wire_bytes(result: LoadResult) -> int | None:
+    """Return the number of bytes that the client sent to brokers for the records of the measured phase.
 
-    The two statistics reports `start` and `end` were not made exactly when the phase began and ended. So the bytes sent
-    between the two reports are scaled to the length of the phase.
+    This is their share of the bytes of the whole run, warm-up and flush included. The bytes that were sent within the
+    phase would not do, because they belong to other records than those acknowledged within it: a client may have
+    100,000 records in its buffers, and a short phase not many more.
     """
-    if start is None or end.at_ns <= start.at_ns:
+    if result.last is None or not result.last.tx_records:
         return None
-    return int((end.wire_bytes - start.wire_bytes) / (end.at_ns - start.at_ns) * result.duration_s * NS_PER_S)
+    return round(result.last.wire_bytes / result.last.tx_records * result.records)
 
 
 def _partitions_used(start: Report | None, end: Report) -> int | None:
