@@ -229,10 +229,12 @@ def _points(
 def _hover(size: SizeResults, point: Point) -> str:
     trial, baseline = point.trial, size.baseline
     is_baseline = baseline is not None and trial.number == baseline.number
-    metrics = size.baseline_metrics if is_baseline else trial.metrics
+    metrics = size.shown_metrics(trial)
     asked = tuple(objective.metric for objective in size.objectives)
     lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
     lines += [f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=asked)[:_MANY]]
+    raw = {} if is_baseline else size.raw_metrics(trial)
+    lines += [f"raw_{name}: {number(raw[f'raw_{name}'])}" for name in asked if f"raw_{name}" in raw]
     lines.append(escape(trial.guarantee))
     if trial.verdict:
         lines.append(f"bound by: {escape(trial.verdict)}")

@@ -124,6 +124,11 @@ def trial_metrics(size: SizeResults) -> list[str]:
     return wording.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
 
 
+def raw_metrics(size: SizeResults, metrics: Sequence[str]) -> list[str]:
+    """Return those metrics that may be corrected for drift, so that the table of all trials shows them as measured."""
+    return [metric for metric in metrics if metric in size.estimates.drift]
+
+
 def compared_metrics(explanation: Explanation) -> list[str]:
     """Return the metrics that have a column in the table of the effects of a config's changes."""
     gains = [each.gains for each in explanation.effects.each if each.measured]
@@ -171,6 +176,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     kept_lines,
     missed_lines,
     pasted_values,
+    raw_metrics,
     short,
     trial_metrics,
     why.bound_lines,

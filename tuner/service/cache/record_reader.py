@@ -25,6 +25,7 @@ from tuner.present.export import Format, export_all
 from tuner.present.newest_trials import newest_trials
 from tuner.present.report.status import status_of
 from tuner.present.study_list import listed_study
+from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_each
@@ -279,11 +280,17 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
 def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
     found = store.trials(after, limit)
-    rows = [{"sequence": sequence, **trial.as_json()} for sequence, trial in found]
+    # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
+    # page, so that they hold every trial of the page.
+    sizes = reader.results(study, store).sizes if found else ()
+    known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
+    rows = [
+        {"sequence": sequence, **trial_record(*known[trial.record_bytes, trial.number])} for sequence, trial in found
+    ]
     for row in rows:
         row.pop("sampler_state", None)
     following = found[-1][0] if len(found) == limit and found else None
-    page = {"schema_version": 1, "kind": "trials", "study": study, "trials": rows, "next_after": following}
+    page = {"schema_version": 2, "kind": "trials", "study": study, "trials": rows, "next_after": following}
     return CachedResponse.of(page)
 
 
