@@ -26,14 +26,16 @@ def page(folder: Path, **options: Any) -> str:
 
 def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:
     shown = page(tmp_path)
-    assert "<p>recommended, balanced: trial 7, gain (" in shown
-    assert shown.count("<p>recommended, ") == 3
+    assert shown.count("<h3>Best for ") == 3
+    assert "<h3>Best for balanced</h3>" in shown
+    assert "&times;</b> better throughput <span" in shown
+    assert shown.count(">trial 7</p>") == 3
     assert "best so far" not in shown
 
 
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:
     shown = page(tmp_path, rounds=0, facts={"finished_at": None})
-    assert "recommended, " not in shown
+    assert "Best for" not in shown
     (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]
     assert line.count("(trial ") == 2
     assert line.count("; baseline ") == 2

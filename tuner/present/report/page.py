@@ -16,8 +16,9 @@ from tuner.model.trial import Kind
 from tuner.present import comparison_view, grid_view, why, wording
 from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
-from tuner.present.report.page_style import STYLE
+from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.view import View
+from tuner.present.text_view import duration
 from tuner.results.by_goal import labels, recommendations
 from tuner.results.comparison import Comparison
 from tuner.results.explanation import Explanation, explain, knob_importance
@@ -145,6 +146,7 @@ def _pages() -> Environment:
         IN_TURN=front_table.IN_TURN,
         NOT_IN_TURN=comparison_view.NOT_IN_TURN,
         NO_GAIN=wording.NO_GAIN,
+        SCRIPT=SCRIPT,
         STYLE=STYLE,
         SIMULATED=wording.SIMULATED,
         NONE_KEEPS_ALL=NONE_KEEPS_ALL,
@@ -159,6 +161,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     compared_metrics,
     counted,
     drift_text,
+    duration,
     format_properties,
     front_table.front_metrics,
     front_table.front_notes,
@@ -184,6 +187,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.closest_lines,
     why.effect_name,
     why.effect_words,
+    why.in_one_line,
     wording.metric_name,
     why.rounds_of,
     wording.changes,

@@ -19,6 +19,7 @@ from cachetools import LRUCache
 from rich.console import Console
 
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
+from tuner.model.identity import IN_MLFLOW
 from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
@@ -348,6 +349,26 @@ def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
         return CachedResponse.of(path.read_bytes(), PNG)
 
 
+def _figure(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.report.interactive import figure_json, front_figure
+    from tuner.results.by_goal import labels, recommendations
+
+    results = reader.results(study, store)
+    (size,) = _sizes(results, given["record_bytes"])
+    return CachedResponse.of(figure_json(front_figure(size, labels(recommendations(results, size)))), JSON)
+
+
+def _mlflow_views(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
+    from tuner.tracking.views import views_of
+
+    place = store.facts().get(IN_MLFLOW)
+    views = views_of(reader.results(study, store)) if place else ()
+    return CachedResponse.of(
+        {each.name: each.link(given["address"], place["experiment_id"], saved=place["views"]) for each in views}
+    )
+
+
 def _stamp(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     return CachedResponse.of(repr(reader.stamp(study, store)), TEXT)
 
@@ -384,5 +405,7 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "explanation": _explanation,
     "newest": _newest,
     "picture": _picture,
+    "figure": _figure,
+    "mlflow_views": _mlflow_views,
     "stamp": _stamp,
 }
