@@ -18,8 +18,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+from PIL import Image
 
 _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_PICTURES = os.environ.get("KAFKA_TUNER_PICTURES", "")
+_LARGEST_PICTURE_BYTES = 250_000
 _PAGE_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 120.0
 
@@ -88,6 +91,23 @@ class Page:
         """Write what the screen shows, or the whole page, into a PNG file."""
         found = await self._ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(found["data"]))
+
+    async def keep(self, name: str) -> None:
+        """Write what the screen shows to the folder that `KAFKA_TUNER_PICTURES` names, for the documents; or nothing.
+
+        The file has 256 colours, which look the same and make it small.
+        """
+        if _PICTURES:
+            path = Path(_PICTURES) / name
+            await self.picture(path)
+            with Image.open(path) as full:
+                few = full.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+            few.save(path, optimize=True)
+            assert path.stat().st_size < _LARGEST_PICTURE_BYTES
+
+    async def width(self) -> int:
+        """Return how wide the page is, in pixels: more than the screen if something does not fit."""
+        return int(await self.evaluate("document.documentElement.scrollWidth"))
 
     async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)

@@ -53,14 +53,17 @@ def test_a_study_has_its_page_with_an_interactive_picture(served: Serving, tmp_p
             await page.until(_POINTS)
             hovered = "document.querySelector('.hoverlayer .hovertext')?.textContent"
             front = "document.querySelector('.js-plotly-plot').data.findIndex((each) => each.name === 'front')"
-            number = f"Plotly.Fx.hover(document.querySelector('.js-plotly-plot'), [{{curveNumber: {front}, pointNumber: 0}}])"
-            await page.evaluate(f"{number}; 1")
+            point = f"{{curveNumber: {front}, pointNumber: 0}}"
+            await page.evaluate(f"Plotly.Fx.hover(document.querySelector('.js-plotly-plot'), [{point}]); 1")
             told = await page.until(hovered)
             return await page.evaluate("document.body.innerText"), told, page.said
 
     text, told, said = asyncio.run(look())
     assert "1000 B records" in text
-    shown = [f"trial {each.number}throughput, MB/s: {number(size.metrics_of(each)['mb_per_s'])}" for each in size.front_trials]
+    shown = [
+        f"trial {each.number}throughput, MB/s: {number(size.metrics_of(each)['mb_per_s'])}"
+        for each in size.front_trials
+    ]
     assert any(told.startswith(each) for each in shown), told
     # Plotly has rules for its maps, which the page does not use. Everything else is allowed.
     assert [each for each in said if "Content Security Policy" in each and "inline style" not in each] == []
@@ -110,7 +113,11 @@ def test_the_form_shows_mistakes_by_line_and_submits_a_study(served: Serving, tm
             await page.evaluate("document.querySelector('#told button').click()")
             selected = await page.evaluate("getSelection().toString()")
             await page.evaluate(fill.format(json.dumps(study_file("typed"))))
-            return complaint, selected, await page.until("location.pathname.startsWith('/studies') && location.pathname")
+            return (
+                complaint,
+                selected,
+                await page.until("location.pathname.startsWith('/studies') && location.pathname"),
+            )
 
     complaint, selected, address = asyncio.run(use())
     assert "search.trails" in complaint

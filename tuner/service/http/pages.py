@@ -125,4 +125,6 @@ def _minute(time: str) -> str:
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
 _PAGES.globals.update(LIVE=_LIVE, best_gain=_best_gain, left=_left, total_trials=_total_trials)
-_PAGES.filters.update(recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, short=short)
+_PAGES.filters.update(
+    recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, short=short
+)
