@@ -174,7 +174,7 @@ def test_the_run_of_a_record_size_is_a_picture_in_the_documents(
 
 
 async def _shown(link: str, text: str, picture: str, scratch: Path) -> None:
-    """Open a page of MLflow, wait for a text on it, and keep it as a picture, without the pane of MLflow's assistant."""
+    """Open a page of MLflow, wait for a text on it, and keep it as a picture without the pane of MLflow's assistant."""
     async with opened(link, scratch) as page:
         await page.screen(1400, 900)
         await page.until(f"document.body.innerText.includes({json.dumps(text)})")

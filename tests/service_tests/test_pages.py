@@ -10,9 +10,13 @@ from tuner.present.report.status import status_of
 from tuner.service.http.pages import list_page, study_page
 
 
-def page(folder: Path, **options: Any) -> str:
+def page(folder: Path, mlflow: tuple[str | None, dict[str, str]] = (None, {}), **options: Any) -> str:
     progress = json.loads(json.dumps(status_of(study(folder, **options), None, datetime.now(UTC)).as_json()))
-    links = {"report": "/v1/studies/overnight/report", "front": "/v1/studies/overnight/front"}
+    links = {
+        "trials": "/v1/studies/overnight/trials",
+        "report": "/v1/studies/overnight/report",
+        "front": "/v1/studies/overnight/front",
+    }
     view: dict[str, Any] = {
         "name": "overnight",
         "state": "recorded",
@@ -21,7 +25,7 @@ def page(folder: Path, **options: Any) -> str:
         "submitted_at": None,
         "links": links,
     }
-    return study_page({**view, "progress": progress}, {}, None)
+    return study_page({**view, "progress": progress}, {}, *mlflow)
 
 
 def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:
