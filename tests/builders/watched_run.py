@@ -1,7 +1,9 @@
 """Runs a study and records the progress that other processes can read meanwhile."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from runners.measurement import Window
 from tests.builders.studies import simulated_study
@@ -41,7 +43,7 @@ class Watching(SilentReporter):
 class FullMirror:
     """A `Mirror` that shows only the first `SHOWN` trials."""
 
-    def start(self) -> None:
+    def start(self, remember: Callable[[str, Any], None]) -> None:
         """Do nothing."""
 
     def poke(self) -> None:

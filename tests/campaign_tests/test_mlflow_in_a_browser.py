@@ -1,6 +1,8 @@
 """The MLflow UI in a real browser shows two studies as a user sees them. Needs Chromium (Debian: chromium)."""
 
+import asyncio
 import contextlib
+import json
 import re
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 from runners.clusters.processes import free_ports
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from tests.campaign_tests.browser import await_server, needs_browser
+from tests.campaign_tests.browser import await_server, needs_browser, opened
 from tests.campaign_tests.browser import page as page_at
 from tests.cli_tests.command import arguments, tuner
 from tuner.course.reporter import SilentReporter
@@ -23,8 +25,23 @@ from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults
+from tuner.service.cache.query import ResultQuery
+from tuner.service.cache.record_reader import RecordReader
+from tuner.storage.home import storage_at
 from tuner.tracking import Mirror
 
+_DRAWING_S = 2.0
+"""MLflow moves its charts into place after their data have come. Only a picture needs to wait for that."""
+_CLOSE_ASSISTANT = """(() => {
+    const title = [...document.querySelectorAll("*")].find((each) => each.childNodes.length === 1
+        && each.textContent === "MLflow Assistant");
+    if (!title) return true;
+    let around = title;
+    while (around && !around.querySelector("button")) around = around.parentElement;
+    const buttons = around ? [...around.querySelectorAll("button")].filter((each) => !each.innerText.trim()) : [];
+    buttons.at(-1)?.click();
+    return false;
+})()"""
 pytestmark = [
     needs_browser,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -132,6 +149,46 @@ def test_the_prepared_charts_are_shown(links: dict[str, str], tmp_path: Path) ->
     assert "mb_per_s vs. latency_p99_ms" in page
     assert "Parallel" in page
     assert "hypervolume" in page
+
+
+@pytest.mark.parametrize(
+    ("view", "shown", "picture"),
+    [
+        ("first 1000 B: front", "first 1000 B trial", "mlflow-front.png"),
+        ("first 1000 B: charts", "mb_per_s vs. latency_p99_ms", "mlflow-charts.png"),
+    ],
+)
+def test_a_view_is_a_picture_in_the_documents(
+    links: dict[str, str], tmp_path: Path, view: str, shown: str, picture: str
+) -> None:
+    asyncio.run(_shown(links[view], shown, picture, tmp_path))
+
+
+def test_the_run_of_a_record_size_is_a_picture_in_the_documents(
+    address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path
+) -> None:
+    run = _parent_runs(studies[0])[0]
+    asyncio.run(
+        _shown(f"{address}/#/experiments/1/runs/{run}", "prints the config to paste", "mlflow-run.png", tmp_path)
+    )
+
+
+async def _shown(link: str, text: str, picture: str, scratch: Path) -> None:
+    """Open a page of MLflow, wait for a text on it, and keep it as a picture without the pane of MLflow's assistant."""
+    async with opened(link, scratch) as page:
+        await page.screen(1400, 900)
+        await page.until(f"document.body.innerText.includes({json.dumps(text)})")
+        await page.until(_CLOSE_ASSISTANT)
+        await asyncio.sleep(_DRAWING_S)
+        await page.keep(picture)
+
+
+def test_the_service_links_to_the_same_views(
+    address: str, links: dict[str, str], studies: tuple[Path, list[StudyResults]]
+) -> None:
+    query = ResultQuery.of("first", "mlflow_views", address=address)
+    answer = RecordReader(storage_at(), studies[0]).responses(query)[query]
+    assert json.loads(answer.body) == links
 
 
 def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path) -> None:

@@ -36,6 +36,14 @@ def test_every_place_has_an_end() -> None:
         assert text.count("<!-- result of: ") == text.count(END), page.name
 
 
+def test_what_is_written_by_hand_on_the_page_of_failures_is_outside_of_its_results() -> None:
+    text = (PAGES / "failures.md").read_text()
+    results = [part.partition(END)[0] for part in text.split("<!-- result of: ")[1:]]
+    lines = [line for part in results for line in part.partition("```console")[2].splitlines() if line]
+    assert lines
+    assert [line for line in lines if line[0] not in "$`*|-"] == []
+
+
 def test_a_result_replaces_the_one_before_and_nothing_else() -> None:
     page = f"before\n<!-- result of: a -->\nold\n{END}\nbetween\n<!-- result of: b -->\nkept\n{END}\nafter\n"
     once = with_result(page, "a", "| new |\n")

@@ -123,7 +123,7 @@ def test_front_as_text_and_json(run: Run, tmp_path: Path) -> None:
     assert "100 B records" not in text
     assert "batch.size=262144 compression.type=lz4 linger.ms=2" in text
     record = json.loads(run("front", "overnight", "--json").stdout)
-    assert (record["schema_version"], record["kind"]) == (1, "fronts")
+    assert (record["schema_version"], record["kind"]) == (2, "fronts")
     assert [each["record_bytes"] for each in record["fronts"]] == ["100", "1000"]
     assert run("front", "overnight", "--record-bytes", "7").exit_code == 2
 

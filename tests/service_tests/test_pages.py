@@ -10,9 +10,13 @@ from tuner.present.report.status import status_of
 from tuner.service.http.pages import list_page, study_page
 
 
-def page(folder: Path, **options: Any) -> str:
+def page(folder: Path, mlflow: tuple[str | None, dict[str, str]] = (None, {}), **options: Any) -> str:
     progress = json.loads(json.dumps(status_of(study(folder, **options), None, datetime.now(UTC)).as_json()))
-    links = {"report": "/v1/studies/overnight/report", "front": "/v1/studies/overnight/front"}
+    links = {
+        "trials": "/v1/studies/overnight/trials",
+        "report": "/v1/studies/overnight/report",
+        "front": "/v1/studies/overnight/front",
+    }
     view: dict[str, Any] = {
         "name": "overnight",
         "state": "recorded",
@@ -21,19 +25,21 @@ def page(folder: Path, **options: Any) -> str:
         "submitted_at": None,
         "links": links,
     }
-    return study_page({**view, "progress": progress}, {}, None)
+    return study_page({**view, "progress": progress}, {}, *mlflow)
 
 
 def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:
     shown = page(tmp_path)
-    assert "<p>recommended, balanced: trial 7, gain (" in shown
-    assert shown.count("<p>recommended, ") == 3
+    assert shown.count("<h3>Best for ") == 3
+    assert "<h3>Best for balanced</h3>" in shown
+    assert "&times;</b> better throughput <span" in shown
+    assert shown.count(">trial 7</p>") == 3
     assert "best so far" not in shown
 
 
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:
     shown = page(tmp_path, rounds=0, facts={"finished_at": None})
-    assert "recommended, " not in shown
+    assert "Best for" not in shown
     (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]
     assert line.count("(trial ") == 2
     assert line.count("; baseline ") == 2

@@ -18,6 +18,7 @@ from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
 from tests.tracking_tests.studies import baseline, confirming, plan, study, trial
 from tuner.confirmation.plan import CONFIRMING
+from tuner.model.identity import IN_MLFLOW
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
@@ -48,12 +49,14 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
     warnings: list[str] = []
     store = study(root / "night", baseline())
     mirror = Mirror(root / "night", HERE, warnings.append)
-    mirror.start()
+    mirror.start(store.set_fact)
     for number in (1, 2):
         store.append(trial(number, 12.0 + number))
         mirror.poke()
         until(lambda number=number: number in numbers(client, "attributes.status = 'FINISHED'"))  # type: ignore[misc]
     assert runs(client)["night 1000 B"].info.status == "RUNNING"
+    experiment = runs(client)["night 1000 B"].info.experiment_id
+    assert store.facts()[IN_MLFLOW] == {"experiment_id": experiment, "views": True}
     store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
     outcome = mirror.finish(PATIENCE_S)
     store.close()

@@ -1,7 +1,8 @@
 """Protocols for following a running study: a reporter shows its progress, and a mirror copies its results."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from runners.measurement import Window
 from tuner.model.trial import Kind, Trial
@@ -98,8 +99,12 @@ class Mirror(Protocol):
     The study never waits for its mirror, and an error in the mirror never ends the study.
     """
 
-    def start(self) -> None:
-        """Start the mirror, unless the study file switches it off."""
+    def start(self, remember: Callable[[str, Any], None]) -> None:
+        """Start the mirror, unless the study file switches it off.
+
+        Args:
+            remember: Stores a fact about the study under a name, from any thread: where people find the copy.
+        """
 
     def poke(self) -> None:
         """Tell the mirror that there are new trials to copy, and return at once."""

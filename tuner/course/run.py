@@ -152,7 +152,7 @@ def run_study(
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         if mirror is not None:
-            mirror.start()
+            mirror.start(store.set_fact)
             stack.push(partial(_finish, mirror, spec.name, reporter))
         # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
         # this host is started after the target, as that takes seconds.

@@ -14,6 +14,11 @@ from tuner.model.target import Target
 
 DEFAULT_EXPERIMENT: Final = "default_experiment"
 """The key under which the results store keeps what `default_experiment` returned when the study began."""
+IN_MLFLOW: Final = "in_mlflow"
+"""The key under which the results store keeps where MLflow holds the study.
+
+Its values: `experiment_id`, and `views`, whether the experiment has the prepared views.
+"""
 MIXED: Final = "mixed"
 """The key under which the results store keeps how the environment has changed between trials, as sentences."""
 KEPT_BY_FORK: Final = frozenset({"target", "workload", "baseline", "executor"})

@@ -127,6 +127,15 @@ def effect_words(ratio: Ratio) -> str:
     return f"the same within {_percent(ratio)} %" if _reach(ratio) <= _ALIKE else f"no difference shown: {ratio}"
 
 
+def in_one_line(why: Explanation) -> str:
+    """Return the first reason for a recommendation: the strongest change, or what came closest; empty if unknown."""
+    if why.found.is_baseline:
+        return next(iter(closest_lines(why)), "")
+    if why.telling:
+        return effect_line(why, why.telling[0])
+    return next(iter((*change_notes(why), *bound_lines(why.found))), "")
+
+
 def change_notes(why: Explanation) -> tuple[str, ...]:
     """Return sentences about changes without an effect, about all changes together, and about unmeasured changes."""
     return (*_silent(why), *_together(why), *_unmeasured(why))

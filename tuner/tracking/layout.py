@@ -17,7 +17,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.export import Format, export
-from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice
+from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice, shown_gains
 from tuner.results.by_goal import recommendations
 from tuner.results.recommend import recommend_for
 from tuner.results.recommendation import Recommendation
@@ -264,7 +264,7 @@ class SizeView:
             if known:
                 values[f"best_{objective.metric}"] = max(known, key=lambda value: objective.gain(value, 1.0))
         for goal, found in self.by_goal.items():
-            for metric, gain in found.gains.items():
+            for metric, gain in shown_gains(found).items():
                 values[f"{goal}/{metric}_gain"] = gain.value
                 values[f"{goal}/{metric}_gain_low"] = gain.low
                 values[f"{goal}/{metric}_gain_high"] = gain.high

@@ -5,13 +5,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tuner.course.reporter import SyncOutcome
 from tuner.model.errors import StorageUnreachable, StudyError
+from tuner.model.identity import IN_MLFLOW
 from tuner.model.spec import TrackingSpec
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -99,9 +100,16 @@ class Mirror:
         self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
         self._runs_written = self._shown = 0
         self._error: str | None = None
+        self._remember: Callable[[str, Any], None] = lambda _, __: None
+        self._place: Mapping[str, Any] | None = None
 
-    def start(self) -> None:
-        """Start the thread that writes to MLflow, if the study's settings enable MLflow."""
+    def start(self, remember: Callable[[str, Any], None] = lambda _, __: None) -> None:
+        """Start the thread that writes to MLflow, if the study's settings enable MLflow.
+
+        Args:
+            remember: Stores a fact about the study under a name: where MLflow holds the study.
+        """
+        self._remember = remember
         if self._tracking.enabled:
             self._news.set()
             self._thread.start()
@@ -158,6 +166,7 @@ class Mirror:
             self._error = reason(error, self._location) if error else None
             if error is None and retry_s:
                 _LOG.info("MLflow at %s is back, and shows all trials", self._location.shown)
+            self._remember_place(work.place)
             if ending and (error is None or isinstance(error, ReportFailed)):
                 return
             if error is None:
@@ -172,6 +181,13 @@ class Mirror:
                     f"MLflow at {self._location.shown} can't be written to ({self._error}): no results are lost, and "
                     f"the study goes on; if MLflow stays behind, `tuner sync {self._folder.name}` brings it up to date"
                 )
+
+    def _remember_place(self, place: Mapping[str, Any] | None) -> None:
+        """Store where MLflow holds the study, if that is news; without it, only links to MLflow are missing."""
+        if place is not None and place != self._place and not self._given_up.is_set():
+            with suppress(StudyError):
+                self._remember(IN_MLFLOW, place)
+                self._place = place
 
     def _wait(self, retry_s: float) -> None:
         """Wait for new results, or after an error until it is time to try again.

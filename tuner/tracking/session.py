@@ -2,9 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from runners.clusters.temporary import temporary_folder
 from tuner.model.identity import DEFAULT_EXPERIMENT
@@ -68,6 +68,7 @@ class MirrorSession:
     ) -> None:
         self._store, self._folder, self._goes_on = store, folder, goes_on
         self._location = TrackingLocation.of(tracking, folder.parent)
+        self._views_refused = False
         self._written_findings: dict[str, str] = {}
         self._written_section = ""
         lock = store.hold(_WRITING)
@@ -88,6 +89,11 @@ class MirrorSession:
         except BaseException:
             self._lock.close()
             raise
+
+    @property
+    def place(self) -> Mapping[str, Any]:
+        """Where MLflow holds the study, as the fact `IN_MLFLOW` describes it."""
+        return {"experiment_id": str(self._experiment_id), "views": not self._views_refused}
 
     def close(self) -> None:
         """Close the session: release the lock, so that another process may write this study to MLflow."""
@@ -185,6 +191,7 @@ class MirrorSession:
                     self._client.set_experiment_tag(self._experiment_id, view.tag, value)
                     self._experiment_tags[view.tag] = value
         except MlflowException as error:
+            self._views_refused = True
             _LOG.info("MLflow does not keep the prepared views: %s", reason(error, self._location))
 
     def _show_description(self, shown: Sequence[SizeView]) -> None:
@@ -229,6 +236,8 @@ class CatchingUp:
     Attributes:
         shown: The number of trials that MLflow is known to show.
         written: The keys of all runs that were created or changed.
+        place: Where MLflow holds the study, as the fact `IN_MLFLOW` describes it; None until the first attempt that
+            wrote everything.
     """
 
     def __init__(
@@ -245,6 +254,7 @@ class CatchingUp:
         self._session: MirrorSession | None = None
         self.shown = 0
         self.written: set[str] = set()
+        self.place: Mapping[str, Any] | None = None
 
     def attempt(self, *, settle: bool) -> Exception | None:
         """Try once to make MLflow show all results of the study.
@@ -259,6 +269,7 @@ class CatchingUp:
             if self._session is None:
                 self._session = MirrorSession(self._store, self._folder, self._tracking, self.written, self._goes_on)
             self._session.catch_up(settle=settle, on_progress=self._progress)
+            self.place = self._session.place
             if settle and self._report is not None:
                 self._session.add_report(self._report)
         except ReportFailed as error:

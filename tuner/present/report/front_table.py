@@ -16,7 +16,7 @@ from tuner.present.wording import Change, changes, gain, number, shown_metrics, 
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (
     "how many times better than the baseline, by the means of all measurements of the study; this proves no gain, "
@@ -39,6 +39,7 @@ class FrontRow:
         trial: The trial that found the config; for the baseline its first complete trial.
         is_baseline: Whether the row is the baseline.
         metrics: The config's numbers: means over all its measurements, or for the baseline the medians of its repeats.
+        raw_metrics: The values of the trial as measured, as `raw_mb_per_s`.
         estimates: By metric, the mean of all the config's measurements, with its 95 % interval.
         times: By metric, how many times better than the baseline the config is by the means of all its
             measurements. This ratio proves no gain, because the config and the baseline were not measured in turn.
@@ -52,6 +53,7 @@ class FrontRow:
     trial: Trial
     is_baseline: bool
     metrics: Mapping[str, float]
+    raw_metrics: Mapping[str, float]
     estimates: Mapping[str, Estimate]
     times: Mapping[str, float]
     gains: Mapping[str, Ratio]
@@ -138,10 +140,11 @@ def front_csv(*sizes: SizeResults) -> str:
     """Return the fronts as CSV: one line per config, with a column for every metric and every property."""
     rows = [(size, row) for size in sizes for row in front_rows(size)]
     metrics = sorted({name for _, row in rows for name in row.metrics})
+    raw = sorted({name for _, row in rows for name in row.raw_metrics})
     properties = sorted({name for _, row in rows for name in row.trial.values})
     text = io.StringIO()
     head, tail = ("record_bytes", "trial", "is_baseline", "fingerprint"), ("guarantee", "verdict", "flags")
-    columns = [*head, *metrics, *tail, *properties]
+    columns = [*head, *metrics, *raw, *tail, *properties]
     out = csv.DictWriter(text, columns, lineterminator="\n")
     out.writeheader()
     for size, row in rows:
@@ -155,6 +158,7 @@ def front_csv(*sizes: SizeResults) -> str:
                 "verdict": row.trial.verdict,
                 "flags": "; ".join(row.flags),
                 **row.metrics,
+                **row.raw_metrics,
                 **row.trial.values,
             }
         )
@@ -212,6 +216,7 @@ def _row(size: SizeResults, trial: Trial) -> FrontRow:
         trial=trial,
         is_baseline=is_baseline,
         metrics=metrics,
+        raw_metrics=size.raw_metrics(trial),
         estimates={name: _around(metrics[name], each) for name, each in estimates.items() if name in metrics},
         times={name: value for name, value in times.items() if value is not None and not is_baseline},
         gains=confirmation.gains if confirmation else {},
@@ -238,8 +243,8 @@ def _record(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "trial": trial.number,
         "is_baseline": row.is_baseline,
         "fingerprint": trial.fingerprint,
-        "objectives": dict(zip(_objectives(size), trial.objectives, strict=False)),
-        "metrics": dict(row.metrics),
+        "objectives": {name: row.metrics.get(name) for name in _objectives(size)},
+        "metrics": {**row.metrics, **row.raw_metrics},
         "estimates": {metric: {**asdict(each), "level": 0.95} for metric, each in row.estimates.items()},
         "times_baseline_in_one_trial": dict(row.times),
         "gains": gains_record(row.gains),

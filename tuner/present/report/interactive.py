@@ -1,14 +1,15 @@
 """Interactive pictures of a study as HTML that needs no network; pointing at a trial shows its config and numbers."""
 
+import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from objectives.outcome import COMPARED
 from tuner.model.trial import Kind, State
+from tuner.present.report.assets import plotly_script
 from tuner.present.report.view import (
     BLACK,
     BLUE,
@@ -37,7 +38,7 @@ _CONFIG: Final = {"displaylogo": False, "responsive": True, "modeBarButtonsToRem
 
 def inlined_plotly() -> str:
     """Return plotly.js as a script element; a page needs it once."""
-    return f"<script>{get_plotlyjs()}</script>"
+    return f"<script>{plotly_script()}</script>"
 
 
 def figure_html(figure: go.Figure, name: str) -> str:
@@ -51,8 +52,16 @@ def figure_html(figure: go.Figure, name: str) -> str:
     return text
 
 
+def figure_json(figure: go.Figure) -> str:
+    """Return a figure and how it behaves as JSON: the arguments `data`, `layout` and `config` of `Plotly.react`."""
+    plain = json.loads(figure.to_json())
+    return json.dumps({**plain, "config": _CONFIG}, ensure_ascii=False, separators=(",", ":"))
+
+
 def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure:
     """Return a picture of all trials and the front; pointing at a trial shows its config, numbers and guarantee.
+
+    The front, the recommended configs and the baseline have bars: the 95 % intervals of their means.
 
     Args:
         size: The results of one record size.
@@ -67,14 +76,17 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     figure.add_trace(_points(size, view.infeasible, "missed a constraint", missed))
     figure.add_trace(_line(view, BLUE))
     front = "best so far" if view.x_metric == TRIAL_AXIS else "front"
-    figure.add_trace(_points(size, view.front, front, {"color": BLUE, "size": 10}))
+    figure.add_trace(_points(size, view.front, front, {"color": BLUE, "size": 10}, reach=True))
     picked = [point for point in view.feasible if point.trial.number in recommended]
     ring = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"width": 3, "color": ORANGE}}
     names = [escape(recommended[point.trial.number]) for point in picked]
-    figure.add_trace(_points(size, picked, "recommended for", ring, names))
+    # On the front, the config's interval is drawn already.
+    reach = any(point.trial.number not in members for point in picked)
+    figure.add_trace(_points(size, picked, "recommended for", ring, names, reach=reach))
     baseline = [view.baseline] if view.baseline else []
     diamond = {"color": BLACK, "size": 13, "symbol": "diamond"}
-    figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline)))
+    figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline), reach=True))
+    figure.update_traces(textposition="bottom right", selector={"name": "baseline"})  # away from the other labels
     _axes(figure, view)
     return figure
 
@@ -142,8 +154,8 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
         figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
     figure.update_xaxes(title="share of the importance")
-    figure.update_layout(margin_l=290)  # property names are long
-    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(margin_l=10)
+    figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 
@@ -158,22 +170,17 @@ def effects_figure(why: Explanation) -> go.Figure:
     for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         known = [(each, each.gains[metric]) for each in shown if metric in each.gains]
         values = [gain.value for _, gain in known]
-        reach = {
-            "type": "data",
-            "symmetric": False,
-            "array": [gain.high - gain.value for _, gain in known],
-            "arrayminus": [gain.value - gain.low for _, gain in known],
-        }
+        reach = _bars([(gain.value - gain.low, gain.high - gain.value) for _, gain in known], colour)
         names = [escape(" ".join(each.knobs)) for each, _ in known]
         marker = {"color": colour, "size": 9}
         style = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
         figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **style))
     figure.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
     above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
-    figure.update_layout(margin_l=290, margin_t=50, scattermode="group", legend=above)  # property names are long
+    figure.update_layout(margin_l=10, margin_t=50, scattermode="group", legend=above)
     log = is_wide(gain.value for each in shown for gain in each.gains.values())
-    figure.update_xaxes(title="how many times better than without the change", **(_LOG if log else {}))
-    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title="times better than without the change", **(_LOG if log else {}))
+    figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 
@@ -217,8 +224,14 @@ def _points(
     name: str,
     marker: Mapping[str, object],
     texts: Sequence[str] | None = None,
+    *,
+    reach: bool = False,
 ) -> go.Scatter:
     trace = _plain(points, name, marker)
+    if reach:
+        colour = str(marker["color"]) if "line" not in marker else ORANGE
+        trace.update(error_x=_bars([each.x_reach for each in points], colour))
+        trace.update(error_y=_bars([each.y_reach for each in points], colour))
     hovers = [_hover(size, point) for point in points]
     trace.update(hovertext=hovers, hovertemplate="%{hovertext}<extra></extra>")
     if texts:
@@ -226,13 +239,28 @@ def _points(
     return trace
 
 
+def _bars(reaches: Sequence[tuple[float, float]], colour: str) -> dict[str, object]:
+    """Return plotly's error bars that reach down and up from each point."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [up for _, up in reaches],
+        "arrayminus": [down for down, _ in reaches],
+        "color": colour,
+        "thickness": 1,
+        "width": 3,
+    }
+
+
 def _hover(size: SizeResults, point: Point) -> str:
     trial, baseline = point.trial, size.baseline
     is_baseline = baseline is not None and trial.number == baseline.number
-    metrics = size.baseline_metrics if is_baseline else trial.metrics
+    metrics = size.shown_metrics(trial)
     asked = tuple(objective.metric for objective in size.objectives)
     lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
     lines += [f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=asked)[:_MANY]]
+    raw = {} if is_baseline else size.raw_metrics(trial)
+    lines += [f"raw_{name}: {number(raw[f'raw_{name}'])}" for name in asked if f"raw_{name}" in raw]
     lines.append(escape(trial.guarantee))
     if trial.verdict:
         lines.append(f"bound by: {escape(trial.verdict)}")

@@ -16,8 +16,9 @@ from tuner.model.trial import Kind
 from tuner.present import comparison_view, grid_view, why, wording
 from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
-from tuner.present.report.page_style import STYLE
+from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.view import View
+from tuner.present.text_view import duration
 from tuner.results.by_goal import labels, recommendations
 from tuner.results.comparison import Comparison
 from tuner.results.explanation import Explanation, explain, knob_importance
@@ -124,6 +125,11 @@ def trial_metrics(size: SizeResults) -> list[str]:
     return wording.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
 
 
+def raw_metrics(size: SizeResults, metrics: Sequence[str]) -> list[str]:
+    """Return those metrics that may be corrected for drift, so that the table of all trials shows them as measured."""
+    return [metric for metric in metrics if metric in size.estimates.drift]
+
+
 def compared_metrics(explanation: Explanation) -> list[str]:
     """Return the metrics that have a column in the table of the effects of a config's changes."""
     gains = [each.gains for each in explanation.effects.each if each.measured]
@@ -140,6 +146,7 @@ def _pages() -> Environment:
         IN_TURN=front_table.IN_TURN,
         NOT_IN_TURN=comparison_view.NOT_IN_TURN,
         NO_GAIN=wording.NO_GAIN,
+        SCRIPT=SCRIPT,
         STYLE=STYLE,
         SIMULATED=wording.SIMULATED,
         NONE_KEEPS_ALL=NONE_KEEPS_ALL,
@@ -154,6 +161,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     compared_metrics,
     counted,
     drift_text,
+    duration,
     format_properties,
     front_table.front_metrics,
     front_table.front_notes,
@@ -171,6 +179,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     kept_lines,
     missed_lines,
     pasted_values,
+    raw_metrics,
     short,
     trial_metrics,
     why.bound_lines,
@@ -178,6 +187,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.closest_lines,
     why.effect_name,
     why.effect_words,
+    why.in_one_line,
     wording.metric_name,
     why.rounds_of,
     wording.changes,

@@ -10,7 +10,7 @@ from objectives.ratios import Ratio
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
-from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, title
+from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, shown_gains, title
 from tuner.results.by_goal import recommendations
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults
@@ -241,11 +241,8 @@ def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
 
 def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
     for goal, recommendation in recommendations(study, size, goals_of(study.objectives)).items():
-        gains = {
-            name: recommendation.gains[name]
-            for name in goal_metrics(goal, study.objectives)
-            if name in recommendation.gains
-        }
+        shown = shown_gains(recommendation)
+        gains = {name: shown[name] for name in goal_metrics(goal, study.objectives) if name in shown}
         told = keep(recommendation) or in_short(recommendation)
         yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains, told)
 

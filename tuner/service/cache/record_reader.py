@@ -19,12 +19,14 @@ from cachetools import LRUCache
 from rich.console import Console
 
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
+from tuner.model.identity import IN_MLFLOW
 from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import Format, export_all
 from tuner.present.newest_trials import newest_trials
 from tuner.present.report.status import status_of
 from tuner.present.study_list import listed_study
+from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_each
@@ -279,11 +281,17 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
 def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
     found = store.trials(after, limit)
-    rows = [{"sequence": sequence, **trial.as_json()} for sequence, trial in found]
+    # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
+    # page, so that they hold every trial of the page.
+    sizes = reader.results(study, store).sizes if found else ()
+    known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
+    rows = [
+        {"sequence": sequence, **trial_record(*known[trial.record_bytes, trial.number])} for sequence, trial in found
+    ]
     for row in rows:
         row.pop("sampler_state", None)
     following = found[-1][0] if len(found) == limit and found else None
-    page = {"schema_version": 1, "kind": "trials", "study": study, "trials": rows, "next_after": following}
+    page = {"schema_version": 2, "kind": "trials", "study": study, "trials": rows, "next_after": following}
     return CachedResponse.of(page)
 
 
@@ -341,6 +349,26 @@ def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
         return CachedResponse.of(path.read_bytes(), PNG)
 
 
+def _figure(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.report.interactive import figure_json, front_figure
+    from tuner.results.by_goal import labels, recommendations
+
+    results = reader.results(study, store)
+    (size,) = _sizes(results, given["record_bytes"])
+    return CachedResponse.of(figure_json(front_figure(size, labels(recommendations(results, size)))), JSON)
+
+
+def _mlflow_views(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
+    from tuner.tracking.views import View, views_of
+
+    place = store.facts().get(IN_MLFLOW)
+    if place is None:
+        return CachedResponse.of({})
+    link = partial(View.link, address=given["address"], experiment_id=place["experiment_id"], saved=place["views"])
+    return CachedResponse.of({each.name: link(each) for each in views_of(reader.results(study, store))})
+
+
 def _stamp(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     return CachedResponse.of(repr(reader.stamp(study, store)), TEXT)
 
@@ -377,5 +405,7 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "explanation": _explanation,
     "newest": _newest,
     "picture": _picture,
+    "figure": _figure,
+    "mlflow_views": _mlflow_views,
     "stamp": _stamp,
 }

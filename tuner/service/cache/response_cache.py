@@ -22,7 +22,7 @@ from tuner.service.http.problems import Problem
 from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import storage_at
 
-_SLOW: Final = frozenset({"comparison", "explanation", "picture", "report"})
+_SLOW: Final = frozenset({"comparison", "explanation", "figure", "picture", "report"})
 """Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""
 _CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s", "allow_loss"})
 _MOST_BYTES: Final = 24_000_000

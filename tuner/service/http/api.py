@@ -174,6 +174,9 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
     ) -> Response:
         """List the trials of a study in the order in which they ended.
 
+        `metrics` and `objectives` have the values of `tuner front`: corrected for drift, and the mean of all
+        measurements of the config. Later trials may change them. The values as measured are named `raw_mb_per_s` and so
+        on.
         `next_after` is the value of `after` for the next page, or null on the last page.
         """
         if form == "json":
@@ -261,7 +264,10 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             int, Query(ge=0, le=2**53, description="Sequence number of the last trial that you have.")
         ] = 0,
     ) -> Response:
-        """Follow a study live, as server-sent events named `status`, `trial` and `end`."""
+        """Follow a study live, as server-sent events named `status`, `trial` and `end`.
+
+        A trial has the values that the list of trials has at that moment.
+        """
         await studies.show(study)
         if streams.open >= MOST_STREAMS:
             raise Problem(

@@ -17,6 +17,7 @@ from starlette.routing import compile_path
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
+from tuner.present.report.assets import plotly_script
 from tuner.service.cache.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
@@ -97,26 +98,36 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     @app.get("/studies/{study}", include_in_schema=False)
     async def study_page(study: Study) -> Response:
         shown, newest = await studies.show(study), await studies.newest(study)
-        page = pages.study_page(shown, newest, studies.config.mlflow_url)
+        page = pages.study_page(shown, newest, studies.config.mlflow_url, await studies.mlflow_views(study))
         return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/studies/{study}/front.png", include_in_schema=False)
     async def picture(request: Request, study: Study, record_bytes: RecordSize) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
+    @app.get("/studies/{study}/front.json", include_in_schema=False)
+    async def figure(request: Request, study: Study, record_bytes: RecordSize) -> Response:
+        return await answered(request, studies, ResultQuery.of(study, "figure", record_bytes=record_bytes))
+
     @app.get("/submit", include_in_schema=False)
     async def submit_page(request: Request) -> Response:
         page = pages.submit_page(sorted(studies.config.targets), needs_token=request.state.token is not None)
         return Response(page, headers=headers, media_type=HTML)
 
+    cached = {"cache-control": "private, max-age=3600"}
+
     @app.get("/static/page.js", include_in_schema=False)
     async def script() -> Response:
-        cached = {"cache-control": "private, max-age=3600"}
         return Response(pages.SCRIPT, headers=cached, media_type="text/javascript")
+
+    @app.get("/static/plotly.js", include_in_schema=False)
+    async def plotly() -> Response:
+        text = await run_in_threadpool(plotly_script)
+        return Response(text, headers=cached, media_type="text/javascript")
 
     @app.get("/static/style.css", include_in_schema=False)
     async def style() -> Response:
-        return Response(pages.STYLE_SHEET, headers={"cache-control": "private, max-age=3600"}, media_type="text/css")
+        return Response(pages.STYLE_SHEET, headers=cached, media_type="text/css")
 
 
 async def _warm(studies: Studies, warmed: asyncio.Event) -> None:

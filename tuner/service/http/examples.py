@@ -42,7 +42,7 @@ _TRIAL: Final[dict[str, Any]] = {
     "kind": "search",
     "state": "complete",
     "values": {"linger.ms": "2", "compression.type": "lz4"},
-    "metrics": {"mb_per_s": 141.2, "latency_p99_ms": 6.4},
+    "metrics": {"mb_per_s": 141.2, "latency_p99_ms": 6.4, "raw_mb_per_s": 137.9, "raw_latency_p99_ms": 6.5},
 }
 _RECOMMENDATION: Final[dict[str, Any]] = {
     "schema_version": 1,
@@ -143,7 +143,7 @@ STUDIES: Final = _answer(
 )
 _TRIAL_PAGE: Final = _answer(
     "A page of trials, or a table of all trials.",
-    {"schema_version": 1, "kind": "trials", "study": "orders", "trials": [_TRIAL], "next_after": None},
+    {"schema_version": 2, "kind": "trials", "study": "orders", "trials": [_TRIAL], "next_after": None},
     type="object",
     required=["kind", "trials"],
     anyOf=[{"required": ["next_after"]}, {"properties": {"kind": {"const": "trials_table"}}}],
@@ -164,7 +164,7 @@ def _tables(description: str, example: Mapping[str, Any]) -> dict[str, Any]:
 
 
 FRONT: Final = _tables(
-    "The Pareto front of each record size.", {"schema_version": 1, "kind": "fronts", "study": "orders", "fronts": []}
+    "The Pareto front of each record size.", {"schema_version": 2, "kind": "fronts", "study": "orders", "fronts": []}
 )
 GRID: Final = _tables(
     "The tables of a grid search.", {"schema_version": 1, "kind": "grid", "study": "orders", "tables": []}

@@ -9,19 +9,20 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
-from objectives.ratios import Ratio
+from objectives.ratios import Ratio, short
 from tuner.model.spec import Goal
-from tuner.present.report.page_style import STYLE
+from tuner.present.report.assets import STYLE
 from tuner.present.report.status import Recommended
 from tuner.present.study_list import BestGain
 from tuner.present.text_view import duration
-from tuner.present.wording import number, title
+from tuner.present.wording import metric_name, number, title
 
 CSP: Final = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
-SCRIPT: Final = files("tuner.service.http").joinpath("static", "page.js").read_text(encoding="utf-8")
+_STATIC: Final = files("tuner.service.http").joinpath("static")
+SCRIPT: Final = _STATIC.joinpath("page.js").read_text(encoding="utf-8")
 QUICK_TEXT: Final = """\
 study: {{name: my-study}}
 target: {target}
@@ -32,25 +33,7 @@ search:
 """
 """The study file that the form begins with."""
 _LIVE: Final = ("queued", "running", "pausing", "cancelling")
-STYLE_SHEET: Final = (
-    STYLE
-    + """
-.state { display: inline-block; padding: 0 .6rem; border-radius: 1rem; background: var(--soft); font-size: 13px; }
-.state.running { background: var(--running); } .state.failed { background: var(--failed); color: var(--warn); }
-.state.complete { color: var(--good); font-weight: 600; }
-progress { width: 9rem; vertical-align: middle; } img.front { max-width: 100%; height: auto; }
-textarea { width: 100%; font: 13px/1.4 ui-monospace, monospace; color: inherit; background: var(--soft);
-  border: 1px solid var(--line); border-radius: 6px; padding: .6rem; }
-.compare { margin: 1rem 0; } .compare select { max-width: 16rem; }
-.note { white-space: pre-wrap; } nav { margin: .5rem 0 1rem; }
-.studies td { vertical-align: top; overflow-wrap: break-word; } .state { white-space: nowrap; }
-@media (max-width: 40rem) { /* each study is a block, and each cell a line with its heading */
-  .studies, .studies tbody, .studies tr, .studies td { display: block; } .studies thead { display: none; }
-  .studies tr { border-bottom: 2px solid var(--line); padding: .5rem 0; } .studies td { border: 0; padding: .1rem 0; }
-  .studies td[data-heading]:not(:empty)::before { content: attr(data-heading) ": "; color: var(--dim); }
-}
-"""
-)
+STYLE_SHEET: Final = STYLE + _STATIC.joinpath("service.css").read_text(encoding="utf-8")
 
 
 def list_page(
@@ -74,13 +57,19 @@ def list_page(
     )
 
 
-def study_page(study: Mapping[str, Any], newest: Mapping[str, Any], mlflow_url: str | None) -> str:
+def study_page(
+    study: Mapping[str, Any],
+    newest: Mapping[str, Any],
+    mlflow_url: str | None,
+    mlflow_views: Mapping[str, str] | None = None,
+) -> str:
     """Return the page of one study.
 
     Args:
         study: The study, as the API shows it.
         newest: Its newest trials, and the sequence number of the last one.
         mlflow_url: The address at which people open MLflow in a browser.
+        mlflow_views: The links to the study's prepared views in MLflow, by name.
     """
     live = study["state"] in _LIVE
     return _PAGES.get_template("study.html").render(
@@ -90,6 +79,7 @@ def study_page(study: Mapping[str, Any], newest: Mapping[str, Any], mlflow_url: 
         study=study,
         newest=newest,
         mlflow_url=mlflow_url,
+        mlflow_views=mlflow_views or {},
     )
 
 
@@ -135,4 +125,6 @@ def _minute(time: str) -> str:
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
 _PAGES.globals.update(LIVE=_LIVE, best_gain=_best_gain, left=_left, total_trials=_total_trials)
-_PAGES.filters.update(recommended=_recommended, minute=_minute, number=number, title_of=title)
+_PAGES.filters.update(
+    recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, short=short
+)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
@@ -125,6 +126,14 @@ class Studies:
     async def newest(self, name: str) -> dict[str, Any]:
         """Return the newest trials of a study as the rows of a table; an empty mapping if it has none yet."""
         found = await self.answers.get(ResultQuery.of(name, "newest"))
+        return dict(json.loads(found.body)) if found.status == 200 else {}
+
+    async def mlflow_views(self, name: str) -> dict[str, str]:
+        """Return the links to a study's prepared views in MLflow, by name; empty if they are not known."""
+        if self.config.mlflow_url is None:
+            return {}
+        address = urlsplit(self.config.mlflow_url)._replace(query="", fragment="").geturl().rstrip("/")
+        found = await self.answers.get(ResultQuery.of(name, "mlflow_views", address=address))
         return dict(json.loads(found.body)) if found.status == 200 else {}
 
     async def listed(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:

@@ -13,16 +13,38 @@ async function refresh() {
     const answer = await fetch(location.href);
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    // The parser does not know that scripts run here, and would let the pictures of <noscript> be loaded.
+    for (const each of page.querySelectorAll("noscript")) each.remove();
     // Pictures are loaded first, so that the page does not jump.
     await Promise.all([...page.querySelectorAll("img")].map((each) => {
       const picture = new Image();
       picture.src = each.getAttribute("src");
       return picture.decode().catch(() => {});
     }));
-    document.querySelector("main").replaceWith(page.querySelector("main"));
+    const main = page.querySelector("main");
+    for (const place of main.querySelectorAll("[data-figure]")) {
+      const drawn = [...figures()].find((each) => each.dataset.figure === place.dataset.figure);
+      if (drawn) place.replaceWith(drawn);
+    }
+    document.querySelector("main").replaceWith(main);
+    await drawAll();
   } catch (lost) {
     // The service may be restarting. The next event or poll tries again.
   }
+}
+
+function figures() {
+  return document.querySelectorAll("[data-figure]");
+}
+
+// Draws the interactive pictures, or brings them up to date. Where the user has zoomed to stays the same.
+function drawAll() {
+  return Promise.all([...figures()].map(async (place) => {
+    const answer = await fetch(place.dataset.figure);
+    if (!answer.ok || !window.Plotly) return;
+    const {data, layout, config} = await answer.json();
+    await Plotly.react(place, data, {...layout, uirevision: "same"}, config);
+  }));
 }
 
 function refreshSoon() {
@@ -32,7 +54,11 @@ function refreshSoon() {
 function follow(address) {
   const events = new EventSource(address);
   for (const name of ["trial", "status"]) events.addEventListener(name, refreshSoon);
-  events.addEventListener("end", () => { events.close(); refreshSoon(); });
+  events.addEventListener("end", () => {
+    events.close();
+    refreshSoon();
+    setTimeout(refresh, POLL_MS); // a picture that takes long to make is only in the next answer
+  });
   events.addEventListener("error", () => {
     // The browser connects again by itself, unless the service has refused the stream.
     if (events.readyState === EventSource.CLOSED) setInterval(refresh, POLL_MS);
@@ -77,6 +103,7 @@ function selectLine(area, line) {
   area.setSelectionRange(start, start + lines[line - 1].length);
 }
 
+drawAll().catch(() => {});
 const {events, live} = document.body.dataset;
 if (events) follow(events);
 else if (live) setInterval(refresh, POLL_MS);

@@ -1,0 +1,108 @@
+"""The service's pages and the report fit wide and narrow screens, in a real browser. Needs Chromium (Debian: chromium).
+
+With `KAFKA_TUNER_PICTURES=docs/pictures`, the tests write the pictures of the documents there.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runners.clusters.processes import free_ports
+from tests.campaign_tests.browser import Page, needs_browser, opened
+from tests.service_tests.serving import Serving, eventually, serving, state_of, study_file
+from tuner.course.reporter import SilentReporter
+from tuner.course.run import run_study
+from tuner.study_file import parse_study
+
+pytestmark = needs_browser
+WIDE_PX, NARROW_PX = 1400, 400
+_STUDY = """
+study: {name}
+workload: {{record_bytes: [100, 1000]}}
+executor: {{kind: simulated}}
+search: {{trials: 40, seed: {seed}}}
+confirm: {{rounds: 8, max_rounds: 12}}
+"""
+_FAILS_S = 400.0
+"""A study whose cluster does not answer is tried four times, each time in a new process."""
+PAGES = {
+    "service-list": "/",
+    "service-study": "/studies/orders",
+    "service-running": "/studies/clicks",
+    "service-failed": "/studies/inventory",
+    "service-submit": "/submit",
+    "service-compare": "/v1/comparison?first=orders&second=payments&format=html",
+    "report": "/v1/studies/orders/report",
+}
+IN_DOCUMENTS = frozenset({"service-list", "service-study", "report"})
+_DRAWN = "document.querySelectorAll('.main-svg').length > 0"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("pages")
+    root = folder / "studies"
+    for seed, name in enumerate(("payments", "orders")):
+        text = _STUDY.format(name=name, seed=seed)
+        spec = parse_study(text, name=name, folder=root, origin="the test", environ={})
+        run_study(spec, text, root / name, SilentReporter())
+    (port,) = free_ports("127.0.0.1", 1)
+    config = folder / "service.yaml"
+    config.write_text(f'targets: {{lab: {{bootstrap: "127.0.0.1:{port}"}}}}\n')
+    with serving(root, "--config", str(config)) as found:
+        found.client.submit(study_file("inventory").replace("target: simulated", "target: lab"))
+        found.client.submit(study_file("clicks", trials=300))
+        eventually(lambda: state_of(found, "inventory") == "failed", _FAILS_S)
+        eventually(lambda: state_of(found, "clicks") in ("running", "complete"), _FAILS_S)
+        yield found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_wide_and_narrow_screens(served: Serving, tmp_path: Path, name: str) -> None:
+    async def look() -> None:
+        async with opened(served.url + PAGES[name], tmp_path) as page:
+            for width_px in (WIDE_PX, NARROW_PX):
+                for dark in (True, False):
+                    await page.screen(width_px, dark=dark)
+                    await _complete(page, name)
+                    assert await page.width() == width_px
+                if name in IN_DOCUMENTS:
+                    await page.keep(f"{name}.png" if width_px == WIDE_PX else f"{name}-narrow.png")
+            await page.evaluate("document.body.append(Object.assign(document.createElement('pre'), {id: 'wide'})); 1")
+            await page.evaluate("document.getElementById('wide').style.width = '2000px'; 1")
+            assert await page.width() > NARROW_PX, "an element that does not fit would be seen"
+
+    asyncio.run(look())
+
+
+def test_the_words_of_a_narrow_table_are_not_broken(served: Serving, tmp_path: Path) -> None:
+    """Each word of a short cell stands in one line: its height is that of one line of text."""
+
+    async def look() -> list[str]:
+        async with opened(f"{served.url}/studies/orders", tmp_path) as page:
+            await page.screen(NARROW_PX)
+            broken: list[str] = await page.evaluate(
+                """[...document.querySelectorAll('td')].filter((cell) => {
+                    const range = document.createRange();
+                    range.selectNodeContents(cell);
+                    return /^[^\\s=]+$/.test(cell.textContent) && range.getClientRects().length > 1;
+                }).map((cell) => cell.textContent)"""
+            )
+            return broken
+
+    assert asyncio.run(look()) == []
+
+
+async def _complete(page: Page, name: str) -> None:
+    """Wait until a page shows all that it will show."""
+    if name == "service-submit":
+        wrong = study_file("typed").replace("trials: 4", "trails: 4").replace("[1000]", "[none]")
+        await page.evaluate(f"document.forms.submit.elements.text.value = `{wrong}`; 1")
+        await page.evaluate("document.querySelector('#submit button').click()")
+        await page.until("document.getElementById('told').textContent.includes('line')")
+    elif name not in ("service-list", "service-failed"):
+        await page.until(_DRAWN)
+    pictures = "[...document.images].map((each) => { each.loading = 'eager'; return each.decode().catch(() => {}); })"
+    await page.evaluate(f"Promise.all({pictures}).then(() => 1)")

@@ -1,0 +1,96 @@
+"""A trial and a gain have the same numbers in every table, document and picture."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.present_tests.studies import study
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, Trial
+from tuner.present.frames import trials_frame, trials_record
+from tuner.present.report.front_table import front_csv, front_record
+from tuner.present.report.interactive import front_figure
+from tuner.present.report.page import report_page
+from tuner.present.report.status import status_of
+from tuner.present.trial_record import trial_record
+from tuner.present.wording import number, shown_gains
+from tuner.results.by_goal import recommendations
+from tuner.results.study_results import StudyResults
+from tuner.tracking.layout import views
+
+METRICS = ("mb_per_s", "latency_p99_ms")
+
+
+@pytest.fixture(scope="module")
+def drifting(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
+    """A study on a target that becomes twice as fast while it runs, and whose winner costs some throughput."""
+
+    def warmer(trial: Trial) -> Trial:
+        speed = min(1.0, 0.5 + trial.number / 40)
+        if trial.kind is Kind.CONFIRM and trial.values:
+            speed *= 0.6
+        metrics = dict(trial.metrics)
+        metrics |= {name: metrics[name] * speed for name in ("mb_per_s", "records_per_s")}
+        return replace(trial, metrics=metrics, objectives=tuple(metrics[name] for name in METRICS))
+
+    return study(tmp_path_factory.mktemp("drifting"), rounds=8, change=warmer)
+
+
+def test_a_trial_has_the_same_values_in_all_documents(drifting: StudyResults) -> None:
+    (size,) = drifting.sizes
+    rows = {each["number"]: each for each in trials_record("overnight", trials_frame([size]))["trials"]}
+    fronts = {each["trial"]: each for each in front_record(drifting, size)["front"]}
+    corrected = 0
+    for trial in size.trials:
+        record = json.loads(json.dumps(trial_record(size, trial)))
+        for place, name in enumerate(METRICS):
+            value, raw = rows[trial.number][name], rows[trial.number][f"raw_{name}"]
+            assert (record["metrics"][name], record["metrics"][f"raw_{name}"]) == (value, raw)
+            assert record["objectives"][place] == value
+            assert raw == trial.metrics[name], "the results store keeps what was measured"
+            corrected += value != raw
+            if trial.number in fronts:
+                found = fronts[trial.number]
+                assert found["objectives"][name] == found["metrics"][name] == value
+                assert found["metrics"][f"raw_{name}"] == raw
+    assert corrected > 10
+    assert "raw_latency_p99_ms,raw_mb_per_s" in front_csv(size).splitlines()[0]
+
+
+def test_the_report_shows_the_values_of_the_front(drifting: StudyResults) -> None:
+    (size,) = drifting.sizes
+    trial = next(each for each in size.front_trials if number(size.shown_metrics(each)["mb_per_s"]) != number(
+        each.metrics["mb_per_s"]
+    ))  # fmt: skip
+    shown, raw = size.shown_metrics(trial)["mb_per_s"], trial.metrics["mb_per_s"]
+    hovers = [text for trace in front_figure(size, {}).data for text in trace.hovertext or ()]
+    (hover,) = [text for text in hovers if text.startswith(f"<b>trial {trial.number}</b>")]
+    assert f"throughput, MB/s: {number(shown)}<br>" in hover
+    assert f"raw_mb_per_s: {number(raw)}<br>" in hover
+    table = report_page(drifting).partition("<summary>All trials")[2]
+    (row,) = [each for each in table.split("<tr>") if each.startswith(f'<td class="n" data-value={trial.number}>')]
+    assert f"data-value={shown:.6g}>{number(shown)}</td>" in row
+    assert f"data-value={raw:.6g}>{number(raw)}</td>" in row
+    assert "raw_mb_per_s" in table
+
+
+def test_a_gain_has_the_same_interval_everywhere(drifting: StudyResults) -> None:
+    (size,) = drifting.sizes
+    found = recommendations(drifting, size)
+    (view,) = views(drifting)
+    points = {point.name: point.value for point in view.parent().points}
+    (told,) = status_of(drifting, None, datetime.now(UTC)).sizes
+    by_goal: dict[Goal, Any] = {each.goal: each.gains for each in told.recommended}
+    for goal, each in found.items():
+        for metric, ratio in shown_gains(each).items():
+            ends = (points[f"{goal}/{metric}_gain_low"], points[f"{goal}/{metric}_gain_high"])
+            assert ends == (ratio.low, ratio.high)
+            if metric in by_goal[goal]:
+                assert by_goal[goal][metric] == ratio
+    prices = [
+        each.gains[metric].low != ratio.low for each in found.values() for metric, ratio in shown_gains(each).items()
+    ]
+    assert any(prices), "some metric has another interval as a price"
