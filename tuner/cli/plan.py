@@ -78,8 +78,9 @@ def plan(
         tuner plan overnight.yaml --mb-per-s 80 --json
         tuner plan --quick --record-bytes 500
         tuner plan --record-bytes 1000 --current producer.properties --trials 40 --rounds 6
+        tuner plan --method grid --knob linger.ms=0,5,20 --knob compression.type=none,lz4 --repeats 3
     """
-    spec, _ = asked.study()
+    spec, _ = asked.new_or_same_study()
     asked.check_limits(spec)
     spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
     record = _record(spec, spaces, mb_per_s)

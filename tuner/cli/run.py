@@ -48,9 +48,12 @@ def run(
         tuner run --record-bytes 100,1000 --bootstrap broker:9092 --command-config client.properties --hours 8
         tuner run --record-bytes 1000 --bootstrap broker:9092 --current producer.properties --trials 40
         tuner run --record-bytes 500 --trials 20 --goal latency --rounds 6 --max-rounds 10
+        tuner run --record-bytes 1000 --knob linger.ms=0..20 --knob compression.type=lz4,zstd --seed 7
+        tuner run --method grid --knob linger.ms=0,5,20 --knob batch.size=16384,262144 --repeats 3 --rounds 0
     """
-    spec, text = asked.study()
-    folder, silent = study_folder(spec.name), quiet or as_json
+    silent = quiet or as_json
+    spec, text = asked.new_or_same_study(None if silent else say)
+    folder = study_folder(spec.name)
     if storage_at().find(str(folder), folder.parent) is None:
         asked.check_limits(spec)
         if not silent and spec.search.trials is not None and spec.executor is not Executor.SIMULATED:

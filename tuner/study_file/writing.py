@@ -216,6 +216,49 @@ def quick_text(text: str, name: str) -> str:
     return _dumped(_by_p95({**_merged(value, _QUICK), "study": {"name": name}}))
 
 
+def changed_text(text: str, changes: Mapping[str, Any]) -> str:
+    """Return a study file's text with other settings.
+
+    Args:
+        text: The text of the existing study file, which must be valid YAML.
+        changes: The new settings, by section and key. A key whose value is None is left out of the new text. Texts are
+            escaped, and paths are made absolute, as by `study_text`.
+    """
+    value = read_yaml(text, Problems("the study file"))
+    # A file without sections is left to the checks of the study file.
+    return _dumped(_changed(value, changes)) if isinstance(value, dict) else text
+
+
+def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
+    changed = dict(value) if isinstance(value, Mapping) else {}
+    for key, new in changes.items():
+        if isinstance(new, Mapping):
+            changed[key] = _changed(changed.get(key), new)
+        elif new is None:
+            changed.pop(key, None)
+        else:
+            changed[key] = _given(new)
+    return changed
+
+
+def knob_setting(text: str) -> Any:
+    """Return what the section `space` of a study file says about a knob, from its short form on a command line.
+
+    Args:
+        text: A range such as `0..20`, also with `,log` or `,steps=5` after it; several values such as `lz4,zstd`; one
+            value; `on` or `off`.
+    """
+    first, *rest = (part.strip() for part in text.split(","))
+    low, dots, high = first.partition("..")
+    if dots:
+        setting: dict[str, Any] = {"low": scalar(low), "high": scalar(high)}
+        for part in rest:
+            key, _, value = part.partition("=")
+            setting[key] = scalar(value) if value else True
+        return setting
+    return {"choices": [scalar(part) for part in (first, *rest)]} if rest else scalar(first)
+
+
 def _by_p95(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sections with the p95 in place of the p99 of a goal; a list of metrics stays as it is.
 
