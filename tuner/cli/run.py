@@ -27,6 +27,49 @@ from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
 from tuner.study_file import load_study, parse_study
 
+Goals = Annotated[
+    list[Goal] | None,
+    typer.Option(
+        "--goal",
+        help="Goal whose winner is measured again, such as latency. The option may be repeated.",
+        show_default="confirm.goals of the study file",
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Minimum number of rounds. One round measures the baseline and each winner once.",
+        show_default="confirm.rounds of the study file",
+    ),
+]
+MaxRounds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Maximum number of rounds, used where the gain is still uncertain.",
+        show_default="confirm.max_rounds of the study file",
+    ),
+]
+WidthRatio = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
+        "for a twentieth.",
+        show_default="confirm.width_ratio of the study file",
+    ),
+]
+AblationRounds = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
+        "value. They show what each change brings.",
+        show_default="confirm.ablation_rounds of the study file",
+    ),
+]
+
 
 @with_study_options
 def run(
@@ -141,48 +184,11 @@ def confirm(
             help="Name of a study, its folder, or its study file. Give the study file if it refers to other files.",
         ),
     ],
-    goals: Annotated[
-        list[Goal] | None,
-        typer.Option(
-            "--goal",
-            help="Goal whose winner is measured again, such as latency. The option may be repeated.",
-            show_default="confirm.goals of the study file",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Minimum number of rounds. One round measures the baseline and each winner once.",
-            show_default="confirm.rounds of the study file",
-        ),
-    ] = None,
-    max_rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Maximum number of rounds, used where the gain is still uncertain.",
-            show_default="confirm.max_rounds of the study file",
-        ),
-    ] = None,
-    width_ratio: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
-            "for a twentieth.",
-            show_default="confirm.width_ratio of the study file",
-        ),
-    ] = None,
-    ablation_rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
-            "value. They show what each change brings.",
-            show_default="confirm.ablation_rounds of the study file",
-        ),
-    ] = None,
+    goals: Goals = None,
+    rounds: Rounds = None,
+    max_rounds: MaxRounds = None,
+    width_ratio: WidthRatio = None,
+    ablation_rounds: AblationRounds = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,

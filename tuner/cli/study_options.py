@@ -14,6 +14,8 @@ from typing import Any, Final, get_type_hints
 import typer
 
 from search_spaces.knobs import KNOBS
+from search_spaces.producer_file import Client, read_producer_file
+from search_spaces.properties_file import named_file
 from tuner.cli.study_flags import StudyFlags
 from tuner.course import estimate
 from tuner.course.limits import check_limits, time_text
@@ -143,8 +145,19 @@ class StudyOptions(StudyFlags):
                 ) from None
             return self._changed(text, self.study_file.stem, self.study_file, {"target": target} if target else {})
         sections = self._sections_without_file(target or "service")
-        where = {"target": target} if target and self.executor is not Executor.SIMULATED else {}
-        return study_text({**sections, **where})
+        if self.current is not None:  # a service reads no file of ours
+            with named_file(self.current):
+                sections["baseline"] = dict(read_producer_file(self.current, self.current_client or Client.AUTO).values)
+            sections.pop("baseline_client", None)
+        return study_text({**sections, **({"target": target} if target else {})})
+
+    def default_name(self, target: str | None = None) -> str:
+        """Return the name of the study of a command without a study file if the user gave none.
+
+        Args:
+            target: What the name begins with; by default `service`.
+        """
+        return str(self._sections_without_file(target or "service")["study"]["name"])
 
     def check_limits(self, spec: StudySpec) -> None:
         """Refuse a new study that has too little time or too few bytes to search and confirm all of its record sizes.
@@ -259,12 +272,14 @@ class StudyOptions(StudyFlags):
         try:
             yield
         except StudyFileError as error:
-            told = [f"{_option_of(problem.key)}: {problem.what}" for problem in error.problems]
+            told = [f"{option_of(problem.key)}: {problem.what}" for problem in error.problems]
             raise typer.BadParameter("; ".join(told)) from None
 
 
-def _option_of(key: str) -> str:
+def option_of(key: str) -> str:
     """Return the option that sets a key of a study file, such as `--partitions`; the key itself if there is none."""
+    if key == "target":  # at a service, the name of a cluster
+        return "--target"
     if key.startswith("space."):
         return f"--knob {key.removeprefix('space.')}"
     for option, keys in _KEYS.items():

@@ -1,14 +1,16 @@
 """Writes study files: the starter file of `tuner init`, and the files that other commands make from their options."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from tuner.model.spec import PRESETS, Goal
-from tuner.study_file.errors import Problems
+from tuner.study_file.errors import Problems, StudyFileError
 from tuner.study_file.strict_yaml import escaped, read_yaml, scalar
 
 STARTER_TEXT: Final = """\
@@ -150,6 +152,9 @@ def starter_text(bootstrap: str | None = None) -> str:
     return STARTER_TEXT.replace(_OWN_BROKER, target)
 
 
+_NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t].*)*$", re.MULTILINE)
+
+
 class _Dumper(yaml.SafeDumper):
     """A YAML dumper that puts a text in quotes if it would otherwise be read back as a number, a boolean or null."""
 
@@ -239,6 +244,21 @@ def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
         else:
             changed[key] = _given(new)
     return changed
+
+
+def renamed(text: str, name: str) -> str:
+    """Return a study file's text with another name of the study. Comments are kept where that is possible.
+
+    Args:
+        text: The text of the existing study file, which must be valid.
+        name: The new name.
+    """
+    line, value = f"study: {json.dumps(name)}", read_yaml(text, Problems(name))
+    text_of_lines = _NAME_LINE.sub(lambda _: line, text, count=1) if _NAME_LINE.search(text) else f"{line}\n{text}"
+    with suppress(StudyFileError):  # a file in JSON, for example, has no such line
+        if isinstance(value, dict) and read_yaml(text_of_lines, Problems(name)) == {**value, "study": name}:
+            return text_of_lines
+    return changed_text(text, {"study": {"name": name}})
 
 
 def knob_setting(text: str) -> Any:

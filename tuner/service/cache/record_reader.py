@@ -27,6 +27,7 @@ from tuner.present.report.status import status_of
 from tuner.present.study_list import listed_study
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
+from tuner.results.judgement import VERIFICATION
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
@@ -341,6 +342,15 @@ def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
         return CachedResponse.of(path.read_bytes(), PNG)
 
 
+def _verification(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    kept = store.facts().get(VERIFICATION)
+    if kept is None:
+        raise Problem(404, "not-found", f"{study} verifies no config, or has not ended yet")
+    if given.get("form") == "text":
+        return CachedResponse.of(kept["text"] + "\n", TEXT)
+    return CachedResponse.of({**kept["record"], "unmeasured": kept["unmeasured"], "simulated": kept["simulated"]})
+
+
 def _stamp(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     return CachedResponse.of(repr(reader.stamp(study, store)), TEXT)
 
@@ -377,5 +387,6 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "explanation": _explanation,
     "newest": _newest,
     "picture": _picture,
+    "verification": _verification,
     "stamp": _stamp,
 }
