@@ -50,7 +50,7 @@ def test_options_alone_make_a_study_for_the_service(served: Serving, tmp_path: P
     baseline = ("--current", properties(tmp_path, "linger.ms=20\n"))
     ran = at(served, "run", "--quick", *words, *baseline, "--json")
     assert ran.code == 0, ran.err
-    assert ran.json["study"] == "simulated-500-quick"
+    assert ran.json["name"] == "simulated-500-quick"
     results = load_results(served.root / "simulated-500-quick")
     (size,) = results.sizes
     assert (size.record_bytes, size.baseline and size.baseline.values) == ("500", {"linger.ms": "20"})

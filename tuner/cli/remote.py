@@ -32,6 +32,7 @@ from tuner.cli.show import check_named
 from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
 from tuner.cli.studies import RecordBytes as ShownSize
 from tuner.client import Client, ServiceRefused
+from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.export import Format
 from tuner.present.grid_view import NO_GRID
@@ -276,6 +277,7 @@ def compare(
     ] = None,
     force: Force = False,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Compare two studies on the service: the fronts, and the best configs for each record size and goal.
 
@@ -283,11 +285,14 @@ def compare(
     Example:
         tuner --server https://tuner.example compare before after --html fronts.html
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     check_output(html, force=force)
     with service() as client:
         found = client.comparison(first, second)
         if as_json:
             options.print_json(found)
+        elif as_csv:
+            options.print_csv(comparison_csv(found))
         else:
             typer.echo(printable(client.comparison_text(first, second)), nl=False)
         for difference in found["differences"]:

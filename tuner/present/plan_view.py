@@ -1,8 +1,6 @@
 """The plan of a study: what it would do, how long it would take, and what it would search."""
 
-import csv
 import datetime
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -16,6 +14,7 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
 from tuner.model.spec import Method, StudySpec
+from tuner.present.csv_text import csv_of
 from tuner.present.wording import changes, shown_value
 from tuner.search.schedule import searched_from, space_of, trials_in_all
 
@@ -112,14 +111,9 @@ def print_plan(
 
 def plan_csv(record: Mapping[str, Any]) -> str:
     """Return the knobs of a plan as CSV, one line for each record size and knob."""
-    text = io.StringIO()
-    columns = ("record_bytes", "name", "range", "unit", "default", "source", "searched_from_configs")
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for size in record["sizes"]:
-        for parameter in size["parameters"]:
-            writer.writerow({"record_bytes": size["record_bytes"], **parameter})
-    return text.getvalue()
+    return csv_of(
+        {"record_bytes": size["record_bytes"], **knob} for size in record["sizes"] for knob in size["parameters"]
+    )
 
 
 def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str]:
