@@ -115,19 +115,21 @@ def run_study(
 
     Raises:
         StudyFileError: The study file is wrong; the message names every problem.
+        LimitTooLow: The study is new, and a limit leaves too little time or too few bytes; the message has the least.
         StudyChanged: The results under this name were measured with other settings or in another environment.
         DeadlinePassed: The time of `search.until` has passed.
         StudyBusy: Another process is running this study.
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
+    from tuner.course.limits import check_limits
     from tuner.course.reporter import SilentReporter
     from tuner.course.run import run_study as run
     from tuner.model.spec import StudySpec
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
-    from tuner.storage.home import study_folder
+    from tuner.storage.home import storage_at, study_folder
     from tuner.study_file import drop_used_secrets, load_study, parse_study
     from tuner.tracking import Mirror
 
@@ -143,6 +145,8 @@ def run_study(
         spec, text = load_study(Path(study))
     drop_used_secrets(text, os.environ)
     place = folder or study_folder(spec.name)
+    if searching and storage_at().find(str(place), place.parent) is None:
+        check_limits(spec)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = None
     if tracking.enabled:

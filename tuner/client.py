@@ -15,7 +15,7 @@ ServiceFault                a request to the service failed
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -154,6 +154,87 @@ class Client:
         """Stop a study for good, and return the study."""
         return self._json("POST", f"{_own(name)}/cancel")
 
+    def confirm(
+        self,
+        name: str,
+        *,
+        goals: Sequence[str] = (),
+        rounds: int | None = None,
+        max_rounds: int | None = None,
+        width_ratio: float | None = None,
+        ablation_rounds: int | None = None,
+    ) -> dict[str, Any]:
+        """Have the best configs of a study measured again, and return the study, which is in the queue.
+
+        Args:
+            name: The study's name.
+            goals: Goals whose winners are measured again; empty for those of the study file.
+            rounds: Minimum number of rounds; this and the other settings are by default those of the study file.
+            max_rounds: Maximum number of rounds.
+            width_ratio: Width of a gain's interval, relative to the gain, at which no more rounds are added.
+            ablation_rounds: Rounds that measure a winner with one property set back at a time.
+        """
+        settings = {
+            "rounds": rounds,
+            "max_rounds": max_rounds,
+            "width_ratio": width_ratio,
+            "ablation_rounds": ablation_rounds,
+        }
+        return self._json("POST", _path(f"{_own(name)}/confirm", goal=list(goals) or None, **settings))
+
+    def verify(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Have a producer config measured in turn with a baseline.
+
+        Args:
+            asked: The body of `POST /v1/verifications`, with at least `file` (a name for messages) and `config`.
+
+        Returns:
+            The study that measures the config; `verification` returns the judgement when it is complete. If the config
+            was refused without any measurement, the judgement itself, whose `kind` is `verification`.
+        """
+        return self._json("POST", "/v1/verifications", json.dumps(asked).encode(), "application/json")
+
+    def verification(self, name: str) -> dict[str, Any]:
+        """Return the judgement of a verified config, in the form of `tuner verify --json`."""
+        return self._json("GET", f"{_own(name)}/verification")
+
+    def fork(
+        self, name: str, new_name: str, study_file: str | None = None, media_type: str = "application/yaml"
+    ) -> dict[str, Any]:
+        """Make a new study with the trials of another study that fit its settings. It is paused until it is resumed.
+
+        Args:
+            name: The name of the other study.
+            new_name: The name of the new study.
+            study_file: The text of its study file; None for the settings of the other study.
+            media_type: `application/yaml` or `application/json`.
+        """
+        body = None if study_file is None else study_file.encode()
+        return self._json("POST", _path(f"{_own(name)}/fork", name=new_name), body, media_type if body else None)
+
+    def remove(self, name: str) -> dict[str, Any]:
+        """Remove a study for good, with its results. A study that waits or runs is refused."""
+        return self._json("POST", f"{_own(name)}/remove")
+
+    def sync(self, name: str) -> dict[str, Any]:
+        """Have MLflow brought up to date with a study, and return the study, which is in the queue."""
+        return self._json("POST", f"{_own(name)}/sync")
+
+    def plan(self, study_file: str, mb_per_s: float = 200.0, media_type: str = "application/yaml") -> dict[str, Any]:
+        """Return what a study would do, in the form of `tuner plan --json`. Nothing is stored.
+
+        Args:
+            study_file: The text of the study file.
+            mb_per_s: The throughput that you expect at full load.
+            media_type: `application/yaml` or `application/json`.
+        """
+        return self._json("POST", _path("/v1/plan", mb_per_s=mb_per_s), study_file.encode(), media_type)
+
+    def plan_text(self, study_file: str, mb_per_s: float = 200.0, media_type: str = "application/yaml") -> str:
+        """Return what a study would do as plain text. The arguments are those of `plan`."""
+        path = _path("/v1/plan", mb_per_s=mb_per_s, format="text")
+        return self._ask("POST", path, study_file.encode(), {"Content-Type": media_type}).decode()
+
     def trials(self, name: str, after: int = 0) -> Iterator[dict[str, Any]]:
         """Yield the trials of a study in the order in which they ended.
 
@@ -188,7 +269,7 @@ class Client:
 
         Args:
             name: The study's name.
-            what: `status`, `front`, `grid`, `explanation`, `report` or `trials`.
+            what: `status`, `front`, `grid`, `explanation`, `verification`, `report` or `trials`.
             form: The form of the response, such as `csv` of a front; by default plain text, or HTML of a report.
             **asked: Further query parameters, such as `record_bytes` of a front.
         """
@@ -307,8 +388,8 @@ def _own(name: str) -> str:
 
 
 def _path(path: str, **asked: object) -> str:
-    given = {name: str(value) for name, value in asked.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
+    given = {name: value for name, value in asked.items() if value is not None}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 def _refused(response: http.client.HTTPResponse) -> ServiceRefused:

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from tests.cli_tests.command import tuner
+from tests.docs_tests.program import options_of, options_of_service
 from tuner.cli.app import REMOTE_VERBS, VERBS
 
 _HEAVY: Final = (
@@ -75,3 +76,28 @@ def test_every_verb_prints_json_for_scripts(verbs: Mapping[str, tuple[str, str]]
         if inspect.isfunction(function) and "as_json" not in inspect.signature(function).parameters:
             without.add(verb)
     assert without <= {"schema", "ui"}, "a schema is JSON, and the MLflow UI runs until Ctrl-C"
+
+
+def test_every_verb_prints_json_and_every_table_csv() -> None:
+    """`schema` prints nothing but JSON, `serve` has no result, and `serve` and `broker` have verbs of their own."""
+    groups = {
+        "serve token": ("add", "list", "remove"),
+        "broker": ("start", "status", "stop"),
+    }
+    inner = [(*group.split(), verb) for group, verbs in groups.items() for verb in verbs]
+    verbs = [(verb,) for verb in {**VERBS, **REMOTE_VERBS} if verb not in ("schema", "serve", "broker")]
+    assert [words for words in (*verbs, *inner) if "--json" not in options_of(words)] == []
+    tables = ("studies", "trials", "front", "grid", "compare", "plan", "bench", "compare-tools")
+    assert [verb for verb in tables if "--csv" not in options_of([verb])] == []
+    with_a_service = set(tables) & set(REMOTE_VERBS)
+    assert with_a_service == {"studies", "trials", "front", "grid", "compare", "plan"}
+    for verb in set(VERBS) & set(REMOTE_VERBS):
+        assert ("--csv" in options_of_service([verb])) is (verb in with_a_service)
+        assert "--json" in options_of_service([verb])
+
+
+def test_a_service_offers_the_verbs_that_make_sense_there() -> None:
+    of_this_host = {
+        "init", "schema", "export", "ui", "bench", "doctor", "cleanup", "compare-tools", "serve", "broker",
+    }  # fmt: skip
+    assert set(VERBS) - set(REMOTE_VERBS) == of_this_host

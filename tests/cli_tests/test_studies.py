@@ -238,7 +238,7 @@ def test_rm_removes_the_rows_of_a_study_in_postgresql(
 
 
 def test_a_verb_that_no_service_offers_is_refused_with_a_server(root: Path) -> None:
-    refused = tuner("--server", "http://127.0.0.1:9", "rm", "overnight", "--yes")
+    refused = tuner("--server", "http://127.0.0.1:9", "cleanup")
     assert refused.code == 2
-    assert "but got rm, which the service does not offer" in refused.complaint
+    assert "but got cleanup, which the service does not offer" in refused.complaint
     assert (root / "overnight").is_dir()

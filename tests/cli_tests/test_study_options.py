@@ -11,14 +11,15 @@ import pytest
 import typer
 import yaml
 
+from search_spaces.parameters import KnobChange
 from tests.cli_tests.command import tuner
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of
 from tuner.cli import options
 from tuner.cli.study_options import StudyOptions
 from tuner.course import estimate
-from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, PhaseSpec, SearchSpec, StudySpec
-from tuner.study_file import StudyFileError, load_study
+from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
+from tuner.study_file import load_study
 
 _FILE = """\
 study: orders
@@ -102,10 +103,10 @@ def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
     slow, text = load_study(file)
     assert spec.search == replace(slow.search, hours=None, trials=None, until="07:00", max_bytes=10**9)
     assert spec.confirm == replace(slow.confirm, rounds=4, goals=(Goal.LATENCY,), spread_over_s=60.0, allow_loss=0.2)
-    assert StudyOptions(study_file=file, trials=9).study() == (
-        replace(slow, search=replace(slow.search, trials=9)),
-        text,
-    )
+    fewer, changed = StudyOptions(study_file=file, trials=9).study()
+    assert fewer == replace(slow, search=replace(slow.search, trials=9))
+    assert yaml.safe_load(changed) == {**(kept := yaml.safe_load(text)), "search": {**kept["search"], "trials": 9}}
+    assert StudyOptions(study_file=file).study() == (slow, text)
     quick = described(study_file=file, quick=True, hours=0.5)
     assert (quick.search.hours, quick.search.trials) == (0.5, 10)
 
@@ -135,11 +136,94 @@ def test_a_maximum_below_the_usual_rounds_lowers_the_minimum() -> None:
         described(rounds=5, max_rounds=3)
 
 
-def test_a_wrong_value_names_the_command_line_and_the_key() -> None:
-    with pytest.raises(StudyFileError, match=r"the command line.*workload\.partitions: must be a whole number from 1"):
-        described(partitions=0)
-    with pytest.raises(StudyFileError, match=r"the command line.*constraints\[0\]: a constraint must read like"):
-        described(constraint=["fast"])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"partitions": 0}, "--partitions: must be a whole number from 1 to 10,000, but got 0"),
+        ({"record_bytes": "0"}, "--record-bytes: must be a whole number from 1 to 67,108,864 bytes, but got 0"),
+        ({"constraint": ["fast"]}, "--constraint: a constraint must read like"),
+        ({"name": "../x"}, "--name: a name must consist of"),
+        ({"seconds": 0.0}, "--seconds: "),
+        ({"repeats": 2}, "--repeats: only method grid repeats its configs"),
+        ({"brokers": 3, "bootstrap": "a:1"}, "--brokers: brokers is for brokers that the tuner starts"),
+        ({"knob": ["linger.ms=0..x"]}, "--knob linger.ms.high: linger.ms takes a decimal number"),
+        ({"knob": ["lingerms=5"]}, "--knob lingerms: librdkafka has no property 'lingerms'"),
+        (
+            {"knob": ["compression.type=lz4,brotli"]},
+            "--knob compression.type.choices[1]: compression.type takes",
+        ),
+        ({"knob": ["linger.ms"]}, "--knob must read NAME=VALUES, such as linger.ms=0..20, but got 'linger.ms'"),
+        ({"knob": ["acks=1", "acks=all"]}, "--knob must name each property once, but acks was given twice"),
+        ({"method": Method.GRID}, "--method grid measures all combinations of the values of some properties"),
+    ],
+)
+def test_a_wrong_value_names_its_option(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        described(**given)
+    said = str(refused.value)
+    assert said.startswith(told)
+    assert "line " not in said
+
+
+def test_options_that_fit_no_file_name_themselves_and_not_a_line(file: Path) -> None:
+    with pytest.raises(typer.BadParameter, match=r"^--repeats: only method grid repeats"):
+        described(study_file=file, repeats=2)
+    for given in ({"seed": 7}, {"knob": ["linger.ms=5"]}, {"method": Method.TPE}):
+        option = next(iter(given))
+        with pytest.raises(typer.BadParameter, match=f"--{option} and a study file exclude each other"):
+            described(study_file=file, **given)
+
+
+def test_the_settings_that_users_vary_have_options(file: Path) -> None:
+    confirming: dict[str, Any] = {"width_ratio": 0.05, "nominees": 5, "looks": 3}
+    knobs = ["linger.ms=0..20", "batch.size=1000..9000,log,steps=3", "compression.type=lz4,zstd", "acks=off"]
+    spec = described(seed=7, racing=False, knob=knobs, **confirming)
+    assert (spec.search.seed, spec.search.racing) == (7, False)
+    assert spec.confirm == replace(ConfirmSpec(), **confirming)
+    assert spec.space == {
+        "linger.ms": KnobChange(low=0, high=20),
+        "batch.size": KnobChange(low=1000, high=9000, log=True, steps=3),
+        "compression.type": KnobChange(choices=("lz4", "zstd")),
+        "acks": KnobChange(off=True),
+    }
+    slow = load_study(file)[0]
+    assert described(study_file=file, racing=True, **confirming) == replace(
+        slow, search=replace(slow.search, racing=True), confirm=replace(slow.confirm, **confirming)
+    )
+
+
+def test_a_grid_without_a_file_measures_the_named_knobs_alone() -> None:
+    plan = tuner(
+        "plan", "--method", "grid", "--knob", "linger.ms=0,5,20", "--knob", "compression.type=none,lz4", "--repeats",
+        "3", "--rounds", "0", "--record-bytes", "1000", "--json",
+    )  # fmt: skip
+    (size,) = plan.json["sizes"]
+    assert [each["name"] for each in size["parameters"]] == ["linger.ms", "compression.type"]
+    assert size["grid_combinations"] == 6
+    assert size["trials"] >= 17
+
+
+def test_a_name_made_by_the_program_never_meets_other_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    words = ("run", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--trials", "2", "--rounds", "0")
+    assert tuner(*words).code == 0
+    other = tuner(*words, "--partitions", "6")
+    assert other.code == 0, other.err
+    assert (
+        "the study embedded-500 has other settings (workload.partitions), so this study is embedded-500-2" in other.err
+    )
+    assert yaml.safe_load((tmp_path / "embedded-500-2" / "study.yaml").read_text())["study"] == {
+        "name": "embedded-500-2"
+    }
+    for same, name in ((words, "embedded-500"), ((*words, "--partitions", "6"), "embedded-500-2")):
+        again = tuner(*same)
+        assert f"{name} is finished" in again.err
+    assert "embedded-500-3" in tuner(*words, "--partitions", "7").err
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith("embedded")) == [
+        "embedded-500", "embedded-500-2", "embedded-500-3",
+    ]  # fmt: skip
+    refused = tuner(*words, "--partitions", "6", "--name", "embedded-500")
+    assert refused.code == 2, "a name that the user gave is never changed"
 
 
 def test_a_plan_needs_no_study_file(tmp_path: Path) -> None:
@@ -193,10 +277,10 @@ def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> No
     with pytest.raises(typer.BadParameter) as refused:
         asked.check_limits(asked.study()[0])
     said = str(refused.value)
-    assert f"at least {time_of(least_s)}, but may take 0.03 hours, which are 0:01:48; give at least --hours 0." in said
+    assert f"at least {time_of(least_s)}, but may take 0.03 hours, which are 0:01:48; give at least --hours " in said
     quick_s = estimate.least_s(described(**{**given, "record_bytes": "500", "quick": True}))
-    assert (f"--quick, with which it takes at least {time_of(quick_s)}, fewer" in said) is not asked.quick
-    hours = float(said.partition("give at least --hours ")[2].partition(",")[0])
+    assert (f"With --quick, the study takes at least {time_of(quick_s)}. Fewer rounds" in said) is not asked.quick
+    hours = float(said.partition("give at least --hours ")[2].partition(". ")[0])
     enough = replace(asked, hours=hours)
     enough.check_limits(enough.study()[0])
 
@@ -204,10 +288,12 @@ def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> No
 def test_too_few_bytes_are_refused_with_the_least() -> None:
     asked = StudyOptions(record_bytes="500", max_bytes=10**9)
     with pytest.raises(
-        typer.BadParameter, match=r"may send 1 GB; give at least --max-bytes [12]\.[0-9]+GB, or"
+        typer.BadParameter, match=r"may send 1 GB; give at least --max-bytes [12]\.[0-9]+GB\. "
     ) as refused:
         asked.check_limits(asked.study()[0])
-    enough = replace(asked, max_bytes=options.parse_size(str(refused.value).partition("--max-bytes ")[2].split(",")[0]))
+    enough = replace(
+        asked, max_bytes=options.parse_size(str(refused.value).partition("--max-bytes ")[2].split(". ")[0])
+    )
     enough.check_limits(enough.study()[0])
 
 
@@ -258,5 +344,3 @@ def test_a_quick_study_keeps_the_name_of_the_longer_one_free() -> None:
 
 def test_brokers_are_started_only_without_a_cluster() -> None:
     assert described(brokers=3, replication=3).targets[0].brokers == 3
-    with pytest.raises(StudyFileError, match=r"target\.brokers"):
-        described(brokers=3, bootstrap="a:1")

@@ -51,6 +51,12 @@ def options_of(words: Sequence[str]) -> set[str]:
     return known
 
 
+def options_of_service(words: Sequence[str]) -> set[str]:
+    """Return the options that the verb named by the words takes at a service."""
+    with _server(_SOME_SERVICE):
+        return _options_of(words)
+
+
 def _options_of(words: Sequence[str]) -> set[str]:
     root: Any = typer.main.get_command(app)
     context = root.make_context("tuner", [], resilient_parsing=True)

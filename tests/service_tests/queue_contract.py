@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
-from tuner.service.queue.job import Job, JobState, Submission
+from tuner.service.queue.job import Job, JobState, Submission, Task, Verb
 from tuner.service.queue.job_queue import JobQueue
 
 Open = Callable[[], JobQueue]
@@ -277,3 +277,71 @@ def bring(queue: JobQueue, name: str, state: JobState) -> None:
         ways = {JobState.RUNNING: ()}
     for step in ways.get(state, (state,)):
         queue.move(name, step)
+
+    @pytest.mark.parametrize(
+        ("state", "then"),
+        [
+            (JobState.COMPLETE, JobState.COMPLETE),
+            (JobState.PAUSED, JobState.PAUSED),
+            (JobState.FAILED, JobState.PAUSED),
+        ],
+    )
+    def test_a_study_at_rest_gets_a_task_and_its_state_back(
+        self, queue: JobQueue, reopen: Open, state: JobState, then: JobState
+    ) -> None:
+        queue.submit(submission("first"))
+        assert claimed(queue).task == Task()
+        queue.move("first", state, note="why", crashes=2)
+        job = queue.assign("first", Verb.CONFIRM, {"rounds": 3})
+        assert (job.state, job.note, job.crashes) == (JobState.QUEUED, "", 0)
+        assert reopen().find("first").task == Task(Verb.CONFIRM, {"rounds": 3}, then)
+        running = claimed(queue)
+        assert running.task.verb is Verb.CONFIRM
+        ended = queue.move("first", running.task.then, owner="a", task=Task())
+        assert (ended.state, ended.task) == (then, Task())
+
+    @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING, JobState.CANCELLED])
+    def test_a_study_that_is_not_at_rest_gets_no_task(self, queue: JobQueue, state: JobState) -> None:
+        queue.submit(submission("first"))
+        if state is JobState.RUNNING:
+            claimed(queue)
+        elif state is JobState.CANCELLED:
+            queue.move("first", state)
+        with pytest.raises(WrongMove, match="to confirm, a study must be complete, paused or failed"):
+            queue.assign("first", Verb.CONFIRM, {})
+        assert queue.find("first").task == Task()
+        with pytest.raises(JobNotFound):
+            queue.assign("other", Verb.SYNC, {})
+
+    def test_a_changed_study_file_replaces_the_task(self, queue: JobQueue) -> None:
+        queue.submit(submission("first"))
+        claimed(queue)
+        queue.move("first", JobState.COMPLETE)
+        queue.assign("first", Verb.SYNC, {})
+        job, _ = queue.submit(submission("first", digest="new"))
+        assert job.task == Task()
+
+    def test_a_removed_study_is_gone_and_its_name_is_free(self, queue: JobQueue, reopen: Open) -> None:
+        queue.submit(submission("first"))
+        queue.submit(submission("second"))
+        with pytest.raises(WrongMove, match="neither waiting nor running, but first is queued"):
+            queue.remove("first")
+        claimed(queue)
+        with pytest.raises(WrongMove, match="neither waiting nor running, but first is running"):
+            queue.remove("first")
+        queue.move("first", JobState.FAILED)
+        queue.remove("first")
+        queue.remove("first")
+        assert reopen().names() == {"second"}
+        again, new = queue.submit(submission("first", digest="other"))
+        assert new
+        assert again.number > queue.find("second").number
+
+    def test_a_name_can_be_required_to_be_new(self, queue: JobQueue) -> None:
+        made, new = queue.submit(
+            Submission("first", "d", "study: x\n", ("lab",), state=JobState.PAUSED), must_be_new=True
+        )
+        assert (made.state, new) == (JobState.PAUSED, True)
+        with pytest.raises(NameTaken, match="there is already a study first"):
+            queue.submit(submission("first"), must_be_new=True)
+        assert queue.claim("a", at_once=1, lease_s=LONG_S) is None

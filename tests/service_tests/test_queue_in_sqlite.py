@@ -10,7 +10,7 @@ import pytest
 from tests.service_tests.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
 from tuner.model.errors import RecordDamaged
 from tuner.model.reserved_names import QUEUE_FILE
-from tuner.service.queue.job import JobState
+from tuner.service.queue.job import JobState, Task
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.queue.tables import Ask, SqliteTable
 
@@ -40,6 +40,7 @@ def test_a_queue_of_an_earlier_release_continues(tmp_path: Path) -> None:
     with contextlib.closing(JobQueue(SqliteTable(tmp_path))) as queue:
         done = queue.find("done")
         assert (done.number, done.state, done.owner) == (1, JobState.COMPLETE, "old")
+        assert done.task == Task(), "earlier releases could only run studies"
         assert done.submitted_at == "2026-11-23T08:00:56.762+00:00"
         assert queue.study_file("done") == "study: done\n# größer\n"
         assert queue.find("runs").targets == ("lab", "other")

@@ -93,7 +93,11 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
 The sentences are copies of those in the functions, so that `tuner --help` can print them without importing the modules.
 """
 REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": ("remote:run", "Submit a study to the service, and follow it until it ends."),
+    "run": ("remote_work:run", "Submit a study to the service, and follow it until it ends."),
+    "plan": (
+        "remote_work:plan",
+        "Show what a study would do on the service, without any traffic: trials, time, bytes, search space.",
+    ),
     "status": ("remote:status", "Show the progress of a study on the service."),
     "trials": ("remote:trials", "Show the trials of a study on the service: kind, metrics and config of each."),
     "front": ("remote:front", "Show the Pareto front of a study on the service."),
@@ -113,9 +117,29 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "remote:compare",
         "Compare two studies on the service: the fronts, and the best configs for each record size and goal.",
     ),
-    "pause": ("remote:pause", "Stop a study on the service until you resume it."),
-    "resume": ("remote:resume", "Continue a study on the service that was paused or that failed."),
-    "cancel": ("remote:cancel", "Stop a study on the service for good; its results are kept."),
+    "confirm": (
+        "remote_work:confirm",
+        "Have the service measure the best configs of a study and the baseline again, in turn.",
+    ),
+    "verify": (
+        "remote_work:verify",
+        "Have the service measure a properties file in turn with the baseline; exit code 99 if the file is worse.",
+    ),
+    "fork": (
+        "remote_work:fork",
+        "Have the service begin a new study with the trials of another study that fit its settings.",
+    ),
+    "rm": (
+        "remote_work:rm",
+        "Remove studies from the service for good. The command asks before it removes anything.",
+    ),
+    "sync": (
+        "remote_work:sync",
+        "Have the service bring MLflow up to date with a study, for example after the MLflow server was down.",
+    ),
+    "pause": ("remote_work:pause", "Stop a study on the service until you resume it."),
+    "resume": ("remote_work:resume", "Continue a study on the service that was paused or that failed."),
+    "cancel": ("remote_work:cancel", "Stop a study on the service for good; its results are kept."),
 }
 """The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)

@@ -26,6 +26,7 @@ from tuner.cli.output import Force, check_picture, write_picture
 from tuner.course.open_target import open_alone
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 from tuner.present.console import OUT, say
+from tuner.present.csv_text import csv_of
 
 _FIRST_GUESS_RECORDS_PER_S = 100_000.0
 
@@ -154,6 +155,7 @@ def bench(
     ] = None,
     force: Force = False,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure one producer config: its throughput, its latency, and what limited it.
@@ -164,7 +166,9 @@ def bench(
         tuner bench --config producer.properties --record-bytes 100 --bootstrap broker:9092
         tuner bench -X linger.ms=20 -X compression.type=lz4 --rate 20000
         tuner bench --record-bytes 100:70,1000:25,10000:5 --seconds 30 --json
+        tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     measured = ProducerConfig.parse(options.config_values(config, pairs or []))
     workload = Workload(
         record_sizes=RecordSizes.parse(record_bytes),
@@ -181,7 +185,7 @@ def bench(
     limits = Limits(max_bytes=options.parse_size(max_bytes))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
     check_picture(png, force=force)
-    alone = quiet or as_json
+    alone = quiet or as_json or as_csv
     with open_alone(target, "tuner bench", say, silent if alone else say) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
@@ -189,8 +193,10 @@ def bench(
             title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
             with nullcontext(go_on) if alone else live_view(title) as watch:
                 runs.append(runner.run(measured, workload, watch))
-    if as_json:
-        records = [measurement_record(run) for run in runs]
+    records = [measurement_record(run) for run in runs]
+    if as_csv:
+        options.print_csv(csv_of(records))
+    elif as_json:
         whole = (
             records[0] if repeat == 1 else {"schema_version": SCHEMA_VERSION, "kind": "measurements", "runs": records}
         )
@@ -235,6 +241,7 @@ def compare_tools(
     bootstrap: options.Bootstrap = None,
     brokers: options.Brokers = 1,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.
 
@@ -245,6 +252,7 @@ def compare_tools(
     Example:
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     config = ProducerConfig.parse(options.config_values(None, pairs or []))
     workload = Workload(
         RecordSizes.fixed(record_bytes),
@@ -253,7 +261,7 @@ def compare_tools(
         warmup_s=warmup,
         measured_s=seconds,
     )
-    tell = silent if as_json else say
+    tell = silent if as_json or as_csv else say
     ours: list[float] = []
     theirs: list[float] = []
     with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as session:
@@ -269,7 +277,11 @@ def compare_tools(
                 theirs.append(expected)
                 tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {expected:,.0f} records/s")
     ratio = ratio_of(ours, theirs)
-    if as_json:
+    if as_csv:
+        rows = enumerate(zip(ours, theirs, strict=True), 1)
+        columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
+        options.print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
+    elif as_json:
         interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
         options.print_json(
             {

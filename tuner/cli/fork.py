@@ -1,12 +1,10 @@
 """`tuner fork` begins a new study with the trials of another study."""
 
-import json
 import os
-import re
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -20,9 +18,7 @@ from tuner.present.console import say
 from tuner.storage.files import STUDY_FILE, write_atomically
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
-from tuner.study_file import load_study, parse_study
-
-_NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t].*)*$", re.MULTILINE)
+from tuner.study_file import load_study, parse_study, renamed
 
 
 def fork(
@@ -95,8 +91,7 @@ def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tupl
     """Return the spec of the new study, and the text of its study file."""
     if study_file is not None:
         return load_study(study_file)
-    old, line = source.study_file(), f"study: {json.dumps(name)}"
-    text = _NAME_LINE.sub(lambda _: line, old, count=1) if _NAME_LINE.search(old) else f"{line}\n{old}"
+    text = renamed(source.study_file(), name)
     spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
     if source.facts().get("question", {}).get("executor") == "simulated":
         spec = replace(spec, executor=Executor.SIMULATED)

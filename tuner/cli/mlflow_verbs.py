@@ -94,10 +94,12 @@ def ui(
         typer.Option(help="Address to listen on. Everybody who can reach it sees the studies, without a password."),
     ] = "127.0.0.1",
     tracking_uri: TrackingUri = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show your studies in the MLflow UI, on this machine, until Ctrl-C.
 
-    If the studies are written to an MLflow server, the command only prints the address of that server.
+    If the studies are written to an MLflow server, the command only prints the address of that server. With --json, the
+    address and the links are printed as one JSON document before MLflow starts.
 
     \b
     Examples:
@@ -108,7 +110,9 @@ def ui(
     results = load_study(study).results if study is not None else None
     place = _tracking_location(results, tracking_uri)
     if place.is_web:
-        if results is None:
+        if as_json:
+            _print_json(results, place, None)
+        elif results is None:
             OUT.print(place.shown, markup=False, soft_wrap=True)
         else:
             _print_links(results, place, None)
@@ -120,9 +124,13 @@ def ui(
     chosen = _free_port(host, port)
     if chosen != port:
         say(f"port {port} is taken, so MLflow listens on {chosen}")
-    OUT.print(f"MLflow at http://{host}:{chosen} shows {place.shown}; Ctrl-C stops it", markup=False, soft_wrap=True)
-    if results is not None:
-        _print_links(results, place, f"http://{host}:{chosen}")
+    address = f"http://{host}:{chosen}"
+    if as_json:
+        _print_json(results, place, address)
+    else:
+        OUT.print(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it", markup=False, soft_wrap=True)
+        if results is not None:
+            _print_links(results, place, address)
     _serve(place, host, chosen)
 
 
@@ -136,6 +144,19 @@ def _print_links(results: StudyResults, place: TrackingLocation, address: str | 
         return
     for name, link in links.items():
         OUT.print(f"{name}: {link}", markup=False, soft_wrap=True)
+
+
+def _print_json(results: StudyResults | None, place: TrackingLocation, address: str | None) -> None:
+    """Print the address of MLflow, and the links to a study's views there, as one JSON document."""
+    links: dict[str, str] = {}
+    if results is not None:
+        try:
+            links = dict(links_of(results, place, address))
+        except TrackingError as error:
+            say(f"no links to the study: {error}")
+    study = None if results is None else results.name
+    shown = {"study": study, "address": address or place.shown, "shows": place.shown, "links": links}
+    options.print_json({"schema_version": SCHEMA_VERSION, "kind": "ui", **shown})
 
 
 def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:

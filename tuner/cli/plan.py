@@ -1,27 +1,24 @@
 """`tuner init`, `tuner plan` and `tuner schema`: the verbs about study files that need no cluster."""
 
-import datetime
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
-from runners.reporting import counted
-from runners.workload import RecordSizes
-from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.output import write_output
 from tuner.cli.study_options import StudyOptions, with_study_options
-from tuner.course import estimate
 from tuner.model.identity import target_label
-from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say, warn
-from tuner.present.wording import changes, shown_value
-from tuner.search.schedule import searched_from, space_of, trials_in_all
+from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan, spaces_of
 from tuner.study_file import json_schema, starter_text
+
+MbPerS = Annotated[
+    float,
+    typer.Option(
+        min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
+    ),
+]
 
 
 def init(
@@ -59,17 +56,14 @@ def schema() -> None:
 @with_study_options
 def plan(
     asked: StudyOptions,
-    mb_per_s: Annotated[
-        float,
-        typer.Option(
-            min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
-        ),
-    ] = 200.0,
+    mb_per_s: MbPerS = 200.0,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
 
-    The options are those of `tuner run`, so that both commands speak of the same study.
+    The options are those of `tuner run`, so that both commands speak of the same study. --csv prints the
+    table of knobs.
 
     \b
     Examples:
@@ -78,193 +72,18 @@ def plan(
         tuner plan overnight.yaml --mb-per-s 80 --json
         tuner plan --quick --record-bytes 500
         tuner plan --record-bytes 1000 --current producer.properties --trials 40 --rounds 6
+        tuner plan --method grid --knob linger.ms=0,5,20 --knob compression.type=none,lz4 --repeats 3
     """
-    spec, _ = asked.study()
+    options.check_one_form(json=as_json, csv=as_csv)
+    spec, _ = asked.new_or_same_study()
     asked.check_limits(spec)
-    spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
-    record = _record(spec, spaces, mb_per_s)
+    spaces = spaces_of(spec)
+    record = plan_record(spec, spaces, mb_per_s, [target_label(target) for target in spec.targets])
     if as_json:
         options.print_json(record)
+    elif as_csv:
+        options.print_csv(plan_csv(record))
     else:
-        _print(spec, spaces, record)
-
-
-def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> dict[str, Any]:
-    trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
-    seconds = _seconds(spec, trials)
-    return {
-        "schema_version": 1,
-        "kind": "plan",
-        "study": spec.name,
-        "baseline": dict(spec.baseline.values),
-        "targets": [target_label(target) for target in spec.targets],
-        "seconds_per_trial": spec.trial_s,
-        "seconds": seconds,
-        "seconds_at_least": estimate.least_s(spec),
-        "bytes_at_most": _bytes(spec, seconds, mb_per_s),
-        "assumed_mb_per_s": mb_per_s,
-        "sizes": [
-            {
-                "record_bytes": str(size),
-                "trials": trials[size],
-                "grid_combinations": space.grid_size(spec.search.grid_steps),
-                "raw_grid_combinations": space.raw_grid_size(spec.search.grid_steps),
-                "rules": list(space.rules),
-                "fixed": space.fixed,
-                "parameters": [
-                    {
-                        "name": parameter.name,
-                        "unit": parameter.unit,
-                        "range": parameter.text,
-                        "default": parameter.default,
-                        "source": parameter.source,
-                        "searched_from_configs": _searched_from(spec, space).get(parameter.name, 0),
-                    }
-                    for parameter in space.parameters
-                ],
-            }
-            for size, space in spaces.items()
-        ],
-        "sessions": _sessions_text(spec),
-        "creates": _creates(spec),
-    }
-
-
-def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict[str, Any]) -> None:
-    OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
-    OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
-    OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
-    own = " ".join(map(str, changes(spec.baseline.values, {})))
-    OUT.print(f"baseline  {own or 'the client without any property set'}", markup=False)
-    for note in spec.baseline_notes:
-        OUT.print(f"          {note}", markup=False, soft_wrap=True)
-    if spec.constraints:
-        OUT.print(
-            f"requires  {', '.join(str(constraint) for constraint in spec.constraints)} of a recommended config",
-            markup=False,
-        )
-    most = estimate.most_confirmations(spec)
-    for size in record["sizes"]:
-        many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
-        OUT.print(
-            f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.stabilising_trials} burn-in runs, after them up to {most} measurements to confirm the winners",
-            markup=False,
-        )
-    if record["sessions"]:
-        OUT.print(f"sessions  {record['sessions']}", markup=False, soft_wrap=True)
-    OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
-    least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
-    OUT.print(f"least     {least}: a search of a few trials and the shortest confirmation", markup=False)
-    written = record["bytes_at_most"]
-    if written is None:
-        OUT.print("bytes     as many as time allows; set search.max_bytes to limit them", markup=False)
-    else:
-        limit = (
-            " (the study's limit)"
-            if written == spec.search.max_bytes
-            else f", if a trial writes {record['assumed_mb_per_s']:g} MB/s"
-        )
-        OUT.print(f"bytes     at most {written / 1e9:,.0f} GB{limit}", markup=False)
-        if written < (least_bytes := estimate.least_bytes(spec, record["assumed_mb_per_s"])):
-            warn(
-                f"at {record['assumed_mb_per_s']:g} MB/s, {written / 1e9:,.0f} GB is too little for a search of a few "
-                f"trials and the shortest confirmation, which take {least_bytes / 1e9:,.0f} GB"
-            )
-    OUT.print(f"creates   {record['creates']}", markup=False)
-    for sizes, space in spaces.items():
-        OUT.print()
-        OUT.print(f"search space for {sizes} B", markup=False, style="bold")
-        headings = ("knob", "range", "unit", "client's default", *(["baseline"] if own else []))
-        table = Table(*headings, box=None, pad_edge=False)
-        for parameter in space.parameters:
-            default = shown_value(parameter.name, parameter.default)
-            # The level of a codec has a row for each codec, and no single value.
-            one = parameter.name == parameter.sets
-            now = shown_value(parameter.name, spec.baseline.effective(parameter.name)) if one and own else ""
-            table.add_row(parameter.name, parameter.text, parameter.unit, default, now)
-        OUT.print(table)
-        if waiting := _later_knobs_text(_searched_from(spec, space)):
-            OUT.print(
-                f"searched later: {waiting}; name a knob under space in the study file to search it from the beginning",
-                markup=False,
-            )
-        steps = spec.search.grid_steps
-        OUT.print(f"a grid of {steps} values per knob: {space.combinations_text(steps)}", markup=False)
-        for rule in space.rules:
-            OUT.print(f"  rule: {rule}", markup=False)
-        if space.fixed:
-            fixed = ", ".join(f"{name}={shown_value(name, value)}" for name, value in sorted(space.fixed.items()))
-            OUT.print(f"  in every config: {fixed}", markup=False)
-
-
-def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
-    """Return the knobs that are varied later, each with the number of configs that are measured before."""
-    return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
-
-
-def _later_knobs_text(begin: dict[str, int]) -> str:
-    """Return a text with the knobs that are searched later, and after how many configs; empty if there are none."""
-    together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
-    return "; ".join(f"{', '.join(names)} after {known} configs" for known, names in together if known)
-
-
-def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
-    known = [] if spec.search.hours is None else [spec.search.hours * 3600]
-    counts = [count for count in trials.values() if count is not None]
-    if len(counts) == len(trials):
-        known.append(estimate.most_s(spec, counts))
-    return min(known, default=None)
-
-
-def _sessions_s(spec: StudySpec) -> float:
-    """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
-    rounds = estimate.most_rounds(spec)
-    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + estimate.OVERHEAD_S)
-
-
-def _sessions_text(spec: StudySpec) -> str:
-    """Return a text about what each round begins with; empty if the rounds follow one another."""
-    most, said = estimate.most_rounds(spec), []
-    if not most:
-        return ""
-    if spec.rounds_on_new_brokers:
-        added = datetime.timedelta(seconds=round(_sessions_s(spec)))
-        said.append(
-            f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
-            "size (confirm.new_broker)"
-        )
-    if spec.confirm.spread_over_s:
-        over = datetime.timedelta(seconds=round(spec.confirm.spread_over_s))
-        gap = datetime.timedelta(seconds=round(spec.confirm.gap_s))
-        said.append(
-            f"up to {most} rounds are spread over at most {over} for a record size, {gap} apart (confirm.spread_over)"
-        )
-    return "; ".join(said)
-
-
-def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
-    each = estimate.bytes_per_trial(spec, mb_per_s)
-    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + estimate.OVERHEAD_S))]
-    if spec.search.max_bytes is not None:
-        known.append(spec.search.max_bytes)
-    return min(known, default=None)
-
-
-def _time_text(spec: StudySpec, seconds: float | None) -> str:
-    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
-    if parts and spec.search.stops_early:
-        parts.append("or less time, because trials that can no longer win are stopped early")
-    if spec.search.until is not None:
-        parts.append(f"no new trial after {spec.search.until}")
-    return ", ".join(parts) or "until you stop it"
-
-
-def _creates(spec: StudySpec) -> str:
-    load, target = spec.workload, spec.targets[0]
-    if target.topic is not None:
-        return f"nothing; the study writes to your topic {target.topic}, and its records stay there"
-    made = f"{counted(load.partitions, 'partition')}, replication {load.replication}"
-    like = f"like {target.like}" if target.like else made
-    where = "on your cluster" if target.bootstrap is not None else "on a broker that is started for the study"
-    return f"one topic at a time {where} (tuner-..., {like}), deleted after its trial"
+        print_plan(spec, spaces, record, OUT)
+        if warning := plan_warning(spec, record):
+            warn(warning)

@@ -1,13 +1,12 @@
-"""The verbs that work on a service: `tuner --server URL run`, `status`, `front`, `recommend`, `report` and others.
+"""The verbs that show results of a service: `tuner --server URL status`, `front`, `recommend`, `report` and others.
 
 A verb that also exists without a service, such as `front`, prints the same with and without a service.
 """
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,7 +15,7 @@ import typer
 
 from runners.reporting import printable
 from tuner.cli import options
-from tuner.cli.app import Interrupted
+from tuner.cli.at_service import AT_WORK, Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.recommend import (
     AllowLoss,
@@ -28,113 +27,18 @@ from tuner.cli.recommend import (
     RecordBytes,
     form_asked,
     show_found,
-    study_record,
 )
 from tuner.cli.show import check_named
 from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
 from tuner.cli.studies import RecordBytes as ShownSize
-from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
-from tuner.model.spec import Goal
-from tuner.present.console import ERR, OUT, say, warn
-from tuner.present.export import Format, export_all, recommendation_of
+from tuner.client import Client, ServiceRefused
+from tuner.present.comparison_view import comparison_csv
+from tuner.present.console import say, warn
+from tuner.present.export import Format
 from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
-from tuner.present.wording import number, title
-from tuner.results.recommendation import Recommendation
 
-SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
-TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
-TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
-_TRIES: Final = 20
-_PAUSE_S: Final = 3.0
 _WATCH_S: Final = 2.0
-_KINDS: Final[Mapping[str, ExitCode]] = {
-    "no-feasible-config": ExitCode.NO_FEASIBLE_CONFIG,
-    "not-found": ExitCode.USAGE,
-    "study-file": ExitCode.USAGE,
-    "invalid": ExitCode.USAGE,
-    "name-taken": ExitCode.USAGE,
-    "settings-changed": ExitCode.USAGE,
-}
-
-Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]
-
-
-@contextlib.contextmanager
-def service() -> Iterator[Client]:
-    """Yield a client of the service that the user named, and end the command if the service refuses a request.
-
-    Raises:
-        typer.BadParameter: The address or the token has the wrong form.
-        typer.Exit: The service refused a request, or can't be reached; the message was printed.
-    """
-    try:
-        yield Client(os.environ[SERVER_VARIABLE], _token())
-    except ValueError as error:
-        raise typer.BadParameter(f"{SERVER_VARIABLE} or {TOKEN_VARIABLE}: {error}") from None
-    except ServiceFault as error:
-        ERR.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-        refused = isinstance(error, ServiceRefused)
-        code = _KINDS.get(error.kind, ExitCode.FAILED) if refused else ExitCode.TARGET  # type: ignore[attr-defined]
-        raise typer.Exit(code) from None
-
-
-def run(
-    study_file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="STUDY.YAML", help="Study file whose target is the name of one of the service's clusters."
-        ),
-    ],
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Submit the study and return at once, without following it.")
-    ] = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Submit a study to the service, and follow it until it ends.
-
-    Ctrl-C only stops this command: the study keeps running on the service. The same command follows the study again.
-
-    \b
-    Examples:
-        tuner --server https://tuner.example run orders.yaml
-        tuner --server https://tuner.example run orders.yaml --detach
-    """
-    try:
-        text = study_file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"a study file must be readable text, but {study_file} is not: {error}") from None
-    with service() as client:
-        left = f"the service may have received the study; `tuner --server {client.url} studies` lists its studies"
-        try:
-            view = client.submit(text, "application/json" if study_file.suffix == ".json" else "application/yaml")
-            name = view["name"]
-            left = f"the study {name} goes on at the service; `tuner --server {client.url} cancel {name}` stops it"
-            silent = quiet or as_json
-            if not silent:
-                for change in view.get("limited", ()):
-                    warn(f"{change['key']} {change['detail']}")
-                say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
-            if detach:
-                typer.echo(json.dumps(view, indent=2) if as_json else name)
-                return
-            ended = _follow(client, name, silent=silent)
-        except Interrupted:
-            raise Interrupted(left) from None
-        if ended != "complete":
-            note = client.study(name)["note"]
-            raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
-        found = _recommendation_for_each_size(client, name)
-        if as_json:
-            options.print_json(study_record(name, None, found))
-        else:
-            OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
-        if not found:
-            raise NoFeasibleConfig(
-                f"no config of {name} keeps every constraint; `tuner front {name}` shows how near the configs came"
-            )
 
 
 def status(
@@ -171,7 +75,7 @@ def status(
                 if view["note"]:
                     warn(f"{view['state']}: {view['note']}")
             shown = text
-            if not watch or view["state"] not in ("queued", "running", "pausing", "cancelling"):
+            if not watch or view["state"] not in AT_WORK:
                 return
             time.sleep(_WATCH_S)
 
@@ -275,7 +179,7 @@ def recommend(
     """
     form = form_asked(form, as_json=as_json)
     with service() as client:
-        found = _recommendations(
+        found = recommendations(
             client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s, allow_loss=allow_loss
         )
     show_found(found, form, output, force=force, everything=everything)
@@ -373,6 +277,7 @@ def compare(
     ] = None,
     force: Force = False,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Compare two studies on the service: the fronts, and the best configs for each record size and goal.
 
@@ -380,11 +285,14 @@ def compare(
     Example:
         tuner --server https://tuner.example compare before after --html fronts.html
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     check_output(html, force=force)
     with service() as client:
         found = client.comparison(first, second)
         if as_json:
             options.print_json(found)
+        elif as_csv:
+            options.print_csv(comparison_csv(found))
         else:
             typer.echo(printable(client.comparison_text(first, second)), nl=False)
         for difference in found["differences"]:
@@ -392,118 +300,3 @@ def compare(
         if html is not None:
             write_output(html, client.comparison_text(first, second, "html"), force=force)
             say(f"page written to {html}")
-
-
-def pause(study: Study, as_json: options.Json = False) -> None:
-    """Stop a study on the service until you resume it.
-
-    \b
-    Example:
-        tuner --server https://tuner.example pause orders
-    """
-    with service() as client:
-        _print_state(client.pause(study), as_json=as_json)
-
-
-def resume(study: Study, as_json: options.Json = False) -> None:
-    """Continue a study on the service that was paused or that failed.
-
-    \b
-    Example:
-        tuner --server https://tuner.example resume orders
-    """
-    with service() as client:
-        _print_state(client.resume(study), as_json=as_json)
-
-
-def cancel(study: Study, as_json: options.Json = False) -> None:
-    """Stop a study on the service for good; its results are kept.
-
-    \b
-    Example:
-        tuner --server https://tuner.example cancel orders
-    """
-    with service() as client:
-        _print_state(client.cancel(study), as_json=as_json)
-
-
-def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        options.print_json(view)
-    else:
-        typer.echo(view["state"])
-
-
-def _token() -> str | None:
-    """Return the token for the service, from the environment or from a file; None if the user gave no token.
-
-    There is no option for the token, because other users of the host can read command lines.
-    """
-    token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
-    if token:
-        return token.strip()
-    if not path:
-        return None
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(
-            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {error}"
-        ) from None
-
-
-def _follow(client: Client, name: str, *, silent: bool) -> str:
-    """Follow a study until it ends, and return the state in which it ended.
-
-    The service may be restarted in the meantime: a lost connection is opened again up to 20 times in a row.
-
-    Raises:
-        ServiceUnreachable: The service could not be reached again.
-        ServiceRefused: The service refuses to show the study.
-    """
-    after, tries = 0, 0
-    while True:
-        try:
-            for event in client.events(name, after):
-                tries = 0
-                if event.name == "trial" and event.number is not None:
-                    after = event.number
-                    if not silent:
-                        ERR.print(_line(event.data), markup=False, soft_wrap=True)
-                elif event.name == "end":
-                    return str(event.data["state"])
-        except (ServiceUnreachable, ServiceRefused) as error:
-            lost = isinstance(error, ServiceUnreachable) or error.status == 503
-            tries += 1
-            if not lost or tries > _TRIES:
-                raise
-        time.sleep(_PAUSE_S)
-
-
-def _line(trial: Mapping[str, Any]) -> str:
-    head = f"{trial['record_bytes']:>6} B  {trial['kind']:<11} {trial['number']:>4}"
-    if trial["error"]:
-        return f"{head}  no measurement: {trial['error']}"
-    metrics = trial["metrics"]
-    shown = [f"{title(name)} {number(metrics[name])}" for name in ("mb_per_s", "latency_p99_ms") if name in metrics]
-    return f"{head}  {'  '.join(shown)}"
-
-
-def _recommendations(
-    client: Client, study: str, record_bytes: str | None, goal: Goal | None = None, **conditions: float | None
-) -> list[Recommendation]:
-    record = json.loads(client.recommend(study, record_bytes, goal and str(goal), **conditions).text)  # type: ignore[arg-type]
-    return [recommendation_of(each) for each in record.get("recommendations", [record])]
-
-
-def _recommendation_for_each_size(client: Client, study: str) -> list[Recommendation]:
-    """Return the service's recommendation for each record size, and warn of each size for which it has none."""
-    found = []
-    for size in (each["record_bytes"] for each in client.front(study)["fronts"]):
-        try:
-            found += _recommendations(client, study, size)
-        except ServiceRefused as error:
-            if error.kind != "no-feasible-config":
-                raise
-            warn(f"{size} B: no config keeps every constraint, so there is no recommendation")
-    return found

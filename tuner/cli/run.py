@@ -27,6 +27,49 @@ from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
 from tuner.study_file import load_study, parse_study
 
+Goals = Annotated[
+    list[Goal] | None,
+    typer.Option(
+        "--goal",
+        help="Goal whose winner is measured again, such as latency. The option may be repeated.",
+        show_default="confirm.goals of the study file",
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Minimum number of rounds. One round measures the baseline and each winner once.",
+        show_default="confirm.rounds of the study file",
+    ),
+]
+MaxRounds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Maximum number of rounds, used where the gain is still uncertain.",
+        show_default="confirm.max_rounds of the study file",
+    ),
+]
+WidthRatio = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
+        "for a twentieth.",
+        show_default="confirm.width_ratio of the study file",
+    ),
+]
+AblationRounds = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
+        "value. They show what each change brings.",
+        show_default="confirm.ablation_rounds of the study file",
+    ),
+]
+
 
 @with_study_options
 def run(
@@ -48,9 +91,12 @@ def run(
         tuner run --record-bytes 100,1000 --bootstrap broker:9092 --command-config client.properties --hours 8
         tuner run --record-bytes 1000 --bootstrap broker:9092 --current producer.properties --trials 40
         tuner run --record-bytes 500 --trials 20 --goal latency --rounds 6 --max-rounds 10
+        tuner run --record-bytes 1000 --knob linger.ms=0..20 --knob compression.type=lz4,zstd --seed 7
+        tuner run --method grid --knob linger.ms=0,5,20 --knob batch.size=16384,262144 --repeats 3 --rounds 0
     """
-    spec, text = asked.study()
-    folder, silent = study_folder(spec.name), quiet or as_json
+    silent = quiet or as_json
+    spec, text = asked.new_or_same_study(None if silent else say)
+    folder = study_folder(spec.name)
     if storage_at().find(str(folder), folder.parent) is None:
         asked.check_limits(spec)
         if not silent and spec.search.trials is not None and spec.executor is not Executor.SIMULATED:
@@ -138,48 +184,11 @@ def confirm(
             help="Name of a study, its folder, or its study file. Give the study file if it refers to other files.",
         ),
     ],
-    goals: Annotated[
-        list[Goal] | None,
-        typer.Option(
-            "--goal",
-            help="Goal whose winner is measured again, such as latency. The option may be repeated.",
-            show_default="confirm.goals of the study file",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Minimum number of rounds. One round measures the baseline and each winner once.",
-            show_default="confirm.rounds of the study file",
-        ),
-    ] = None,
-    max_rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Maximum number of rounds, used where the gain is still uncertain.",
-            show_default="confirm.max_rounds of the study file",
-        ),
-    ] = None,
-    width_ratio: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
-            "for a twentieth.",
-            show_default="confirm.width_ratio of the study file",
-        ),
-    ] = None,
-    ablation_rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
-            "value. They show what each change brings.",
-            show_default="confirm.ablation_rounds of the study file",
-        ),
-    ] = None,
+    goals: Goals = None,
+    rounds: Rounds = None,
+    max_rounds: MaxRounds = None,
+    width_ratio: WidthRatio = None,
+    ablation_rounds: AblationRounds = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,

@@ -89,6 +89,7 @@ def add(
         ),
     ] = Role.READ,
     config: Config = None,
+    as_json: options.Json = False,
 ) -> None:
     """Create a token and print it. The token can't be printed again, because only its hash is kept.
 
@@ -97,7 +98,11 @@ def add(
         tuner serve token add ci --role submit > ci.token
         tuner serve token add pipelines
     """
-    typer.echo(_file(config).add(name, role))
+    token = _file(config).add(name, role)
+    if as_json:
+        options.print_json({"schema_version": 1, "kind": "token", "name": name, "role": str(role), "token": token})
+    else:
+        typer.echo(token)
     say(f"keep this token, it is not shown again; {name} has the role {role}")
 
 
@@ -119,7 +124,11 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
 
 
 @_tokens.command()
-def remove(name: Annotated[str, typer.Argument(help="Name of the client.")], config: Config = None) -> None:
+def remove(
+    name: Annotated[str, typer.Argument(help="Name of the client.")],
+    config: Config = None,
+    as_json: options.Json = False,
+) -> None:
     """Revoke the token of a client at once.
 
     \b
@@ -128,6 +137,8 @@ def remove(name: Annotated[str, typer.Argument(help="Name of the client.")], con
     """
     _file(config).remove(name)
     say(f"the token of {name} is revoked")
+    if as_json:
+        options.print_json({"schema_version": 1, "kind": "token_removed", "name": name})
 
 
 def _file(config: Path | None) -> TokenFile:

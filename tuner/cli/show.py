@@ -15,7 +15,7 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.studies import studies
-from tuner.present.comparison_view import print_comparison
+from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
 from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
@@ -234,6 +234,7 @@ def compare(
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw both fronts as a PNG picture.")] = None,
     force: Force = False,
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Compare two studies: their Pareto fronts, and their best configs for each record size and goal.
 
@@ -244,13 +245,17 @@ def compare(
     Examples:
         tuner compare before after
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
+        tuner compare before after --csv > compared.csv
     """
+    options.check_one_form(json=as_json, csv=as_csv)
     check_output(html, force=force)
     check_picture(png, force=force)
     studies = (load_study(first).results, load_study(second).results)
     found = comparison(*studies)
     if as_json:
         options.print_json(found.as_json())
+    elif as_csv:
+        options.print_csv(comparison_csv(found.as_json()))
     else:
         print_comparison(found, OUT)
     for difference in found.differences:

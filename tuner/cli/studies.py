@@ -35,6 +35,8 @@ Parquet = Annotated[
     typer.Option(metavar="FILE", help="Write the table to this Parquet file. This needs the package pyarrow."),
 ]
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")]
+
 
 def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """List your studies, newest first. Each line shows the state, the trials and the best proven gain.
@@ -170,7 +172,7 @@ def _trial_lines(frame: "pd.DataFrame") -> list[str]:
 
 def rm(
     names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or their folders.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
+    yes: Yes = False,
     as_json: options.Json = False,
 ) -> None:
     """Remove studies for good: their results, and their folders on this host.

@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, replace
-from itertools import chain
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,107 +13,34 @@ from search_spaces.producer_config import same_effect
 from search_spaces.producer_file import Client, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
-from tuner.cli import options
+from tuner.cli import options, verify_flags
 from tuner.cli.run import kept_study
 from tuner.course.run import run_study
-from tuner.model.errors import ExitCode, StudyError
-from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
+from tuner.model.errors import StudyError
+from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.study_view import StudyView
-from tuner.present.wording import number, one_more_round, title
-from tuner.results.verification import (
-    Promises,
-    Verification,
-    decides_at,
-    missing_latency,
-    promises_of,
-    verification_of,
-)
+from tuner.present.verification_view import shortcomings, verification_lines, verification_warnings
+from tuner.results.judgement import Judgement, Terms
 from tuner.storage.home import storage_at, studies_root, study_folder
 from tuner.storage.protocols import Storage
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
-_GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
-
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")],
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Properties file of the baseline.",
-            show_default="the client's defaults, or the baseline of --study",
-        ),
-    ] = None,
-    study: Annotated[
-        str | None,
-        typer.Option(
-            "--study",
-            metavar="STUDY",
-            help="Measure as this study did, with its target, workload, phases, fixed rates and baseline.",
-        ),
-    ] = None,
-    record_bytes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[,N...]",
-            help="Record sizes, such as 100,1000. The comparison is made for each size separately.",
-            show_default="1000, or all of --study",
-        ),
-    ] = None,
-    client: Annotated[
-        Client,
-        typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
-    ] = Client.AUTO,
-    rounds: Annotated[
-        int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
-    ] = 8,
-    max_rounds: Annotated[
-        int, typer.Option(min=2, help="Maximum number of rounds, used where the result is still uncertain.")
-    ] = 20,
-    width_ratio: Annotated[
-        float,
-        typer.Option(
-            min=0.001,
-            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.1 for "
-            "a tenth.",
-        ),
-    ] = 0.1,
-    min_gain: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="X",
-            help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1.",
-        ),
-    ] = None,
-    tolerance_ratio: Annotated[
-        float,
-        typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
-    ] = 0.0,
-    allow_weaker: Annotated[
-        bool,
-        typer.Option(
-            "--allow-weaker",
-            help="Only warn, and do not fail, if the file gives a weaker guarantee than the baseline, or if acks=0 on "
-            "one side means that latencies can't be compared.",
-        ),
-    ] = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="Seconds of load that are measured, at full load and again at the fixed rate.",
-            show_default="10, or as --study",
-        ),
-    ] = None,
-    warmup: Annotated[
-        float | None,
-        typer.Option(
-            help="Seconds of load before the measurement, at full load and again at the fixed rate.",
-            show_default="2, or as --study",
-        ),
-    ] = None,
+    file: verify_flags.File,
+    against: verify_flags.Against = None,
+    study: verify_flags.LikeStudy = None,
+    record_bytes: verify_flags.RecordBytes = None,
+    client: verify_flags.ForClient = Client.AUTO,
+    rounds: verify_flags.Rounds = 8,
+    max_rounds: verify_flags.MaxRounds = 20,
+    width_ratio: verify_flags.WidthRatio = 0.1,
+    min_gain: verify_flags.MinGain = None,
+    tolerance_ratio: verify_flags.ToleranceRatio = 0.0,
+    allow_weaker: verify_flags.AllowWeaker = False,
+    seconds: verify_flags.Seconds = None,
+    warmup: verify_flags.Warmup = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
@@ -194,16 +120,23 @@ def verify(
         raise typer.BadParameter(
             f"{file} must differ from {what} to be compared, but both configure the producer in the same way"
         )
-    confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
-    spec = replace(spec, confirm=replace(confirm, decides_at=decides_at(min_gain, tolerance_ratio)))
-    # Without --study, the file must give at least the baseline's guarantee. The study made above has `durability: any`,
-    # so that a file with a weaker guarantee can be measured with --allow-weaker.
-    promises = promises_of(spec, spec.floor if study else None)
-    refused = [*promises.misses(allow_weaker=allow_weaker), *missing_latency(spec, allow_weaker=allow_weaker)]
-    if refused:
+    terms = Terms(
+        config=config,
+        rounds=rounds,
+        max_rounds=max_rounds,
+        width_ratio=width_ratio,
+        min_gain=min_gain,
+        tolerance_ratio=tolerance_ratio,
+        allow_weaker=allow_weaker,
+        # The study made above has `durability: any`, so that a weaker file can be measured with --allow-weaker.
+        keeps_floor=study is not None,
+    )
+    spec = terms.study(spec)
+    judgement = Judgement.before(spec, terms, str(file))
+    if judgement.refused:
         if as_json:
-            options.print_json(_record("", file, promises, refused, [], {}, {}))
-        _end(refused, [])
+            options.print_json(judgement.as_json())
+        end(judgement.as_json())
     silent = quiet or as_json
     while not storage.create(study_folder(name)):  # another process, maybe on another host, has just taken the name
         name = _free_name(stem, storage)
@@ -211,41 +144,40 @@ def verify(
         text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
     with StudyView(quiet=silent) as view:
         results = run_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
-    found = [verification_of(size, spec) for size in results.sizes]
-    misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio, allow_weaker=allow_weaker) for each in found}
-    undecided = {each.record_bytes: each.undecided(min_gain, tolerance_ratio) for each in found}
-    if as_json:
-        options.print_json(_record(name, file, promises, [], found, misses, undecided))
-    else:
-        _print(promises, found)
-        if not quiet:
-            say(f"`tuner report {name}` shows all measurements")
-    if promises.weaker:
-        warn(f"the guarantee is weaker: {promises}")
+    judgement = judgement.after(results, spec, terms)
+    print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")
-    unmeasured = [each for each in found if not each.measured]
-    if unmeasured:
-        why = "; ".join(unmeasured[0].warnings) or "no round measured both sides"
-        raise StudyError(
-            "a comparison needs at least two rounds that measured both the file and the baseline, but "
-            f"there were fewer with records of {unmeasured[0].record_bytes} B: {why}"
-        )
-    _end(*([f"{size} B: {each}" for size, told in by.items() for each in told] for by in (misses, undecided)))
+    if judgement.unmeasured:
+        raise StudyError(judgement.unmeasured)
+    end(judgement.as_json())
 
 
-def _end(missed: list[str], undecided: list[str]) -> None:
+def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quiet: bool) -> None:
+    """Print a judgement by measurements, and what makes it less reliable.
+
+    Args:
+        record: What `Judgement.as_json` returned.
+        text: The lines of `verification_lines`.
+        as_json: Whether to print the record instead of the text.
+        quiet: Whether to leave out everything but results and warnings.
+    """
+    if as_json:
+        options.print_json(record)
+    else:
+        OUT.print(text, markup=False, soft_wrap=True)
+        if not quiet:
+            say(f"`tuner report {record['study']}` shows all measurements")
+    for warning in verification_warnings(record):
+        warn(warning)
+
+
+def end(record: Mapping[str, Any]) -> None:
     """Print why a file did not pass, and end the command with the exit code for it; do nothing if it passed."""
-    for sentence in (*missed, *undecided):
+    for sentence in shortcomings(record):
         ERR.print(sentence, style="red", markup=False, soft_wrap=True)
-    if code := _exit_code(missed, undecided):
-        raise typer.Exit(code)
-
-
-def _exit_code(missed: Sequence[str], undecided: Sequence[str]) -> ExitCode:
-    if missed:
-        return ExitCode.THRESHOLD_MISSED
-    return ExitCode.UNDECIDED if undecided else ExitCode.DONE
+    if record["exit_code"]:
+        raise typer.Exit(record["exit_code"])
 
 
 def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
@@ -292,54 +224,3 @@ def _free_name(name: str, storage: Storage) -> str:
     root = studies_root()
     taken = {each for each in (*storage.names(root), *(path.name for path in root.glob("*"))) if each.startswith(name)}
     return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)
-
-
-def _print(promises: Promises, found: list[Verification]) -> None:
-    OUT.print(f"guarantee: {promises}", markup=False, soft_wrap=True)
-    for each in found:
-        told = {
-            metric: f"{gain} times as good: {each.outcome(metric)}; one more round would show {one_more_round(gain)}"
-            for metric, gain in each.gains.items()
-        }
-        told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}
-        for metric, outcome in told.items():
-            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
-            line = f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
-            OUT.print(line, markup=False, soft_wrap=True)
-    for warning in dict.fromkeys(warning for each in found for warning in each.warnings):
-        warn(warning)
-
-
-def _record(
-    name: str,
-    file: Path,
-    promises: Promises,
-    refused: list[str],
-    found: list[Verification],
-    misses: dict[str, list[str]],
-    undecided: dict[str, list[str]],
-) -> dict[str, Any]:
-    code = _exit_code([*refused, *chain(*misses.values())], [*chain(*undecided.values())])
-    if code is ExitCode.DONE and not all(each.measured for each in found):
-        code = ExitCode.FAILED
-    return {
-        "schema_version": 1,
-        "kind": "verification",
-        "study": name or None,
-        "file": str(file),
-        "guarantee": str(promises.config),
-        "baseline_guarantee": str(promises.baseline),
-        "weaker": promises.weaker,
-        "misses": refused,
-        "passed": code is ExitCode.DONE,
-        "exit_code": int(code),
-        "sizes": [
-            {
-                **asdict(each),
-                "outcomes": {metric: str(each.outcome(metric)) for metric in each.gains},
-                "misses": misses[each.record_bytes],
-                "undecided": undecided[each.record_bytes],
-            }
-            for each in found
-        ],
-    }

@@ -11,6 +11,7 @@ StudyError
 ├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
 ├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
+├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)
 └── TooManyFailures     several trials in a row gave no measurement              (exit 1)
 """
 
@@ -69,6 +70,22 @@ class DeadlinePassed(StudyError):
     """The time after which the study may start no trial (`search.until`) has passed."""
 
 
+class LimitTooLow(StudyError):
+    """A limit of a new study leaves too little time or too few bytes to search and confirm each of its record sizes.
+
+    Attributes:
+        key: The key of the limit in a study file, such as `search.hours`.
+        rule: The rule, what the study needs, and what the limit allows.
+        least: The least value that is enough, as it is written in a study file.
+    """
+
+    def __init__(self, key: str, rule: str, least: str) -> None:
+        self.key = key
+        self.rule = rule
+        self.least = least
+        super().__init__(f"{key}: {rule}; give at least {least}")
+
+
 class ExitCode(IntEnum):
     """Exit codes of `tuner`, the same for every command."""
 
@@ -100,6 +117,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     StudyNotFound: ExitCode.USAGE,
     StudyChanged: ExitCode.USAGE,
     StorageMisnamed: ExitCode.USAGE,
+    LimitTooLow: ExitCode.USAGE,
     NoFeasibleConfig: ExitCode.NO_FEASIBLE_CONFIG,
     TargetError: ExitCode.TARGET,
     SafetyStop: ExitCode.SAFETY,

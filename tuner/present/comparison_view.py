@@ -1,12 +1,13 @@
 """The comparison of two studies as text."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from tuner.present.csv_text import csv_of
 from tuner.present.wording import number
 from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
 from tuner.results.recommendation import Recommendation
@@ -30,6 +31,32 @@ def print_comparison(found: Comparison, out: Console) -> None:
         out.print(NOT_IN_TURN, style="dim", markup=False)
     if not found.sizes:
         out.print("the studies have no record size in common, so there is nothing to compare", markup=False)
+
+
+def comparison_csv(record: Mapping[str, Any]) -> str:
+    """Return the record of a comparison as CSV, one line for each record size, goal and study.
+
+    Args:
+        record: What `Comparison.as_json` returned.
+    """
+    return csv_of(
+        {
+            "record_bytes": size["record_bytes"],
+            "goal": goal,
+            "study": study,
+            "winner": found["winner"],
+            "second_times_better": found["second_times_better"],
+            **(_without_gains(recommended) if recommended else {}),
+        }
+        for size in record["sizes"]
+        for goal, found in size["goals"].items()
+        for study, recommended in zip(record["studies"], found["recommended"], strict=True)
+    )
+
+
+def _without_gains(recommended: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recommended config without its gains, which are about another baseline in each study."""
+    return {name: value for name, value in recommended.items() if name != "gains_over_own_baseline"}
 
 
 def comparison_headings(found: Comparison) -> tuple[str, str, str, str]:

@@ -138,8 +138,10 @@ def _remark(standing: Standing, trial: Trial) -> str:
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
     changed = [str(each) for each in changes(trial.values, standing.record.baselines[0].values)]
-    more = f" and {len(changed) - _CHANGES_SHOWN} more" if len(changed) > _CHANGES_SHOWN else ""
-    config = f": {' '.join(changed[:_CHANGES_SHOWN])}{more}" if changed else ""
+    # What goes to a file or a pipe is never cut.
+    shown = _CHANGES_SHOWN if ERR.file.isatty() else len(changed)
+    more = f" and {len(changed) - shown} more" if len(changed) > shown else ""
+    config = f": {' '.join(changed[:shown])}{more}" if changed else ""
     return f"on the front as trial {trial.number}{config}"
 
 

@@ -92,6 +92,10 @@ MIGRATIONS: Final = (
         CREATE INDEX jobs_by_state ON kafka_tuner.jobs (state, number);
         """,
     ),
+    (
+        "tasks: what the process of a job does besides running its study",
+        "ALTER TABLE kafka_tuner.jobs ADD COLUMN task text NOT NULL DEFAULT ''",
+    ),
 )
 """The migrations from each version of the tables to the next: a description, and the SQL that runs in one transaction.
 

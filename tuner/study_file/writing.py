@@ -1,14 +1,16 @@
 """Writes study files: the starter file of `tuner init`, and the files that other commands make from their options."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from tuner.model.spec import PRESETS, Goal
-from tuner.study_file.errors import Problems
+from tuner.study_file.errors import Problems, StudyFileError
 from tuner.study_file.strict_yaml import escaped, read_yaml, scalar
 
 STARTER_TEXT: Final = """\
@@ -150,6 +152,9 @@ def starter_text(bootstrap: str | None = None) -> str:
     return STARTER_TEXT.replace(_OWN_BROKER, target)
 
 
+_NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t].*)*$", re.MULTILINE)
+
+
 class _Dumper(yaml.SafeDumper):
     """A YAML dumper that puts a text in quotes if it would otherwise be read back as a number, a boolean or null."""
 
@@ -214,6 +219,64 @@ def quick_text(text: str, name: str) -> str:
     value = read_yaml(text, Problems(name))
     assert isinstance(value, dict)
     return _dumped(_by_p95({**_merged(value, _QUICK), "study": {"name": name}}))
+
+
+def changed_text(text: str, changes: Mapping[str, Any]) -> str:
+    """Return a study file's text with other settings.
+
+    Args:
+        text: The text of the existing study file, which must be valid YAML.
+        changes: The new settings, by section and key. A key whose value is None is left out of the new text. Texts are
+            escaped, and paths are made absolute, as by `study_text`.
+    """
+    value = read_yaml(text, Problems("the study file"))
+    # A file without sections is left to the checks of the study file.
+    return _dumped(_changed(value, changes)) if isinstance(value, dict) else text
+
+
+def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
+    changed = dict(value) if isinstance(value, Mapping) else {}
+    for key, new in changes.items():
+        if isinstance(new, Mapping):
+            changed[key] = _changed(changed.get(key), new)
+        elif new is None:
+            changed.pop(key, None)
+        else:
+            changed[key] = _given(new)
+    return changed
+
+
+def renamed(text: str, name: str) -> str:
+    """Return a study file's text with another name of the study. Comments are kept where that is possible.
+
+    Args:
+        text: The text of the existing study file, which must be valid.
+        name: The new name.
+    """
+    line, value = f"study: {json.dumps(name)}", read_yaml(text, Problems(name))
+    text_of_lines = _NAME_LINE.sub(lambda _: line, text, count=1) if _NAME_LINE.search(text) else f"{line}\n{text}"
+    with suppress(StudyFileError):  # a file in JSON, for example, has no such line
+        if isinstance(value, dict) and read_yaml(text_of_lines, Problems(name)) == {**value, "study": name}:
+            return text_of_lines
+    return changed_text(text, {"study": {"name": name}})
+
+
+def knob_setting(text: str) -> Any:
+    """Return what the section `space` of a study file says about a knob, from its short form on a command line.
+
+    Args:
+        text: A range such as `0..20`, also with `,log` or `,steps=5` after it; several values such as `lz4,zstd`; one
+            value; `on` or `off`.
+    """
+    first, *rest = (part.strip() for part in text.split(","))
+    low, dots, high = first.partition("..")
+    if dots:
+        setting: dict[str, Any] = {"low": scalar(low), "high": scalar(high)}
+        for part in rest:
+            key, _, value = part.partition("=")
+            setting[key] = scalar(value) if value else True
+        return setting
+    return {"choices": [scalar(part) for part in (first, *rest)]} if rest else scalar(first)
 
 
 def _by_p95(sections: Mapping[str, Any]) -> dict[str, Any]:

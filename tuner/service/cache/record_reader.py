@@ -29,6 +29,7 @@ from tuner.present.study_list import listed_study
 from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
+from tuner.results.judgement import VERIFICATION
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
@@ -369,6 +370,15 @@ def _mlflow_views(reader: RecordReader, study: str, store: ResultsStore, given: 
     return CachedResponse.of({each.name: link(each) for each in views_of(reader.results(study, store))})
 
 
+def _verification(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    kept = store.facts().get(VERIFICATION)
+    if kept is None:
+        raise Problem(404, "not-found", f"{study} verifies no config, or has not ended yet")
+    if given.get("form") == "text":
+        return CachedResponse.of(kept["text"] + "\n", TEXT)
+    return CachedResponse.of({**kept["record"], "unmeasured": kept["unmeasured"], "simulated": kept["simulated"]})
+
+
 def _stamp(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     return CachedResponse.of(repr(reader.stamp(study, store)), TEXT)
 
@@ -407,5 +417,6 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "picture": _picture,
     "figure": _figure,
     "mlflow_views": _mlflow_views,
+    "verification": _verification,
     "stamp": _stamp,
 }

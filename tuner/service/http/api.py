@@ -4,7 +4,7 @@ import json
 import os
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -17,8 +17,9 @@ from tuner.service.http.problems import Problem
 from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.http.submission import submission_of, text_of_body, text_of_json
 from tuner.service.http.tokens import Token
+from tuner.service.http.work import NAME_PATTERN
+from tuner.service.http.work_api import Study, work_router
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 SANDBOX: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
@@ -31,7 +32,6 @@ MOST_STREAMS: Final = 200
 """How many event streams may be open at the same time. Each event stream keeps a connection open."""
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
-Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 _RECORD_BYTES: Final[Any] = Query(
     max_length=500,
     description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
@@ -101,7 +101,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         gets the new study file and goes back into the queue.
         `limited` lists the values that the service has changed, because its operator limits them.
         """
-        text = await _study_text(request)
+        text = await study_text(request)
         token: Token | None = request.state.token
         asked, changes = await run_in_threadpool(
             submission_of, text, studies.config, os.environ, token.name if token is not None else ""
@@ -326,10 +326,11 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         )
         return await answered(request, studies, query)
 
+    api.include_router(work_router(studies, study_text))
     return api
 
 
-async def _study_text(request: Request) -> str:
+async def study_text(request: Request) -> str:
     """Return the study file in a request, as text that the YAML reader understands.
 
     Raises:

@@ -192,6 +192,52 @@ EXPLANATION: Final[dict[str, Any]] = {
         "text/plain": {"schema": {"type": "string"}},
     },
 }
+VERIFIED: Final[dict[str, Any]] = {
+    "file": "producer.properties",
+    "config": {"linger.ms": "20", "compression.type": "lz4"},
+    "target": "lab",
+    "record_bytes": "1000",
+}
+_JUDGEMENT: Final[dict[str, Any]] = {
+    "schema_version": 1,
+    "kind": "verification",
+    "study": "verify-producer-1",
+    "file": "producer.properties",
+    "passed": False,
+    "exit_code": 99,
+    "misses": [],
+    "sizes": [{"record_bytes": "1000", "outcomes": {"mb_per_s": "worse"}, "misses": [], "undecided": []}],
+}
+VERIFICATION: Final[dict[str, Any]] = {
+    "description": "The judgement. `exit_code` is that of `tuner verify`: 0, 98, 99 or 1.",
+    "content": {
+        "application/json": {"schema": {"type": "object"}, "example": _JUDGEMENT},
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
+NEW_VERIFICATION: Final = _answer("The study that measures the config.", _VIEW, **_VIEW_SCHEMA)
+REMOVED: Final = _answer("The study was removed.", {"schema_version": 1, "kind": "removed", "removed": ["orders"]})
+FORK: Final = _answer(
+    "The new study, and how many trials it has taken over.",
+    {
+        "schema_version": 1,
+        "kind": "fork",
+        "study": "orders-2",
+        "of": "orders",
+        "trials_there": 80,
+        "trials_taken_over": 60,
+    },
+)
+PLAN: Final[dict[str, Any]] = {
+    "description": "The plan.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object"},
+            "example": {"schema_version": 1, "kind": "plan", "study": "orders", "seconds": 28800.0, "sizes": []},
+        },
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
 COMPARISON: Final[dict[str, Any]] = {
     "description": "The comparison of two studies.",
     "content": {
@@ -252,3 +298,4 @@ STUDY_FILE: Final[dict[str, Any]] = {
         },
     }
 }
+NEW_STUDY_FILE: Final[dict[str, Any]] = {"requestBody": {**STUDY_FILE["requestBody"], "required": False}}

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from runners.errors import RunnerError, WorkloadRefused
 from search_spaces.errors import ConfigError
-from tuner.model.errors import NoFeasibleConfig, StudyChanged, StudyError, StudyNotFound
+from tuner.model.errors import LimitTooLow, NoFeasibleConfig, StudyBusy, StudyChanged, StudyError, StudyNotFound
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 
@@ -64,6 +64,9 @@ def problem_of(error: Exception) -> Problem:
         case StudyFileError():
             found = tuple({"line": each.line or None, "key": each.key, "detail": each.what} for each in error.problems)
             return Problem(422, "study-file", str(error), found)
+        case LimitTooLow():
+            told = {"line": None, "key": error.key, "detail": f"{error.rule}; give at least {error.least}"}
+            return Problem(422, "limit-too-low", str(error), (told,))
         case JobNotFound() | StudyNotFound():
             return Problem(404, "not-found", str(error))
         case NameTaken():
@@ -72,6 +75,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, "settings-changed", str(error))
         case WrongMove():
             return Problem(409, "wrong-state", str(error))
+        case StudyBusy():  # its text names the host and the process
+            return Problem(409, "wrong-state", "another process is running this study; wait until it has ended")
         case NoFeasibleConfig():
             return Problem(404, "no-feasible-config", str(error))
         case ConfigError() | WorkloadRefused():

@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
+from tuner.course.limits import check_limits
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.http.submission import check_settings
+from tuner.service.http.submission import check_settings, spec_of
 from tuner.service.queue.job import Job, JobState, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
@@ -61,6 +62,7 @@ class Studies:
             NameTaken: A study of this name with another study file was cancelled.
             WrongMove: A study of this name with another study file is running.
             StudyChanged: The study has trials, and the study file changes settings that the trials depend on.
+            LimitTooLow: The study is new, and a limit leaves too little time or too few bytes.
         """
         job, new = await run_in_threadpool(self._put, submission)
         self.supervisor.wake()
@@ -75,12 +77,14 @@ class Studies:
         if before is None or before.digest != submission.digest:
             if before is not None:
                 check_changeable(before)
-            with (
-                suppress(StudyNotFound, RecordDamaged),
-                closing(storage_at().read(self.config.root / submission.name)) as store,
-            ):
-                if store.trials(limit=1) and (question := store.facts().get("question")):
-                    check_settings(submission, before, question, self.config, os.environ)
+            try:
+                with closing(storage_at().read(self.config.root / submission.name)) as store:
+                    if store.trials(limit=1) and (question := store.facts().get("question")):
+                        check_settings(submission, before, question, self.config, os.environ)
+            except StudyNotFound:
+                check_limits(spec_of(submission.text, self.config, os.environ)[0])
+            except RecordDamaged:
+                pass  # the process that runs the study will tell
         return self.queue.submit(submission)
 
     async def pause(self, name: str) -> dict[str, Any]:

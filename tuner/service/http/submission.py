@@ -35,7 +35,7 @@ _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def submission_of(
-    text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = ""
+    text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = "", *, searched: bool = True
 ) -> tuple[Submission, tuple[Limited, ...]]:
     """Check a submitted study file.
 
@@ -47,18 +47,21 @@ def submission_of(
         config: The configuration of the service.
         environ: The environment variables of the service.
         submitted_by: The name of the token that the client sent.
+        searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
 
     Raises:
         StudyFileError: The study file has mistakes, or uses what a submitted study may not use.
     """
-    spec, targets, value, changes = _read(text, config, environ)
+    spec, targets, value, changes = _read(text, config, environ, searched=searched)
     written = json.dumps(value, sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()
     return Submission(spec.name, digest, text, targets, submitted_by), changes
 
 
-def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple[StudySpec, tuple[Limited, ...]]:
-    """Read a submitted file.
+def spec_of(
+    text: str, config: ServiceConfig, environ: Mapping[str, str], *, searched: bool = True
+) -> tuple[StudySpec, tuple[Limited, ...]]:
+    """Read a submitted file. The arguments are those of `submission_of`.
 
     Returns:
         The study, within the operator's limits and with the operator's clusters and their credentials filled in, and
@@ -68,7 +71,7 @@ def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tup
         StudyFileError: The study file has mistakes, or uses what a submitted study may not use. This can happen to a
             file that was accepted when it was submitted, because the service's config may have changed since.
     """
-    spec, names, _, changes = _read(text, config, environ)
+    spec, names, _, changes = _read(text, config, environ, searched=searched)
     tracking = replace(spec.tracking, uri=config.mlflow_uri, enabled=spec.tracking.enabled and config.mirrored)
     study = replace(
         spec,
@@ -150,7 +153,7 @@ def _reads_as(text: str, value: object) -> bool:
 
 
 def _read(
-    text: str, config: ServiceConfig, environ: Mapping[str, str]
+    text: str, config: ServiceConfig, environ: Mapping[str, str], *, searched: bool
 ) -> tuple[StudySpec, tuple[str, ...], Plain, tuple[Limited, ...]]:
     problems = Problems(ORIGIN)
     value = read_yaml(text, problems)
@@ -167,7 +170,7 @@ def _read(
         problems.add(
             ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
         )
-    spec = Builder(file, name, Files(None, problems), problems).study()
+    spec = Builder(file, name, Files(None, problems), problems, searched).study()
     problems.stop_if_any()
     if names == (SIMULATED,):
         spec = replace(spec, executor=Executor.SIMULATED)

@@ -1,9 +1,10 @@
 """A study in the service's queue, and the states that it goes through."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, Self
 
 from tuner.service.errors import NameTaken, WrongMove
 
@@ -29,7 +30,14 @@ ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
 _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
     JobState.RUNNING: frozenset(
-        {JobState.QUEUED, JobState.PAUSING, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}
+        {
+            JobState.QUEUED,
+            JobState.PAUSING,
+            JobState.PAUSED,
+            JobState.CANCELLING,
+            JobState.COMPLETE,
+            JobState.FAILED,
+        }
     ),
     JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}),
     JobState.PAUSED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
@@ -39,6 +47,43 @@ _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.FAILED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
 }
 """The states that may follow each state. Only `JobQueue.claim` changes a study from queued to running."""
+
+
+class Verb(StrEnum):
+    """What the process of a study does."""
+
+    RUN = "run"
+    """Search and confirm, as `tuner run` does."""
+    CONFIRM = "confirm"
+    VERIFY = "verify"
+    SYNC = "sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the process of a study does with the study.
+
+    Attributes:
+        verb: The verb.
+        options: The options of the verb, as JSON values.
+        then: The state of the study when the process has done its task.
+    """
+
+    verb: Verb = Verb.RUN
+    options: Mapping[str, Any] = field(default_factory=dict)
+    then: JobState = JobState.COMPLETE
+
+    def as_text(self) -> str:
+        """Return the task as one line of JSON."""
+        return json.dumps({"verb": self.verb, "options": dict(self.options), "then": self.then})
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the task from the text that `as_text` returned; the empty text stands for running the study."""
+        if not text:
+            return cls()
+        told = json.loads(text)
+        return cls(Verb(told["verb"]), told["options"], JobState(told["then"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +96,8 @@ class Submission:
         text: The study file as it was submitted: it contains `${NAME}`, not the value of the variable.
         targets: The names of the targets on which the study measures, at least one.
         submitted_by: The name of the client's token, or empty if the service needs no tokens.
+        task: What the study's process does.
+        state: The state in which the study enters the queue.
     """
 
     name: str
@@ -58,6 +105,8 @@ class Submission:
     text: str
     targets: tuple[str, ...]
     submitted_by: str = ""
+    task: Task = Task()
+    state: JobState = JobState.QUEUED
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +125,7 @@ class Job:
         note: An explanation of the state, such as why the study failed, with the end of its log. It may be empty.
         submitted_at: When the study was submitted: UTC, ISO 8601.
         changed_at: When the study's state last changed: UTC, ISO 8601.
+        task: What the study's process does.
     """
 
     number: int
@@ -89,6 +139,7 @@ class Job:
     note: str
     submitted_at: str
     changed_at: str
+    task: Task = Task()
 
     @property
     def active(self) -> bool:
@@ -112,6 +163,32 @@ def check_changeable(job: Job) -> None:
         raise NameTaken(
             f"a study's name must be new, but {job.name!r} was submitted before with different content and then "
             "cancelled; choose another name"
+        )
+
+
+def task_after(job: Job, verb: Verb, options: Mapping[str, Any]) -> Task:
+    """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
+
+    A study that has failed is paused afterwards, because it can be resumed as well.
+
+    Raises:
+        WrongMove: The study is waiting or running, or was cancelled.
+    """
+    if job.state not in (JobState.COMPLETE, JobState.PAUSED, JobState.FAILED):
+        raise WrongMove(f"to {verb}, a study must be complete, paused or failed, but {job.name} is {job.state}")
+    return Task(verb, options, JobState.COMPLETE if job.state is JobState.COMPLETE else JobState.PAUSED)
+
+
+def check_removable(job: Job) -> None:
+    """Check whether a study may be removed from the queue.
+
+    Raises:
+        WrongMove: The study is waiting or running.
+    """
+    if job.active or job.state is JobState.QUEUED:
+        raise WrongMove(
+            f"a study may be removed only while it is neither waiting nor running, but {job.name} is {job.state}; "
+            "cancel it first"
         )
 
 

@@ -12,21 +12,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.service.errors import JobNotFound
-from tuner.service.queue.job import ACTIVE, Job, JobState, Submission, check_changeable, check_move
+from tuner.service.errors import JobNotFound, NameTaken
+from tuner.service.queue.job import (
+    ACTIVE,
+    Job,
+    JobState,
+    Submission,
+    Task,
+    Verb,
+    check_changeable,
+    check_move,
+    check_removable,
+    task_after,
+)
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
 from tuner.storage.home import shared_url
 
 _ACTIVE: Final = ", ".join(f"'{state}'" for state in ACTIVE)
 _WHERE_ACTIVE: Final = f"WHERE state IN ({_ACTIVE})"
 _INSERT: Final = """
-    INSERT INTO {jobs} (number, name, digest, study_file, targets, submitted_by, state, submitted_at, changed_at)
-    SELECT coalesce(max(number), 0) + 1, ?, ?, ?, {targets}, ?, ?, {now}, {now} FROM {jobs}
+    INSERT INTO {jobs} (number, name, digest, study_file, targets, submitted_by, task, state, submitted_at, changed_at)
+    SELECT coalesce(max(number), 0) + 1, ?, ?, ?, {targets}, ?, ?, ?, {now}, {now} FROM {jobs}
 """
 _START: Final = "UPDATE {jobs} SET state = ?, note = '', changed_at = {now} WHERE name = ?"
 _CHANGE: Final = """
     UPDATE {jobs}
-    SET digest = ?, study_file = ?, targets = {targets}, submitted_by = ?, state = ?,
+    SET digest = ?, study_file = ?, targets = {targets}, submitted_by = ?, task = ?, state = ?,
         note = '', crashes = 0, not_before = {now}, changed_at = {now}
     WHERE name = ?
 """
@@ -38,8 +49,12 @@ _MOVE: Final = """
         changed_at = CASE WHEN state = ? THEN changed_at ELSE {now} END,
         note = coalesce(?, note),
         crashes = coalesce(?, crashes),
+        task = coalesce(?, task),
         not_before = CASE WHEN ? = 'queued' THEN {now} + ? * {second} ELSE not_before END
     WHERE name = ?
+"""
+_ASSIGN: Final = """
+    UPDATE {jobs} SET task = ?, state = ?, note = '', crashes = 0, not_before = {now}, changed_at = {now} WHERE name = ?
 """
 
 
@@ -72,18 +87,22 @@ class JobQueue:
     def __init__(self, table: SqliteTable | PostgresTable) -> None:
         self._table = table
 
-    def submit(self, submission: Submission) -> tuple[Job, bool]:
+    def submit(self, submission: Submission, *, must_be_new: bool = False) -> tuple[Job, bool]:
         """Put a study into the queue. Once this returns, the study survives a crash.
 
         If the queue has a study of this name with another study file, and that study is not running, the study gets the
         new study file and goes back into the queue.
+
+        Args:
+            submission: The study.
+            must_be_new: Whether a study of this name is refused, whatever its study file.
 
         Returns:
             The study, and whether it is new. If the queue already has a study with the same name and digest, that study
             is returned unchanged.
 
         Raises:
-            NameTaken: A study of this name with another study file was cancelled.
+            NameTaken: A study of this name with another study file was cancelled, or the name must be new and is not.
             WrongMove: A study of this name with another study file is running.
         """
 
@@ -97,9 +116,12 @@ class JobQueue:
                     submission.text,
                     json.dumps(submission.targets),
                     submission.submitted_by,
-                    str(JobState.QUEUED),
+                    submission.task.as_text(),
+                    str(submission.state),
                 )
                 return _named(ask, submission.name), True
+            if must_be_new and not again:
+                raise NameTaken(f"the study must have a new name, but there is already a study {submission.name}")
             if there[0].digest != submission.digest:
                 check_changeable(there[0])
                 ask(
@@ -108,15 +130,52 @@ class JobQueue:
                     submission.text,
                     json.dumps(submission.targets),
                     submission.submitted_by,
-                    str(JobState.QUEUED),
+                    submission.task.as_text(),
+                    str(submission.state),
                     submission.name,
                 )
                 return _named(ask, submission.name), False
             # On a second attempt, the first attempt may have inserted the study, so a study that is still waiting
             # counts as new. If it was in the queue before, the client is wrongly told that it is new. This is harmless.
-            return there[0], again and there[0].state is JobState.QUEUED
+            return there[0], again and there[0].state is submission.state
 
         return self._table.change(put)
+
+    def assign(self, name: str, verb: Verb, options: Mapping[str, Any]) -> Job:
+        """Put a study that is at rest back into the queue with a task, such as another confirmation.
+
+        Args:
+            name: The name of the study.
+            verb: What the study's process does.
+            options: The options of the verb, as JSON values.
+
+        Raises:
+            JobNotFound: No study has this name.
+            WrongMove: The study is waiting or running, or was cancelled.
+        """
+
+        def put(ask: Ask, again: bool) -> Job:
+            job = _named(ask, name)
+            if again and job.state is JobState.QUEUED and (job.task.verb, job.task.options) == (verb, options):
+                return job  # the first attempt has done it
+            ask(_ASSIGN, task_after(job, verb, options).as_text(), str(JobState.QUEUED), name)
+            return _named(ask, name)
+
+        return self._table.change(put)
+
+    def remove(self, name: str) -> None:
+        """Remove a study from the queue, so that another study may have its name. Do nothing if there is none.
+
+        Raises:
+            WrongMove: The study is waiting or running.
+        """
+
+        def take(ask: Ask, _: bool) -> None:
+            for job in _jobs(ask, "WHERE name = ?", name):
+                check_removable(job)
+                ask("DELETE FROM {jobs} WHERE name = ?", name)
+
+        self._table.change(take)
 
     def claim(self, owner: str, *, at_once: int, lease_s: float, targets: Collection[str] | None = None) -> Job | None:
         """Claim a study to run it, or return None if no study is ready.
@@ -173,6 +232,7 @@ class JobQueue:
         owner: str | None = None,
         note: str | None = None,
         crashes: int | None = None,
+        task: Task | None = None,
         delay_s: float = 0.0,
     ) -> Job:
         """Change a study's state.
@@ -183,6 +243,7 @@ class JobQueue:
             owner: The service that must own the study; None if any service may own it.
             note: The new note; None keeps the present one.
             crashes: The new number of crashes; None keeps the present one.
+            task: The new task; None keeps the present one.
             delay_s: How long no service can claim the study after it has gone back into the queue, in seconds.
 
         Returns:
@@ -195,7 +256,8 @@ class JobQueue:
 
         def become(ask: Ask, _: bool) -> Job:
             check_move(_named(ask, name), to, owner)
-            ask(_MOVE, str(to), str(to), note, crashes, str(to), delay_s, name)
+            given = None if task is None else task.as_text()
+            ask(_MOVE, str(to), str(to), note, crashes, given, str(to), delay_s, name)
             return _named(ask, name)
 
         return self._table.change(become)
@@ -265,7 +327,7 @@ def _jobs(ask: Ask, where: str, *values: Any) -> list[Job]:
 
 
 def _job(row: tuple[Any, ...]) -> Job:
-    number, name, digest, targets, submitted_by, state, owner, crashes, note, submitted_at, changed_at = row
+    number, name, digest, targets, submitted_by, state, owner, crashes, note, submitted_at, changed_at, task = row
     return Job(
         number=number,
         name=name,
@@ -278,6 +340,7 @@ def _job(row: tuple[Any, ...]) -> Job:
         note=note,
         submitted_at=_as_text(submitted_at),
         changed_at=_as_text(changed_at),
+        task=Task.parse(task),
     )
 
 

@@ -30,6 +30,7 @@ _MIGRATIONS: Final = (
     );
     CREATE INDEX jobs_by_state ON jobs (state, number);
     """,
+    "ALTER TABLE jobs ADD COLUMN task TEXT NOT NULL DEFAULT '';",
 )
 """The migrations of the SQLite file. Those of PostgreSQL are in `tuner.storage.postgres_schema`.
 
@@ -38,7 +39,8 @@ A released migration must never change.
 
 _IN_SQLITE: Final = {
     "jobs": "jobs",
-    "columns": "number, name, digest, targets, submitted_by, state, owner, crashes, note, submitted_at, changed_at",
+    "columns": "number, name, digest, targets, submitted_by, state, owner, crashes, note, submitted_at, changed_at, "
+    "task",
     "targets": "?",
     "now": "((julianday('now') - 2440587.5) * 86400.0)",
     "second": "1.0",
@@ -46,7 +48,7 @@ _IN_SQLITE: Final = {
 _IN_POSTGRES: Final = {
     "jobs": "kafka_tuner.jobs",
     "columns": "number, name, digest, array_to_json(targets)::text, submitted_by, state, owner, crashes, note, "
-    "extract(epoch FROM submitted_at)::float8, extract(epoch FROM changed_at)::float8",
+    "extract(epoch FROM submitted_at)::float8, extract(epoch FROM changed_at)::float8, task",
     "targets": "ARRAY(SELECT json_array_elements_text(?))",
     "now": "statement_timestamp()",
     "second": "interval '1 second'",

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from runners.clusters.processes import ProcessIdentity
-from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError, exit_code_of
+from tuner.model.errors import ExitCode, StudyError, exit_code_of
 from tuner.service.config import ServiceConfig
-from tuner.service.http.submission import spec_of
+from tuner.service.queue.job import Task
 from tuner.storage.files import write_atomically
 from tuner.storage.home import storage_at
 
@@ -29,11 +29,13 @@ LOG_FILE: Final = "service.log"
 _SUBMITTED_FILE: Final = "submitted.yaml"
 _PROCESS_FILE: Final = "service-process.json"
 _OUTCOME_FILE: Final = "service-outcome.json"
+_TASK_FILE: Final = "service-task.json"
 _GO: Final = b"go"
 _LONGEST_MESSAGE: Final = 4_000
 _TAIL_LINES: Final = 15
 _TAIL_CHARS: Final = 2_000
 _LARGEST_LOG_BYTES: Final = 5_000_000
+_RUN: Final = Task()
 _TERMINATE_AFTER_S: Final = 30.0
 _KILL_AFTER_S: Final = 40.0
 
@@ -74,20 +76,22 @@ class StudyProcess:
         self._terminated = False
 
     @classmethod
-    def start(cls, root: Path, name: str, study_file: str, config_file: Path | None) -> Self:
-        """Start a process that runs a study.
+    def start(cls, root: Path, name: str, study_file: str, config_file: Path | None, task: Task = _RUN) -> Self:
+        """Start a process that does a task with a study, such as running it.
 
         Args:
             root: The folder of the studies.
             name: The name of the study.
             study_file: The study file as it was submitted.
             config_file: The service's config file, if it has one.
+            task: The task.
 
         Raises:
             OSError: The process could not be started.
         """
         folder, attempt = root / name, uuid.uuid4().hex
         write_atomically(folder / _SUBMITTED_FILE, study_file.encode())
+        write_atomically(folder / _TASK_FILE, task.as_text().encode())
         command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
         if config_file is not None:
             command += ["--config", str(config_file)]
@@ -208,7 +212,7 @@ class StudyProcess:
 
 
 def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
-    """Run a submitted study in this process until it ends.
+    """Do the task of a submitted study, such as running it, in this process.
 
     With an attempt, wait first until the service has recorded this process. If the service is killed before, do
     nothing.
@@ -219,7 +223,7 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
         attempt: The id of this start of the process; empty if no service has started it.
 
     Raises:
-        Exception: Any error that `run_study` raises.
+        Exception: Any error of the task.
     """
     folder = config.root / name
     if attempt and sys.stdin.buffer.read() != _GO:
@@ -227,7 +231,7 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     attempt = attempt or uuid.uuid4().hex
     _record(folder, attempt, ProcessIdentity.of(), after=last_sequence(folder))
     try:
-        _run(folder, config)
+        _work(folder, config)
     except BaseException as error:
         code = exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
         _tell(folder, attempt, code, type(error).__name__, str(error)[:_LONGEST_MESSAGE])
@@ -249,29 +253,13 @@ def last_sequence(folder: Path, after: int = 0) -> int:
         return after
 
 
-def _run(folder: Path, config: ServiceConfig) -> None:
+def _work(folder: Path, config: ServiceConfig) -> None:
     # Imported here, because these imports take a second. The file that identifies the process must be written earlier.
-    from tuner.api import run_study
-    from tuner.present.study_view import StudyView
-    from tuner.results.recommend import recommendations
+    from tuner.service.worker.tasks import do
 
     text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
-    spec, changes = spec_of(text, config, os.environ)
-    # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
-    for name in config.secret_variables:
-        os.environ.pop(name, None)
-    with StudyView() as view:
-        for change in changes:
-            view.say(str(change))
-        if changes:
-            text = "\n".join([text, *(f"# {change}" for change in changes), ""])
-        study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
-        found = recommendations(study.results, tell=view.say)
-    if not found:
-        raise NoFeasibleConfig(
-            f"no config of {spec.name} keeps every constraint; "
-            f"`tuner front {spec.name}` shows how near the configs came"
-        )
+    task = folder / _TASK_FILE  # processes that earlier releases started have none
+    do(Task.parse(task.read_text(encoding="utf-8") if task.is_file() else ""), text, folder, config)
 
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:

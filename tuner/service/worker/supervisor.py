@@ -11,7 +11,7 @@ from runners.reporting import Say
 from tuner.model.errors import ExitCode
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceError
-from tuner.service.queue.job import Job, JobState
+from tuner.service.queue.job import Job, JobState, Task
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
 from tuner.storage.home import shared_url
@@ -165,7 +165,7 @@ class Supervisor:
     def _start(self, job: Job) -> None:
         study_file = self._queue.study_file(job.name)
         try:
-            process = StudyProcess.start(self._config.root, job.name, study_file, self._config_file)
+            process = StudyProcess.start(self._config.root, job.name, study_file, self._config_file, job.task)
         except OSError as error:
             # This host lacks file descriptors, memory, processes or disk space, which is no fault of the study.
             note = f"this host could not start the study's process ({error.strerror}); it is tried again"
@@ -185,7 +185,7 @@ class Supervisor:
         # the study again, and the study ends at once because it is complete.
         process.forget()
         if code in (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG):
-            self._move(job, JobState.COMPLETE, message)
+            self._move(job, job.task.then, message, Task())
         elif job.state is not JobState.RUNNING:
             self._stopped(job)
         elif code in _FOR_GOOD or kind in _FOR_GOOD_KINDS:
@@ -230,9 +230,9 @@ class Supervisor:
         )
         self._log(f"{job.name}: its process ended before the study did ({crashes} times in a row without a new trial)")
 
-    def _move(self, job: Job, to: JobState, note: str) -> None:
+    def _move(self, job: Job, to: JobState, note: str, task: Task | None = None) -> None:
         try:
-            self._queue.move(job.name, to, owner=self._owner, note=note)
+            self._queue.move(job.name, to, owner=self._owner, note=note, task=task)
         except ServiceError as error:  # a client has changed the study meanwhile; the next call of `_tick` handles it
             self._log(f"{job.name}: {error}")
             return

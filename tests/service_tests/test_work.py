@@ -1,0 +1,224 @@
+"""The verbs that have a service do something print and end the same with `--server` as without."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_tests.command import Ended, tuner
+from tests.service_tests.serving import Serving, ended, eventually, serving, state_of, study_file
+from tuner.model.trial import Kind
+from tuner.results.study_results import load_results
+from tuner.service.http.tokens import Role
+from tuner.storage.home import ROOT_VARIABLE
+
+PHASES = "saturate: {warmup: 0s, measured: 1s}\n  paced: {warmup: 0s, measured: 1s}"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """Return a service with the complete study `orders`."""
+    root = tmp_path_factory.mktemp("work") / "studies"
+    with serving(root, "--no-access-log") as found:
+        assert found.submit(text_of("orders")).status == 201
+        assert ended(found, "orders") == "complete"
+        yield found
+
+
+def text_of(name: str, *, trials: int = 6) -> str:
+    return study_file(name, trials=trials).replace("[1000]\n", f"[1000]\n  {PHASES}\n")
+
+
+def at(served: Serving, *words: str) -> Ended:
+    return tuner("--server", served.url, *words)
+
+
+def properties(folder: Path, text: str, name: str = "new.properties") -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def confirmations(served: Serving, name: str) -> int:
+    sizes = load_results(served.root / name).sizes
+    return sum(trial.kind is Kind.CONFIRM for size in sizes for trial in size.trials)
+
+
+def test_options_alone_make_a_study_for_the_service(served: Serving, tmp_path: Path) -> None:
+    words = ("--record-bytes", "500", "--target", "simulated", "--trials", "4", "--rounds", "2", "--max-rounds", "2")
+    baseline = ("--current", properties(tmp_path, "linger.ms=20\n"))
+    ran = at(served, "run", "--quick", *words, *baseline, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["name"] == "simulated-500-quick"
+    results = load_results(served.root / "simulated-500-quick")
+    (size,) = results.sizes
+    assert (size.record_bytes, size.baseline and size.baseline.values) == ("500", {"linger.ms": "20"})
+    other = at(served, "run", "--quick", *words, "--partitions", "6", "--detach")
+    assert other.out.strip() == "simulated-500-quick-2"
+    assert "the service has a study simulated-500-quick with other settings" in other.err
+    same = at(served, "run", "--quick", *words, *baseline, "--detach")
+    assert same.out.strip() == "simulated-500-quick"
+
+
+def test_a_wrong_option_is_named_although_the_service_refuses_it(served: Serving) -> None:
+    for words, told in (
+        (("--partitions", "0", "--target", "simulated"), "--partitions: must be a whole number from 1"),
+        (("--target", "nowhere"), "--target: this must be a target of this service: embedded, simulated"),
+        (("--target", "embedded", "--hours", "0.01"), "--hours: a study must be able to search and confirm each"),
+    ):
+        for verb in ("run", "plan"):
+            refused = at(served, verb, *words)
+            assert refused.code == 2, refused.err
+            assert told in refused.complaint
+
+
+def test_options_change_the_settings_of_a_file(served: Serving, tmp_path: Path) -> None:
+    path = tmp_path / "changed.yaml"
+    path.write_text(text_of("changed"))
+    ran = at(served, "run", str(path), "--trials", "3", "--quiet")
+    assert ran.code == 0, ran.err
+    assert load_results(served.root / "changed").facts["trials_per_size"] == 3
+
+
+def test_a_plan_is_that_of_the_service(served: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    words = ("plan", "--quick", "--record-bytes", "500", "--name", "mine")
+    here, there = (tuner(*words, "--json").json, at(served, *words, "--target", "embedded", "--json").json)
+    assert there == here
+    text = at(served, *words, "--target", "embedded")
+    assert text.out == tuner(*words).out
+    assert at(served, *words, "--target", "embedded", "--csv").out == tuner(*words, "--csv").out
+    assert not (served.root / "mine-quick").exists()
+
+
+def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
+    before = confirmations(served, "orders")
+    done = at(served, "confirm", "orders", "--goal", "throughput", "--rounds", "3", "--max-rounds", "3", "--json")
+    assert done.code == 0, done.err
+    assert [each["record_bytes"] for each in done.json["recommendations"]] == ["1000"]
+    assert confirmations(served, "orders") >= before + 6
+    assert state_of(served, "orders") == "complete"
+    assert ended(served, "orders") == "complete"
+    running = served.submit(text_of("waits", trials=400))
+    assert running.status == 201
+    eventually(lambda: state_of(served, "waits") == "running")
+    refused = at(served, "confirm", "waits")
+    assert refused.code == 1
+    assert "a study must be complete, paused or failed, but waits is running" in refused.complaint
+    assert at(served, "pause", "waits").code == 0
+    assert ended(served, "waits") == "paused"
+    again = at(served, "confirm", "waits", "--rounds", "2", "--max-rounds", "2", "--quiet")
+    assert again.code == 0, again.err
+    assert state_of(served, "waits") == "paused", "the search can still be resumed"
+    trials = len(list(served.client.trials("waits")))
+    assert at(served, "resume", "waits").code == 0
+    eventually(lambda: len(list(served.client.trials("waits"))) > trials)
+    assert at(served, "cancel", "waits").code == 0
+    ended(served, "waits", "cancelled")
+
+
+def test_a_config_is_verified_with_the_exit_codes_of_the_command(
+    served: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "here"))
+    worse = properties(tmp_path, "linger.ms=50\n", "worse.properties")
+    better = properties(tmp_path, "linger.ms=0.5\ncompression.type=lz4\n", "better.properties")
+    quick = ("--warmup", "0", "--seconds", "1", "--rounds", "4", "--max-rounds", "4")
+    there = at(served, "verify", worse, *quick, "--target", "simulated", "--json")
+    here = tuner("verify", worse, *quick, "--executor", "simulated", "--json")
+    assert (there.code, here.code) == (99, 99), there.err
+    assert there.json.keys() == here.json.keys()
+    assert [each.keys() for each in there.json["sizes"]] == [each.keys() for each in here.json["sizes"]]
+    assert "1000 B: latency_p99_ms: worse than the baseline" in there.err
+    assert "simulated: nothing was measured on Kafka" in there.err
+    assert there.json["study"] == "verify-worse-1"
+    assert state_of(served, "verify-worse-1") == "complete"
+    passed = at(served, "verify", better, *quick, "--target", "simulated")
+    assert passed.code == 0, passed.err
+    assert "guarantee: " in passed.out
+    assert "times as good: better" in passed.out
+    like = at(served, "verify", worse, "--study", "orders", "--rounds", "2", "--max-rounds", "2", "--json")
+    assert like.code in (98, 99), like.err
+    rates = [load_results(served.root / name).facts["rates"] for name in ("orders", "verify-worse-2")]
+    assert rates[0] == rates[1]
+
+
+def test_a_config_that_breaks_a_promise_is_refused_without_a_measurement(served: Serving, tmp_path: Path) -> None:
+    weaker = properties(tmp_path, "acks=1\n", "weaker.properties")
+    refused = at(served, "verify", weaker, "--target", "simulated", "--json")
+    assert refused.code == 99
+    assert refused.json["study"] is None
+    assert "the guarantee is weaker: acks=1" in refused.err
+    assert not (served.root / "verify-weaker-1").exists()
+    same = at(served, "verify", properties(tmp_path, "linger.ms=5\n"), "--target", "simulated")
+    assert same.code == 2
+    assert "must differ from the baseline" in same.complaint
+    assert at(served, "verify", weaker, "--study", "nothing").code == 2
+    missing = at(served, "verify", weaker, "--study", "orders", "--record-bytes", "10")
+    assert "record_bytes must name sizes of orders (1000), but got 10" in missing.complaint
+    assert served.ask("GET", "/v1/studies/orders/verification").status == 404
+
+
+def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -> None:
+    made = at(served, "fork", "orders", "orders-2", "--json")
+    assert made.code == 0, made.err
+    assert made.json["kind"] == "fork"
+    assert made.json["trials_taken_over"] == len(list(served.client.trials("orders-2"))) > 0
+    assert state_of(served, "orders-2") == "paused"
+    taken = at(served, "fork", "orders", "orders-2")
+    assert taken.code == 2
+    assert "must have a new name, but there is already a study orders-2" in taken.complaint
+    path = tmp_path / "third.yaml"
+    path.write_text(text_of("third").replace("trials: 6", "trials: 8"))
+    assert at(served, "fork", "orders", "third", str(path)).code == 0
+    assert at(served, "resume", "third").code == 0
+    assert ended(served, "third") == "complete"
+    path.write_text(text_of("fourth").replace("[1000]", "[100]"))
+    refused = at(served, "fork", "orders", "fourth", str(path))
+    assert refused.code == 2
+    assert "a fork needs trials that fit the new study" in refused.complaint
+    assert served.ask("GET", "/v1/studies/fourth").status == 404
+
+
+def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
+    assert served.submit(text_of("gone", trials=400)).status == 201
+    eventually(lambda: state_of(served, "gone") == "running")
+    refused = at(served, "rm", "gone", "--yes")
+    assert refused.code == 1
+    assert "a study may be removed only while it is neither waiting nor running" in refused.complaint
+    assert at(served, "rm", "gone").code == 2, "without a terminal, nothing is removed without --yes"
+    served.client.cancel("gone")
+    ended(served, "gone", "cancelled")
+    removed = at(served, "rm", "gone", "--yes", "--json")
+    assert removed.json == {"schema_version": 1, "kind": "removed", "removed": ["gone"]}
+    assert served.ask("GET", "/v1/studies/gone").status == 404
+    assert not (served.root / "gone").exists()
+    assert at(served, "rm", "gone", "--yes").code == 2
+    assert served.submit(text_of("gone", trials=2)).status == 201
+    assert ended(served, "gone") == "complete"
+
+
+def test_mlflow_is_brought_up_to_date_by_the_service(served: Serving) -> None:
+    done = at(served, "sync", "orders", "--json")
+    assert done.code == 0, done.err
+    assert done.json == {"schema_version": 1, "kind": "sync", "study": "orders", "state": "complete"}
+    assert (served.root / "mlflow.db").is_file()
+
+
+def test_a_reader_may_do_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    token = tuner("serve", "token", "add", "reader", "--role", str(Role.READ)).out.strip()
+    with serving(root, "--no-access-log") as found:
+        bearer = {"Authorization": f"Bearer {token}"}
+        for path in (
+            "studies/x/confirm",
+            "studies/x/sync",
+            "studies/x/remove",
+            "studies/x/fork?name=y",
+            "verifications",
+        ):
+            assert found.ask("POST", f"/v1/{path}", b"", bearer).status == 403
+        assert json.loads(found.ask("GET", "/v1/studies", headers=bearer).body)["studies"] == []

@@ -1,0 +1,163 @@
+"""What the verbs of a service have in common: the client with its token, following a study, and recommendations."""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from tuner.cli.app import Interrupted
+from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
+from tuner.model.errors import ExitCode, StudyError
+from tuner.model.spec import Goal
+from tuner.present.console import ERR, warn
+from tuner.present.export import recommendation_of
+from tuner.present.wording import number, title
+from tuner.results.recommendation import Recommendation
+
+SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
+TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
+TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
+AT_WORK: Final = ("queued", "running", "pausing", "cancelling")
+"""The states of a study in which it will go on by itself."""
+_TRIES: Final = 20
+_PAUSE_S: Final = 3.0
+_KINDS: Final[Mapping[str, ExitCode]] = {
+    "no-feasible-config": ExitCode.NO_FEASIBLE_CONFIG,
+    "not-found": ExitCode.USAGE,
+    "study-file": ExitCode.USAGE,
+    "invalid": ExitCode.USAGE,
+    "name-taken": ExitCode.USAGE,
+    "settings-changed": ExitCode.USAGE,
+    "limit-too-low": ExitCode.USAGE,
+}
+
+Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]
+
+
+@contextlib.contextmanager
+def service() -> Iterator[Client]:
+    """Yield a client of the service that the user named, and end the command if the service refuses a request.
+
+    Raises:
+        typer.BadParameter: The address or the token has the wrong form.
+        typer.Exit: The service refused a request, or can't be reached; the message was printed.
+    """
+    try:
+        yield Client(os.environ[SERVER_VARIABLE], _token())
+    except ValueError as error:
+        raise typer.BadParameter(f"{SERVER_VARIABLE} or {TOKEN_VARIABLE}: {error}") from None
+    except ServiceFault as error:
+        ERR.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        refused = isinstance(error, ServiceRefused)
+        code = _KINDS.get(error.kind, ExitCode.FAILED) if refused else ExitCode.TARGET  # type: ignore[attr-defined]
+        raise typer.Exit(code) from None
+
+
+@contextlib.contextmanager
+def left_at(client: Client, name: str) -> Iterator[None]:
+    """On Ctrl-C, say that the study goes on at the service."""
+    try:
+        yield
+    except Interrupted:
+        raise Interrupted(
+            f"the study {name} goes on at the service; `tuner --server {client.url} cancel {name}` stops it"
+        ) from None
+
+
+def check_ended(client: Client, name: str, ended: str, wanted: str = "complete") -> None:
+    """Check the state in which a study has ended.
+
+    Raises:
+        StudyError: It is another state than the wanted one. The message has the note of the service.
+    """
+    if ended != wanted:
+        note = client.study(name)["note"]
+        raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
+
+
+def _token() -> str | None:
+    """Return the token for the service, from the environment or from a file; None if the user gave no token.
+
+    There is no option for the token, because other users of the host can read command lines.
+    """
+    token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
+    if token:
+        return token.strip()
+    if not path:
+        return None
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(
+            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {error}"
+        ) from None
+
+
+def follow(client: Client, name: str, *, silent: bool, after: int = 0) -> str:
+    """Follow a study until it ends, and return the state in which it ended.
+
+    The service may be restarted in the meantime: a lost connection is opened again up to 20 times in a row.
+
+    Args:
+        client: The client of the service.
+        name: The name of the study.
+        silent: Whether to print no lines about its trials.
+        after: The sequence number of the last trial that is not to be shown.
+
+    Raises:
+        ServiceUnreachable: The service could not be reached again.
+        ServiceRefused: The service refuses to show the study.
+    """
+    tries = 0
+    while True:
+        try:
+            for event in client.events(name, after):
+                tries = 0
+                if event.name == "trial" and event.number is not None:
+                    after = event.number
+                    if not silent:
+                        ERR.print(_line(event.data), markup=False, soft_wrap=True)
+                # Several clients share what they follow, so a stream may still show how the study ended before.
+                elif event.name == "end" and (now := str(client.study(name)["state"])) not in AT_WORK:
+                    return now
+        except (ServiceUnreachable, ServiceRefused) as error:
+            lost = isinstance(error, ServiceUnreachable) or error.status == 503
+            tries += 1
+            if not lost or tries > _TRIES:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def _line(trial: Mapping[str, Any]) -> str:
+    head = f"{trial['record_bytes']:>6} B  {trial['kind']:<11} {trial['number']:>4}"
+    if trial["error"]:
+        return f"{head}  no measurement: {trial['error']}"
+    metrics = trial["metrics"]
+    shown = [f"{title(name)} {number(metrics[name])}" for name in ("mb_per_s", "latency_p99_ms") if name in metrics]
+    return f"{head}  {'  '.join(shown)}"
+
+
+def recommendations(
+    client: Client, study: str, record_bytes: str | None, goal: Goal | None = None, **conditions: float | None
+) -> list[Recommendation]:
+    """Return the recommendations of a study on a service; the arguments are those of `Client.recommend`."""
+    record = json.loads(client.recommend(study, record_bytes, goal and str(goal), **conditions).text)  # type: ignore[arg-type]
+    return [recommendation_of(each) for each in record.get("recommendations", [record])]
+
+
+def recommendation_for_each_size(client: Client, study: str) -> list[Recommendation]:
+    """Return the service's recommendation for each record size, and warn of each size for which it has none."""
+    found = []
+    for size in (each["record_bytes"] for each in client.front(study)["fronts"]):
+        try:
+            found += recommendations(client, study, size)
+        except ServiceRefused as error:
+            if error.kind != "no-feasible-config":
+                raise
+            warn(f"{size} B: no config keeps every constraint, so there is no recommendation")
+    return found

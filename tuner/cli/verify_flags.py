@@ -1,0 +1,86 @@
+"""The options of `tuner verify`, with and without a service."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from search_spaces.producer_file import Client
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Properties file of the baseline.",
+        show_default="the client's defaults, or the baseline of --study",
+    ),
+]
+LikeStudy = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="STUDY",
+        help="Measure as this study did, with its target, workload, phases, fixed rates and baseline.",
+    ),
+]
+RecordBytes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N[,N...]",
+        help="Record sizes, such as 100,1000. The comparison is made for each size separately.",
+        show_default="1000, or all of --study",
+    ),
+]
+ForClient = Annotated[
+    Client,
+    typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
+]
+Rounds = Annotated[
+    int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
+]
+MaxRounds = Annotated[
+    int, typer.Option(min=2, help="Maximum number of rounds, used where the result is still uncertain.")
+]
+WidthRatio = Annotated[
+    float,
+    typer.Option(
+        min=0.001,
+        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.1 for "
+        "a tenth.",
+    ),
+]
+MinGain = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="X",
+        help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1.",
+    ),
+]
+ToleranceRatio = Annotated[
+    float,
+    typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
+]
+AllowWeaker = Annotated[
+    bool,
+    typer.Option(
+        "--allow-weaker",
+        help="Only warn, and do not fail, if the file gives a weaker guarantee than the baseline, or if acks=0 on "
+        "one side means that latencies can't be compared.",
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds of load that are measured, at full load and again at the fixed rate.",
+        show_default="10, or as --study",
+    ),
+]
+Warmup = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds of load before the measurement, at full load and again at the fixed rate.",
+        show_default="2, or as --study",
+    ),
+]

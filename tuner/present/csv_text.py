@@ -1,0 +1,29 @@
+"""Rows as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+
+def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV with a line of column names. A value in an inner mapping gets a column such as `host.cores`.
+
+    Args:
+        rows: The rows. A column that a row lacks is empty there. Lists are left out.
+    """
+    flat = [dict(_flat(row)) for row in rows]
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return text.getvalue()
+
+
+def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        elif not isinstance(value, list | tuple):
+            yield f"{before}{name}", value

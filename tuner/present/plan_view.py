@@ -1,0 +1,245 @@
+"""The plan of a study: what it would do, how long it would take, and what it would search."""
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.reporting import counted
+from runners.workload import RecordSizes
+from search_spaces.space import SearchSpace
+from tuner.course import estimate
+from tuner.model.spec import Method, StudySpec
+from tuner.present.csv_text import csv_of
+from tuner.present.wording import changes, shown_value
+from tuner.search.schedule import searched_from, space_of, trials_in_all
+
+
+def spaces_of(spec: StudySpec) -> dict[RecordSizes, SearchSpace]:
+    """Return the search space of each record size, for topics with the usual maximum size of a message.
+
+    Raises:
+        ConfigError: The study sets knobs to impossible values, or leaves no knob to search.
+    """
+    return {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
+
+
+def plan_record(
+    spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], mb_per_s: float, targets: Sequence[str]
+) -> dict[str, Any]:
+    """Return the plan of a study as JSON values, in the form of `tuner plan --json`.
+
+    Args:
+        spec: The study.
+        spaces: The search space of each record size.
+        mb_per_s: The throughput that the user expects at full load.
+        targets: The names of the study's targets.
+    """
+    trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
+    seconds = _seconds(spec, trials)
+    return {
+        "schema_version": 1,
+        "kind": "plan",
+        "study": spec.name,
+        "baseline": dict(spec.baseline.values),
+        "targets": list(targets),
+        "seconds_per_trial": spec.trial_s,
+        "seconds": seconds,
+        "seconds_at_least": estimate.least_s(spec),
+        "bytes_at_most": _bytes(spec, seconds, mb_per_s),
+        "assumed_mb_per_s": mb_per_s,
+        "sizes": [
+            {
+                "record_bytes": str(size),
+                "trials": trials[size],
+                "grid_combinations": space.grid_size(spec.search.grid_steps),
+                "raw_grid_combinations": space.raw_grid_size(spec.search.grid_steps),
+                "rules": list(space.rules),
+                "fixed": space.fixed,
+                "parameters": [
+                    {
+                        "name": parameter.name,
+                        "unit": parameter.unit,
+                        "range": parameter.text,
+                        "default": parameter.default,
+                        "source": parameter.source,
+                        "searched_from_configs": _searched_from(spec, space).get(parameter.name, 0),
+                    }
+                    for parameter in space.parameters
+                ],
+            }
+            for size, space in spaces.items()
+        ],
+        "sessions": _sessions_text(spec),
+        "creates": _creates(spec),
+    }
+
+
+def plan_warning(spec: StudySpec, record: Mapping[str, Any]) -> str:
+    """Return a sentence about a limit on bytes that is probably too low; empty if it is not."""
+    written, mb_per_s = record["bytes_at_most"], record["assumed_mb_per_s"]
+    least_bytes = estimate.least_bytes(spec, mb_per_s)
+    if written is None or written >= least_bytes:
+        return ""
+    return (
+        f"at {mb_per_s:g} MB/s, {written / 1e9:,.0f} GB is too little for a search of a few trials and the shortest "
+        f"confirmation, which take {least_bytes / 1e9:,.0f} GB"
+    )
+
+
+def print_plan(
+    spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], record: Mapping[str, Any], out: Console
+) -> None:
+    """Print the plan of a study.
+
+    Args:
+        spec: The study.
+        spaces: The search space of each record size.
+        record: What `plan_record` returned.
+        out: The console.
+    """
+    own = " ".join(map(str, changes(spec.baseline.values, {})))
+    for line in _lines(spec, record, own):
+        out.print(line, markup=False, soft_wrap=True)
+    for sizes, space in spaces.items():
+        _print_space(spec, sizes, space, out, with_baseline=bool(own))
+
+
+def plan_csv(record: Mapping[str, Any]) -> str:
+    """Return the knobs of a plan as CSV, one line for each record size and knob."""
+    return csv_of(
+        {"record_bytes": size["record_bytes"], **knob} for size in record["sizes"] for knob in size["parameters"]
+    )
+
+
+def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str]:
+    yield f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}"
+    yield f"target    {', '.join(record['targets'])}"
+    yield f"optimises {', '.join(objective.metric for objective in spec.objectives)}"
+    yield f"baseline  {own or 'the client without any property set'}"
+    yield from (f"          {note}" for note in spec.baseline_notes)
+    if spec.constraints:
+        yield f"requires  a recommended config must keep {' and '.join(map(str, spec.constraints))}"
+    most = estimate.most_confirmations(spec)
+    for size in record["sizes"]:
+        many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
+        yield (
+            f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
+            f"{spec.stabilising_trials} burn-in runs, after them up to {most} measurements to confirm the winners"
+        )
+    if record["sessions"]:
+        yield f"sessions  {record['sessions']}"
+    yield f"time      {_time_text(spec, record['seconds'])}"
+    least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
+    yield f"least     {least}: a search of a few trials and the shortest confirmation"
+    written = record["bytes_at_most"]
+    if written is None:
+        yield "bytes     as many as time allows; set search.max_bytes to limit them"
+    else:
+        of_study = written == spec.search.max_bytes
+        limit = " (the study's limit)" if of_study else f", if a trial writes {record['assumed_mb_per_s']:g} MB/s"
+        yield f"bytes     at most {written / 1e9:,.0f} GB{limit}"
+    yield f"creates   {record['creates']}"
+
+
+def _print_space(spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: Console, *, with_baseline: bool) -> None:
+    out.print()
+    out.print(f"search space for {sizes} B", markup=False, style="bold")
+    headings = ("knob", "range", "unit", "client's default", *(["baseline"] if with_baseline else []))
+    table = Table(*headings, box=None, pad_edge=False)
+    for parameter in space.parameters:
+        default = shown_value(parameter.name, parameter.default)
+        # The level of a codec has a row for each codec, and no single value.
+        one = parameter.name == parameter.sets
+        now = shown_value(parameter.name, spec.baseline.effective(parameter.name)) if one and with_baseline else ""
+        table.add_row(parameter.name, parameter.text, parameter.unit, default, now)
+    out.print(table)
+    if waiting := _later_knobs_text(_searched_from(spec, space)):
+        out.print(
+            f"searched later: {waiting}; name a knob under space in the study file to search it from the beginning",
+            markup=False,
+            soft_wrap=True,
+        )
+    steps = spec.search.grid_steps
+    out.print(f"a grid of {steps} values per knob: {space.combinations_text(steps)}", markup=False, soft_wrap=True)
+    for rule in space.rules:
+        out.print(f"  rule: {rule}", markup=False, soft_wrap=True)
+    if space.fixed:
+        fixed = ", ".join(f"{name}={shown_value(name, value)}" for name, value in sorted(space.fixed.items()))
+        out.print(f"  in every config: {fixed}", markup=False, soft_wrap=True)
+
+
+def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
+    """Return the knobs that are varied later, each with the number of configs that are measured before."""
+    return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
+
+
+def _later_knobs_text(begin: dict[str, int]) -> str:
+    """Return a text with the knobs that are searched later, and after how many configs; empty if there are none."""
+    together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
+    return "; ".join(f"{', '.join(names)} after {known} configs" for known, names in together if known)
+
+
+def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
+    known = [] if spec.search.hours is None else [spec.search.hours * 3600]
+    counts = [count for count in trials.values() if count is not None]
+    if len(counts) == len(trials):
+        known.append(estimate.most_s(spec, counts))
+    return min(known, default=None)
+
+
+def _sessions_s(spec: StudySpec) -> float:
+    """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
+    rounds = estimate.most_rounds(spec)
+    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + estimate.OVERHEAD_S)
+
+
+def _sessions_text(spec: StudySpec) -> str:
+    """Return a text about what each round begins with; empty if the rounds follow one another."""
+    most, said = estimate.most_rounds(spec), []
+    if not most:
+        return ""
+    if spec.rounds_on_new_brokers:
+        added = datetime.timedelta(seconds=round(_sessions_s(spec)))
+        said.append(
+            f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
+            "size (confirm.new_broker)"
+        )
+    if spec.confirm.spread_over_s:
+        over = datetime.timedelta(seconds=round(spec.confirm.spread_over_s))
+        gap = datetime.timedelta(seconds=round(spec.confirm.gap_s))
+        said.append(
+            f"up to {most} rounds are spread over at most {over} for a record size, {gap} apart (confirm.spread_over)"
+        )
+    return "; ".join(said)
+
+
+def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
+    each = estimate.bytes_per_trial(spec, mb_per_s)
+    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + estimate.OVERHEAD_S))]
+    if spec.search.max_bytes is not None:
+        known.append(spec.search.max_bytes)
+    return min(known, default=None)
+
+
+def _time_text(spec: StudySpec, seconds: float | None) -> str:
+    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
+    if parts and spec.search.stops_early:
+        parts.append("trials that can no longer win are stopped early, so it may take less")
+    if spec.search.until is not None:
+        parts.append(f"no new trial starts after {spec.search.until}")
+    return "; ".join(parts) or "until you stop it"
+
+
+def _creates(spec: StudySpec) -> str:
+    load, target = spec.workload, spec.targets[0]
+    if target.topic is not None:
+        return f"nothing; the study writes to your topic {target.topic}, and its records stay there"
+    made = f"{counted(load.partitions, 'partition')}, replication {load.replication}"
+    like = f"like {target.like}" if target.like else made
+    where = "on your cluster" if target.bootstrap is not None else "on a broker that is started for the study"
+    return f"one topic at a time {where} (tuner-..., {like}), deleted after its trial"

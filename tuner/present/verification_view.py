@@ -1,0 +1,38 @@
+"""The judgement of a verified config as text, and the sentences that say why it did not pass."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tuner.present.wording import number, one_more_round, title
+from tuner.results.judgement import Judgement
+
+
+def verification_lines(judgement: Judgement) -> Iterator[str]:
+    """Yield the lines that `tuner verify` prints: the guarantees, and each metric of each record size."""
+    yield f"guarantee: {judgement.promises}"
+    for each in judgement.found:
+        told = {
+            metric: f"{gain} times as good: {each.outcome(metric)}; one more round would show {one_more_round(gain)}"
+            for metric, gain in each.gains.items()
+        }
+        told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}
+        for metric, outcome in told.items():
+            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
+            yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
+
+
+def verification_warnings(record: Mapping[str, Any]) -> list[str]:
+    """Return what makes a judgement less reliable, from its record."""
+    warnings = list(dict.fromkeys(warning for size in record["sizes"] for warning in size["warnings"]))
+    if record["weaker"]:
+        guarantee, baseline = record["guarantee"], record["baseline_guarantee"]
+        warnings.append(f"the guarantee is weaker: {guarantee}; the baseline's is stronger: {baseline}")
+    return warnings
+
+
+def shortcomings(record: Mapping[str, Any]) -> list[str]:
+    """Return why a config did not pass, in sentences, from the record of its judgement; empty if it passed."""
+    found = [*record["misses"]]
+    for why in ("misses", "undecided"):
+        found += [f"{size['record_bytes']} B: {each}" for size in record["sizes"] for each in size[why]]
+    return found

@@ -1,0 +1,360 @@
+"""What clients ask for besides running a study: confirm, verify, fork, remove, copy to MLflow, and plan."""
+
+import io
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from runners.reporting import counted, silent
+from search_spaces.catalogue import Value
+from search_spaces.producer_config import ProducerConfig, same_effect
+from tuner.course.burn_in import RATES
+from tuner.course.forking import fork, trials_for
+from tuner.course.limits import check_limits
+from tuner.model.errors import StudyNotFound
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind
+from tuner.present.console import Unwrapped
+from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
+from tuner.results.judgement import Judgement, Terms
+from tuner.service.errors import NameTaken
+from tuner.service.http.problems import Problem
+from tuner.service.http.studies import Studies
+from tuner.service.http.submission import spec_of, submission_of
+from tuner.service.queue.job import JobState, Task, Verb
+from tuner.storage.home import storage_at
+from tuner.study_file import renamed, same_measurement, sizes_in, study_text
+
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+_NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
+Rounds = Annotated[int, Field(ge=2, le=1000)]
+Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
+
+
+class VerificationAsked(BaseModel):
+    """A producer config that is measured in turn with a baseline."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    file: Annotated[str, Field(min_length=1, max_length=300)]
+    """Name of the config in messages, such as the path of its properties file."""
+    config: dict[str, Value]
+    """Producer properties of librdkafka that are verified."""
+    study: Annotated[str, Field(pattern=NAME_PATTERN)] | None = None
+    """Study to measure like: its target, workload, fixed rates and baseline. It must have been submitted."""
+    record_bytes: Annotated[str, Field(pattern=_NUMBER_PATTERN)] | None = None
+    """Record sizes such as `100,1000`, or a mix such as `100:70,1000:30`. Default: 1000, or all sizes of `study`."""
+    target: Annotated[str, Field(max_length=100)] | None = None
+    """Name of the cluster to measure on. Not with `study`."""
+    baseline: dict[str, Value] | None = None
+    """Producer properties of the baseline. Default: the client's defaults. Not with `study`."""
+    seconds: Seconds | None = None
+    """Seconds of load that are measured, in each phase. Default: 10. Not with `study`."""
+    warmup: Seconds | None = None
+    """Seconds of load before the measurement, in each phase. Default: 2. Not with `study`."""
+    rounds: Rounds = 8
+    """Minimum number of rounds."""
+    max_rounds: Rounds = 20
+    """Maximum number of rounds."""
+    width_ratio: Annotated[float, Field(ge=0.001, le=10, allow_inf_nan=False)] = 0.1
+    """Width of a gain's confidence interval, relative to the gain, at which no more rounds are added."""
+    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Pass only if the whole interval of every gain is at or above this number."""
+    tolerance_ratio: Share = 0.0
+    """How much worse than the baseline a metric may be: 0.05 for 5 percent."""
+    allow_weaker: bool = False
+    """Whether a guarantee that is weaker than the baseline's is accepted."""
+
+    def terms(self) -> Terms:
+        """Return what the config must show to pass.
+
+        Raises:
+            ConfigError: The client does not accept the config.
+        """
+        return Terms(
+            config=ProducerConfig.parse(self.config),
+            rounds=self.rounds,
+            max_rounds=self.max_rounds,
+            width_ratio=self.width_ratio,
+            min_gain=self.min_gain,
+            tolerance_ratio=self.tolerance_ratio,
+            allow_weaker=self.allow_weaker,
+            keeps_floor=self.study is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Checks what a client asks for, and puts it into the queue or does it at once.
+
+    Attributes:
+        studies: The studies of the service.
+    """
+
+    studies: Studies
+
+    async def confirm(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Put another confirmation of a study into the queue, and return the study.
+
+        Raises:
+            JobNotFound: No study of this name was submitted.
+            WrongMove: The study is waiting or running, or was cancelled.
+            Problem: The study has no rounds.
+        """
+
+        def check() -> None:
+            spec, _ = self._spec(self.studies.queue.study_file(name))
+            if not spec.confirm.rounds and not options.get("rounds"):
+                raise Problem(
+                    422, "invalid", f"a confirmation needs rounds, but {name} has confirm.rounds: 0; give rounds"
+                )
+
+        await run_in_threadpool(check)
+        return await self._assigned(name, Verb.CONFIRM, {k: value for k, value in options.items() if value is not None})
+
+    async def sync(self, name: str) -> dict[str, Any]:
+        """Put the task of bringing MLflow up to date with a study into the queue, and return the study.
+
+        Raises:
+            JobNotFound: No study of this name was submitted.
+            WrongMove: The study is waiting or running, or was cancelled.
+            Problem: This service writes nothing to MLflow.
+        """
+        if not self.studies.config.mirrored:
+            raise Problem(422, "invalid", "this service copies no studies to MLflow (mlflow.enabled: false)")
+        return await self._assigned(name, Verb.SYNC, {})
+
+    async def remove(self, name: str) -> dict[str, Any]:
+        """Remove a study for good: from the queue, from the storage, and its folder.
+
+        Raises:
+            StudyNotFound: There is no such study.
+            WrongMove: The study is waiting or running.
+            StudyBusy: A process that the service did not start is running the study.
+        """
+
+        def take() -> None:
+            folder, queue, storage = self._folder(name), self.studies.queue, storage_at()
+            submitted = name in queue.names()
+            queue.remove(name)
+            try:
+                storage.remove(folder, name, silent)
+            except StudyNotFound:
+                if not submitted:
+                    raise StudyNotFound(f"there is no study {name}") from None
+                shutil.rmtree(folder, ignore_errors=True)  # it was cancelled before it began
+
+        await run_in_threadpool(take)
+        return {"schema_version": 1, "kind": "removed", "removed": [name]}
+
+    async def fork(self, source: str, name: str, text: str | None, submitted_by: str) -> dict[str, Any]:
+        """Make a new study that takes over the trials of another study which fit its settings. It begins paused.
+
+        Args:
+            source: The name of the other study.
+            name: The name of the new study.
+            text: The study file of the new study; None for the settings of the other study.
+            submitted_by: The name of the client's token.
+
+        Raises:
+            JobNotFound: The other study was not submitted, and there is no study file.
+            NameTaken: There is a study of the new name.
+            StudyChanged: The workload, the target, the baseline or the executor differs.
+            Problem: No trial fits, or the study file names another study.
+        """
+        return await run_in_threadpool(self._fork, source, name, text, submitted_by)
+
+    def _fork(self, source: str, name: str, text: str | None, submitted_by: str) -> dict[str, Any]:
+        queue, storage, folder = self.studies.queue, storage_at(), self._folder(name)
+        if text is None:
+            text = renamed(queue.study_file(source), name)
+        submission, _ = submission_of(text, self.studies.config, os.environ, submitted_by)
+        if submission.name != name:
+            raise Problem(
+                422, "invalid", f"the study file must name the new study {name}, but it names {submission.name}"
+            )
+        spec, _ = self._spec(text)
+        with closing(storage.read(self._folder(source))) as store:
+            there = [trial for _, trial in store.trials()]
+            taken = trials_for(spec, source, store.facts(), there)
+            if all(trial.kind is Kind.STABILISE for trial in taken):
+                raise Problem(
+                    422,
+                    "invalid",
+                    f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
+                    f"{source} fits; run {name} as a study of its own",
+                )
+            queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
+            try:
+                if not storage.create(folder):
+                    raise NameTaken(f"the new study must have a new name, but there is already a study {name}")
+                with storage.drive(folder, name, silent) as new:
+                    fork(spec, text, store, taken, new, silent)
+            except BaseException:
+                queue.remove(name)
+                raise
+        return {
+            "schema_version": 1,
+            "kind": "fork",
+            "study": name,
+            "of": source,
+            "trials_there": len(there),
+            "trials_taken_over": len(taken),
+        }
+
+    async def verify(self, asked: VerificationAsked, submitted_by: str) -> tuple[dict[str, Any], bool]:
+        """Put the verification of a config into the queue.
+
+        Returns:
+            The new study, or the record of a config that is refused without any measurement; and whether there is a
+            new study.
+
+        Raises:
+            ConfigError: The client does not accept the config.
+            StudyFileError: A setting is wrong.
+            JobNotFound: The study to measure like was not submitted.
+            Problem: The config does not differ from the baseline, or the study to measure like excludes a setting.
+        """
+        found = await run_in_threadpool(self._verify, asked, submitted_by)
+        if isinstance(found, str):
+            self.studies.supervisor.wake()
+            return await self.studies.show(found), True
+        return found, False
+
+    def _verify(self, asked: VerificationAsked, submitted_by: str) -> str | dict[str, Any]:
+        """Return the name of the study that verifies a config, or the record of a config that is refused."""
+        while True:
+            name = self._free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(asked.file).stem)}"[:80])
+            text, rates = self._like(asked, name) if asked.study is not None else (_verifying_text(asked, name), {})
+            terms = asked.terms()
+            spec, _ = self._spec(text, searched=False)
+            if same_effect(terms.config.in_force, spec.baseline.in_force):
+                raise Problem(
+                    422,
+                    "invalid",
+                    f"{asked.file} must differ from the baseline to be compared, but both configure the producer in "
+                    "the same way",
+                )
+            before = Judgement.before(terms.study(spec), terms, asked.file)
+            if before.refused:
+                return before.as_json()
+            submission, _ = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
+            options = {"terms": terms.as_json(), "rates": rates, "file": asked.file}
+            with suppress(NameTaken):  # another client has just taken the name
+                self.studies.queue.submit(replace(submission, task=Task(Verb.VERIFY, options)), must_be_new=True)
+                return name
+
+    def _like(self, asked: VerificationAsked, name: str) -> tuple[str, dict[str, float]]:
+        """Return the text of a study that measures like another one, and the fixed rate of each record size."""
+        fixed = {"target": asked.target, "baseline": asked.baseline, "seconds": asked.seconds, "warmup": asked.warmup}
+        if given := [key for key, value in fixed.items() if value is not None]:
+            raise Problem(422, "invalid", f"study decides how to measure, so leave these out: {', '.join(given)}")
+        study = str(asked.study)
+        text = self.studies.queue.study_file(study)
+        with closing(storage_at().read(self._folder(study))) as store:
+            facts = store.facts()
+        there = list(facts.get("record_sizes", []))
+        wanted = there if asked.record_bytes is None else [str(size) for size in sizes_in(asked.record_bytes)]
+        if unknown := [each for each in wanted if each not in there]:
+            raise Problem(
+                422,
+                "invalid",
+                f"record_bytes must name sizes of {study} ({', '.join(there)}), but got {', '.join(unknown)}",
+            )
+        rates = {size: rate for size, rate in facts.get(RATES, {}).items() if size in wanted}
+        return same_measurement(text, name, wanted), rates
+
+    def _free_name(self, stem: str) -> str:
+        """Return `STEM-1`, or the name with the next number that no study has."""
+        root = self.studies.config.root
+        found = (
+            *self.studies.queue.names(),
+            *storage_at().names(root),
+            *(path.name for path in root.glob(f"{stem}-*")),
+        )
+        taken = {name for name in found if name.startswith(stem)}
+        return next(name for number in range(1, len(taken) + 2) if (name := f"{stem}-{number}") not in taken)
+
+    async def plan(self, text: str, mb_per_s: float, *, as_text: bool) -> dict[str, Any] | str:
+        """Return what a study would do, as JSON values or as text.
+
+        Args:
+            text: The study file.
+            mb_per_s: The throughput that the client expects at full load.
+            as_text: Whether to return the text that `tuner plan` prints.
+
+        Raises:
+            StudyFileError: The study file has mistakes.
+            LimitTooLow: A limit leaves too little time or too few bytes.
+        """
+
+        def planned() -> dict[str, Any] | str:
+            submission, changes = submission_of(text, self.studies.config, os.environ)
+            spec, _ = self._spec(text)
+            check_limits(spec)
+            spaces = spaces_of(spec)
+            # The addresses of the clusters belong to the operator.
+            record = plan_record(spec, spaces, mb_per_s, submission.targets)
+            if as_text:
+                written = io.StringIO()
+                print_plan(spec, spaces, record, Unwrapped(file=written, highlight=False, no_color=True))
+                return written.getvalue()
+            warnings = [*map(str, changes), *filter(None, [plan_warning(spec, record)])]
+            return {**record, "warnings": warnings}
+
+        return await run_in_threadpool(planned)
+
+    async def _assigned(self, name: str, verb: Verb, options: Mapping[str, Any]) -> dict[str, Any]:
+        await run_in_threadpool(self.studies.queue.assign, name, verb, options)
+        self.studies.supervisor.wake()
+        return await self.studies.show(name)
+
+    def _spec(self, text: str, *, searched: bool = True) -> Any:
+        return spec_of(text, self.studies.config, os.environ, searched=searched)
+
+    def _folder(self, name: str) -> Path:
+        return self.studies.config.root / name
+
+
+def confirm_options(
+    goals: list[Goal] | None,
+    rounds: int | None,
+    max_rounds: int | None,
+    width_ratio: float | None,
+    ablation_rounds: int | None,
+) -> dict[str, Any]:
+    """Return the settings of another confirmation as JSON values; None where the study's own setting is kept."""
+    return {
+        "goals": [str(goal) for goal in goals] if goals else None,
+        "rounds": rounds,
+        "max_rounds": max_rounds,
+        "width_ratio": width_ratio,
+        "ablation_rounds": ablation_rounds,
+    }
+
+
+def _verifying_text(asked: VerificationAsked, name: str) -> str:
+    """Return the text of a study that measures a config in turn with the baseline."""
+    phase = {
+        "warmup": 2.0 if asked.warmup is None else asked.warmup,
+        "measured": 10.0 if asked.seconds is None else asked.seconds,
+    }
+    return study_text(
+        {
+            "study": {"name": name},
+            "target": asked.target,
+            "workload": {"record_bytes": sizes_in(asked.record_bytes or "1000"), "saturate": phase, "paced": phase},
+            "baseline": asked.baseline,
+            "durability": "any",
+            "search": {"trials": 1},
+        }
+    )

@@ -1,0 +1,161 @@
+"""The REST resources for what clients ask for besides running a study, as FastAPI routes."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi.responses import Response
+
+from tuner.model.spec import Goal
+from tuner.service.cache.query import JSON, TEXT, ResultQuery
+from tuner.service.http import examples
+from tuner.service.http.studies import Studies
+from tuner.service.http.tokens import Token
+from tuner.service.http.work import NAME_PATTERN, VerificationAsked, Work, confirm_options
+
+Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
+StudyText = Callable[[Request], Awaitable[str]]
+"""Returns the study file in a request, as text that the YAML reader understands."""
+
+
+def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
+    """Return the routes below `/v1` for confirmations, verifications, forks, removals, copies to MLflow and plans.
+
+    Args:
+        studies: The studies of the service.
+        study_text: Reads the study file in a request.
+    """
+    api = APIRouter(responses=examples.PROBLEMS)
+    work = Work(studies)
+
+    @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
+    async def confirm(
+        study: Study,
+        goal: Annotated[list[Goal] | None, Query(description="Goals whose winners are measured again.")] = None,
+        rounds: Annotated[int | None, Query(ge=2, le=1000, description="Minimum number of rounds.")] = None,
+        max_rounds: Annotated[int | None, Query(ge=2, le=1000, description="Maximum number of rounds.")] = None,
+        width_ratio: Annotated[
+            float | None,
+            Query(
+                ge=0.001,
+                le=10,
+                allow_inf_nan=False,
+                description="Width of a gain's confidence interval, relative to the gain, at which no more rounds are "
+                "added.",
+            ),
+        ] = None,
+        ablation_rounds: Annotated[
+            int | None,
+            Query(ge=0, le=100, description="Rounds that measure a winner with one property set back at a time."),
+        ] = None,
+    ) -> Response:
+        """Measure the best configs of a study and the baseline again, as `tuner confirm` does.
+
+        The study goes back into the queue, and then into its present state. It must be complete, paused or failed.
+        Settings that are left out are those of the study file.
+        """
+        asked = confirm_options(goal, rounds, max_rounds, width_ratio, ablation_rounds)
+        return _json(await work.confirm(study, asked))
+
+    @api.post("/studies/{study}/sync", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
+    async def sync(study: Study) -> Response:
+        """Bring MLflow up to date with a study, as `tuner sync` does, for example after MLflow was down.
+
+        The study goes back into the queue, and then into its present state.
+        """
+        return _json(await work.sync(study))
+
+    @api.post("/studies/{study}/remove", response_class=Response, responses={200: examples.REMOVED}, tags=["studies"])
+    async def remove(study: Study) -> Response:
+        """Remove a study for good: its results, and its folder. A study that waits or runs must be cancelled first."""
+        return _json(await work.remove(study))
+
+    @api.post(
+        "/studies/{study}/fork",
+        status_code=201,
+        response_class=Response,
+        responses={201: examples.FORK},
+        openapi_extra=examples.NEW_STUDY_FILE,
+        tags=["studies"],
+    )
+    async def fork(
+        request: Request,
+        study: Study,
+        name: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of the new study.", examples=["orders-2"])],
+    ) -> Response:
+        """Begin a new study with the trials of another study that fit its settings, as `tuner fork` does.
+
+        The body is the study file of the new study. Without a body, the new study has the settings of the other one.
+        The new study is paused: nothing is measured until it is resumed.
+        """
+        text = await study_text(request) if await request.body() else None
+        return _json(await work.fork(study, name, text, _who(request)), status=201)
+
+    @api.post(
+        "/verifications",
+        status_code=201,
+        response_class=Response,
+        responses={201: examples.NEW_VERIFICATION, 200: examples.VERIFICATION},
+        tags=["studies"],
+    )
+    async def verify(
+        request: Request, asked: Annotated[VerificationAsked, Body(examples=[examples.VERIFIED])]
+    ) -> Response:
+        """Measure a producer config in turn with the baseline, as `tuner verify` does.
+
+        The measurements are a new study in the queue (status 201). When it is complete,
+        `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
+        without any measurement, and its judgement is returned at once (status 200).
+        """
+        found, new = await work.verify(asked, _who(request))
+        return _json(found, status=201 if new else 200)
+
+    @api.get(
+        "/studies/{study}/verification",
+        response_class=Response,
+        responses={200: examples.VERIFICATION},
+        tags=["results"],
+    )
+    async def verification(
+        study: Study,
+        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+    ) -> Response:
+        """Return the judgement of a verified config, in the form of `tuner verify --json`."""
+        found = await studies.answers.fresh(ResultQuery.of(study, "verification", form=form))
+        return Response(found.body, found.status, None, found.media_type)
+
+    @api.post(
+        "/plan",
+        response_class=Response,
+        responses={200: examples.PLAN},
+        openapi_extra=examples.STUDY_FILE,
+        tags=["studies"],
+    )
+    async def plan(
+        request: Request,
+        mb_per_s: Annotated[
+            float,
+            Query(
+                ge=0.001, le=1e9, allow_inf_nan=False, description="Throughput that you expect at full load, in MB/s."
+            ),
+        ] = 200.0,
+        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+    ) -> Response:
+        """Return what a study would do here, without any traffic, in the form of `tuner plan --json`.
+
+        The body is a study file, as for `POST /v1/studies`. Nothing is stored.
+        """
+        found = await work.plan(await study_text(request), mb_per_s, as_text=form == "text")
+        return Response(found, media_type=TEXT) if isinstance(found, str) else _json(found)
+
+    return api
+
+
+def _who(request: Request) -> str:
+    token: Token | None = request.state.token
+    return token.name if token is not None else ""
+
+
+def _json(body: dict[str, Any], status: int = 200) -> Response:
+    return Response(json.dumps(body, ensure_ascii=False), status, None, JSON)

@@ -1,0 +1,103 @@
+"""What the process of a study does with the study: run it, confirm it again, verify a config, or copy it to MLflow."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runners.reporting import counted
+from tuner.api import run_study
+from tuner.course.run import run_study as measure
+from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.spec import Goal, StudySpec
+from tuner.present.report import write_all_artifacts
+from tuner.present.study_view import StudyView
+from tuner.present.verification_view import verification_lines
+from tuner.results.judgement import VERIFICATION, Judgement, Terms
+from tuner.results.recommend import recommendations
+from tuner.service.config import ServiceConfig
+from tuner.service.http.submission import spec_of
+from tuner.service.queue.job import Task, Verb
+from tuner.storage.home import storage_at
+from tuner.tracking import sync
+
+
+def do(task: Task, text: str, folder: Path, config: ServiceConfig) -> None:
+    """Do a task with a study.
+
+    Args:
+        task: The task.
+        text: The study file as it was submitted.
+        folder: The study's folder.
+        config: The configuration of the service.
+
+    Raises:
+        NoFeasibleConfig: The study was run to its end, but no config can be recommended.
+        StudyError: The study can't be run, confirmed or copied.
+        RunnerError: The cluster can't be used.
+    """
+    spec, changes = spec_of(text, config, os.environ, searched=task.verb is not Verb.VERIFY)
+    # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
+    for name in config.secret_variables:
+        os.environ.pop(name, None)
+    with StudyView() as view:
+        for change in changes:
+            view.say(str(change))
+        if changes:
+            text = "\n".join([text, *(f"# {change}" for change in changes), ""])
+        match task.verb:
+            case Verb.RUN:
+                study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
+                if not recommendations(study.results, tell=view.say):
+                    raise NoFeasibleConfig(
+                        f"no config of {spec.name} keeps every constraint; "
+                        f"`tuner front {spec.name}` shows how near the configs came"
+                    )
+            case Verb.CONFIRM:
+                again = confirmed_with(spec, dict(task.options))
+                run_study(again, text=text, folder=folder, reporter=view, mlflow=config.mirrored, searching=False)
+            case Verb.VERIFY:
+                _verify(spec, text, folder, dict(task.options), view)
+            case Verb.SYNC:
+                _sync(spec, folder)
+
+
+def confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
+    """Return a study whose confirmation has other settings.
+
+    Args:
+        spec: The study.
+        given: The settings of `ConfirmSpec` that are replaced, as JSON values.
+    """
+    goals = {"goals": tuple(map(Goal, given["goals"]))} if given.get("goals") else {}
+    return replace(spec, confirm=replace(spec.confirm, **{**given, **goals}))
+
+
+def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], view: StudyView) -> None:
+    """Measure a config in turn with the baseline, and keep the judgement with the results."""
+    terms = Terms.from_json(given["terms"])
+    spec = terms.study(spec)
+    results = measure(spec, text, folder, view, rates=given["rates"])
+    judgement = Judgement.before(spec, terms, given["file"]).after(results, spec, terms)
+    kept = {
+        "record": judgement.as_json(),
+        "text": "\n".join(verification_lines(judgement)),
+        "unmeasured": judgement.unmeasured,
+        "simulated": results.simulated,
+    }
+    with storage_at().drive(folder, spec.name, view.say) as store:
+        store.set_fact(VERIFICATION, kept)
+
+
+def _sync(spec: StudySpec, folder: Path) -> None:
+    """Bring MLflow up to date with the study.
+
+    Raises:
+        StudyError: MLflow can't be written to.
+    """
+    outcome = sync(folder, spec.tracking, extra_artifacts=write_all_artifacts)
+    if outcome.error is not None:
+        behind = counted(outcome.trials_behind, "trial")
+        raise StudyError(
+            f"MLflow at {outcome.uri} must show {spec.name}, but {behind} may be missing there: {outcome.error}"
+        )
