@@ -113,3 +113,19 @@ def test_a_metric_that_a_round_lacks_has_no_gain() -> None:
     assert list(found.gains) == ["mb_per_s"]
     assert "latency_p99_ms" not in found.values
     assert found.balance.value == 1.0, "a balance needs all objectives"
+
+
+def test_latencies_without_a_gain_are_from_the_rounds_of_those_with_one() -> None:
+    trials = []
+    for turn, held in enumerate([1.0, 1.0, 0.5]):
+        p50 = 4.0 if held == 1.0 else 400.0
+        for config in ({}, FAST):
+            extra = {"latency_p50_ms": p50, "held_rate_ratio": held}
+            trials.append(
+                trial(len(trials), 100, 100 * p50, kind=Kind.CONFIRM, config=config, round=turn, metrics=extra)
+            )
+    found = only(trials)
+    for side in (found.values, found.baseline):
+        assert side["latency_p50_ms"] == pytest.approx(4.0)
+        assert side["latency_p99_ms"] == pytest.approx(400.0)
+        assert side["held_rate_ratio"] < 1.0, "the share of the fixed rate is from all rounds"

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED, OUTCOME_METRICS
 from objectives.ratios import Ratio, claim_level, ratio_of
-from objectives.scoring import Constraint, Objective
+from objectives.scoring import HELD_RATE, Constraint, Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
-from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
+from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of, rounds_of
 from tuner.confirmation.winners import decisions, has_all_repeats, refused_in_repeats, winners_of
 from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import Goal
@@ -18,6 +18,9 @@ from tuner.model.trial import Kind, State, Trial
 
 TRADE_LEVEL: Final = 0.975
 """The level of the intervals of a gain and of one price of it, so that both hold together in at least 95 % of cases."""
+
+_LATENCIES: Final = frozenset(name for name, each in OUTCOME_METRICS.items() if each.paced) - {HELD_RATE.metric}
+"""The latencies of the paced phase, which can be compared only in rounds in which the baseline held the fixed rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Confirmation:
             interval of a proven gain is above 1. A gain in a tail latency is proven only if one more stall would not
             undo it (`objectives.stalls`). A gain that was not tested is reported, but never proven.
         values: The config's mean over the rounds, by metric; see `means_of`. If a metric can't be compared in some
-            rounds, both its mean and its gain are from the other rounds.
+            rounds, both its mean and its gain are from the other rounds. This holds for each latency, so that all of
+            them are from the same rounds.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
         claims: For how many goals a winner was chosen before the rounds. The claims that these winners are better share
@@ -183,11 +187,14 @@ class BaselineAgain:
         metrics: The baseline's means over the rounds of the confirmation, or over its repeats before there are rounds.
         broken: The constraints that these means break, each as text such as `latency_p99_ms <= 5`.
         colder: Whether the means may be from colder brokers than in the search; see `ConfirmationPlan.may_be_colder`.
+        warm: If `colder`, the baseline's repeats before these rounds, on the warm brokers of the search; None if there
+            are none.
     """
 
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
     colder: bool = False
+    warm: "BaselineAgain | None" = None
 
 
 def baseline_again(
@@ -208,12 +215,16 @@ def baseline_again(
         constraints: The study's present constraints; None if those of each confirmation's plan hold.
     """
     for plan in reversed(plans):
-        own = [each for each in trials if each.fingerprint == plan.baseline and plan.holds(each)]
-        for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
-            if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
+        found: dict[Kind, BaselineAgain] = {}
+        for kind in (Kind.SECOND_LOOK, Kind.CONFIRM):
+            again = [each for each in plan.trials_of(kind, trials) if each.fingerprint == plan.baseline]
+            if again := [each for each in again if each.state is State.COMPLETE]:
                 means = means_of(again)
                 missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
-                return BaselineAgain(means, missed, plan.may_be_colder(again[0]))
+                colder = plan.may_be_colder(again[0])
+                found[kind] = BaselineAgain(means, missed, colder, found.get(Kind.SECOND_LOOK) if colder else None)
+        if found:
+            return found.get(Kind.CONFIRM, found.get(Kind.SECOND_LOOK))
     return None
 
 
@@ -282,14 +293,22 @@ def _confirmation(
     trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in metrics}
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
-    # The values of a metric are from the rounds that its gain is from.
+    # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds
+    # that the latencies with a gain leave out, so that no p50 stands above its p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
+    held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
+    in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]
+    latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in in_held]
     found = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
         gains={metric: gain for metric, gain in gains.items() if gain is not None},
-        values=means_of(rounds.ours) | {name: means_of(each.ours)[name] for name, each in counted.items()},
-        baseline=means_of(rounds.theirs) | {name: means_of(each.theirs)[name] for name, each in counted.items()},
+        values=means_of(rounds.ours)
+        | latencies[0]
+        | {name: means_of(each.ours)[name] for name, each in counted.items()},
+        baseline=means_of(rounds.theirs)
+        | latencies[1]
+        | {name: means_of(each.theirs)[name] for name, each in counted.items()},
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(winners),
         broken=rounds.broken(constraints, objectives),
