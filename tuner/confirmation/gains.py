@@ -8,6 +8,7 @@ from objectives.claims import Decision
 from objectives.outcome import COMPARED, OUTCOME_METRICS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
+from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
 from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of, rounds_of
@@ -33,7 +34,8 @@ class Confirmation:
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
             where low values are good. If a gain was tested, its interval has the level of the test, so that the whole
             interval of a proven gain is above 1. A gain in a tail latency is proven only if one more stall would not
-            undo it (`objectives.stalls`). A gain that was not tested is reported, but never proven.
+            undo it (`objectives.stalls`). The interval of an unproven gain in a tail latency reaches down to where one
+            more stall would put it. A gain that was not tested is reported, but never proven.
         values: The config's mean over the rounds, by metric; see `means_of`. If a metric can't be compared in some
             rounds, both its mean and its gain are from the other rounds. This holds for each latency, so that all of
             them are from the same rounds.
@@ -48,6 +50,7 @@ class Confirmation:
             objectives' gains, and a loss in one of the objectives does not count.
         trade: The gains as in `gains`, but all with intervals of `TRADE_LEVEL`, so that the intervals of a gain and of
             one of its prices hold together in at least 95 % of cases.
+        calm: Those of `gains` whose interval allows for one more stall, as they would be without it.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
             search. Proven configs are compared by this key, because their rounds would choose the luckiest.
         in_sessions: Whether each round was a session of its own; see `ConfirmationPlan.in_sessions`.
@@ -66,6 +69,7 @@ class Confirmation:
     proven: frozenset[Goal] = frozenset()
     ahead: frozenset[Goal] = frozenset()
     trade: Mapping[str, Ratio] = field(default_factory=dict)
+    calm: Mapping[str, Ratio] = field(default_factory=dict)
     ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
     in_sessions: bool = False
     held_ratio: float = 1.0
@@ -79,7 +83,7 @@ class Confirmation:
             objectives: The objectives of the study.
             allow_loss: The part of an objective that a balanced config may give up.
         """
-        gains = [self.gains.get(metric) for metric in goal_metrics(goal, objectives)]
+        gains = [self.calm.get(metric, self.gains.get(metric)) for metric in goal_metrics(goal, objectives)]
         return goal in self.ahead and (
             goal is not Goal.BALANCED or all(gain is not None and gain.low >= 1 - allow_loss for gain in gains)
         )
@@ -290,6 +294,8 @@ def _confirmation(
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
     metrics = dict.fromkeys((*COMPARED, *together))
     gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
+    proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.rejected}
+    calm = {name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven}
     trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in metrics}
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
@@ -302,7 +308,11 @@ def _confirmation(
     found = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
-        gains={metric: gain for metric, gain in gains.items() if gain is not None},
+        gains={
+            metric: allowing_for_stall(gain, metric) if metric in calm else gain
+            for metric, gain in gains.items()
+            if gain is not None
+        },
         values=means_of(rounds.ours)
         | latencies[0]
         | {name: means_of(each.ours)[name] for name, each in counted.items()},
@@ -317,6 +327,7 @@ def _confirmation(
         reservations=reservations_of(rounds, gains, constraints),
         ahead=ahead,
         trade={metric: gain for metric, gain in trade.items() if gain is not None},
+        calm=calm,
         ranks=ranks,
     )
     return replace(found, proven=frozenset(g for g in ahead if found.proves(g, objectives, plan.allow_loss)))

@@ -219,7 +219,8 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
     return Verification(
         record_bytes=results.record_bytes,
-        gains=confirmation.gains if confirmation else {},
+        # A file that is verified needs no allowance for stalls that were not seen: no gain of it is claimed.
+        gains={**confirmation.gains, **confirmation.calm} if confirmation else {},
         not_compared={metric: _lack(metric, without_acks, confirmation) for metric in missing},
         values=confirmation.values if confirmation else {},
         baseline=confirmation.baseline if confirmation else {},
