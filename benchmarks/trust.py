@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
 from random import Random
-from statistics import stdev
+from statistics import geometric_mean, stdev
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.light_studies import LightStudy
@@ -39,7 +39,7 @@ from tuner.course.run import run_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import CONFIRMING_KINDS
+from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
@@ -224,12 +224,18 @@ def _outcome(
         config = size.trial_of(each.fingerprint).config()
         again[each.fingerprint] = once_more(config)
         intervals += _intervals(each.gains, config, true_gain, again[each.fingerprint])
-    rate = size.rate_records_per_s or 0.0
+    rate, fingerprint = size.rate_records_per_s or 0.0, BASELINE.fingerprint
+    in_rounds = [
+        trial.metrics["records_per_s"]
+        for trial in size.trials
+        if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint
+    ]
     return Found(
         _advice(case, results, true_gain, again),
         tuple(intervals),
         sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
         rate / (0.3 * MB_PER_S * 1e6 / RECORD_BYTES) - 1.0,
+        rate / (0.3 * geometric_mean(in_rounds)) - 1.0 if in_rounds else math.nan,
         repeated,
     )
 

@@ -19,10 +19,12 @@ We simulated the rule with 5 % of noise in each measurement and at most 20 round
 """
 
 from collections.abc import Sequence
-from math import log, sqrt
+from dataclasses import replace
+from math import exp, log, sqrt
 from statistics import fmean, stdev
 from typing import Final
 
+from objectives.ratios import Ratio
 from objectives.repeats import t_quantile
 
 TAIL_LATENCIES: Final = frozenset({"latency_p99_ms", "latency_p999_ms", "latency_max_ms"})
@@ -39,6 +41,11 @@ def stall_allowance(metrics: Sequence[str], rounds: int) -> float:
         rounds: The number of rounds.
     """
     return log(_STALL) * sum(metric in TAIL_LATENCIES for metric in metrics) / len(metrics) / rounds
+
+
+def allowing_for_stall(gain: Ratio, metric: str) -> Ratio:
+    """Return a gain in a tail latency whose interval reaches down to where one more stall would put its lower end."""
+    return replace(gain, low=gain.low * exp(-stall_allowance([metric], gain.rounds)))
 
 
 def rounds_to_survive(logs: Sequence[float], metrics: Sequence[str], level: float, least: int, most: int) -> int:

@@ -26,7 +26,7 @@ def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None
     assert found.fingerprint == trial(0, config=FAST).fingerprint
     assert str(found.gains["mb_per_s"]) == str(ratio_of([150, 300], [100, 200], level=claim_level(3)))
     # The throughput is proven without any doubt, and half of its share of the error goes to the latency.
-    assert str(found.gains["latency_p99_ms"]) == str(ratio_of([10, 10], [5, 4], level=1 - 2 * 1.5 * 0.05 / 3))
+    assert str(found.calm["latency_p99_ms"]) == str(ratio_of([10, 10], [5, 4], level=1 - 2 * 1.5 * 0.05 / 3))
     assert found.gains["mb_per_s"].value == pytest.approx(1.5)
     assert found.gains["latency_p99_ms"].value == pytest.approx((2 * 2.5) ** 0.5)
     # All values come from the same rounds, also those of metrics without a gain.
@@ -113,3 +113,33 @@ def test_a_metric_that_a_round_lacks_has_no_gain() -> None:
     assert list(found.gains) == ["mb_per_s"]
     assert "latency_p99_ms" not in found.values
     assert found.balance.value == 1.0, "a balance needs all objectives"
+
+
+def test_an_unproven_tail_latency_allows_for_one_more_stall() -> None:
+    rounds = [(100, 9.0), (100, 9.2), (100, 8.9), (100, 9.1), (100, 9.0), (100, 9.3), (100, 8.8), (100, 9.0)]
+    found = only(confirming(0, rounds, [(100, 10)] * 8, FAST))
+    gain, calm = found.gains["latency_p99_ms"], found.calm["latency_p99_ms"]
+    assert calm.low > 1.0, "in these rounds, the p99 was better"
+    assert gain.low == pytest.approx(calm.low / 4 ** (1 / 8))
+    assert not found.better("latency_p99_ms")
+    assert (gain.value, gain.high) == (calm.value, calm.high)
+    assert any("one more round with a stall would undo this gain" in each for each in found.reservations)
+    proven = only(confirming(0, [(100, p99 / 2) for _, p99 in rounds], [(100, 10)] * 8, FAST))
+    assert not proven.calm
+    assert proven.better("latency_p99_ms")
+
+
+def test_latencies_without_a_gain_are_from_the_rounds_of_those_with_one() -> None:
+    trials = []
+    for turn, held in enumerate([1.0, 1.0, 0.5]):
+        p50 = 4.0 if held == 1.0 else 400.0
+        for config in ({}, FAST):
+            extra = {"latency_p50_ms": p50, "held_rate_ratio": held}
+            trials.append(
+                trial(len(trials), 100, 100 * p50, kind=Kind.CONFIRM, config=config, round=turn, metrics=extra)
+            )
+    found = only(trials)
+    for side in (found.values, found.baseline):
+        assert side["latency_p50_ms"] == pytest.approx(4.0)
+        assert side["latency_p99_ms"] == pytest.approx(400.0)
+        assert side["held_rate_ratio"] < 1.0, "the share of the fixed rate is from all rounds"

@@ -120,3 +120,27 @@ def test_a_config_measured_often_has_its_own_scatter() -> None:
         for each in (found.by_config[measured[0].fingerprint]["latency_p99_ms"] for measured in (wild, calm))
     ]
     assert widths[0] > 1.5 * widths[1]
+
+
+def _changing(speeds: Sequence[float]) -> list[Trial]:
+    """Return a search on a target whose speed is given for each trial; every fourth trial measures the baseline."""
+    return [
+        baseline(number, speed, 10) if number % 4 == 0 else trial(number, 1.1 * speed, 10)
+        for number, speed in enumerate(speeds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("slow", "ratio", "forgotten"),
+    [(8, 2.0, True), (20, 2.0, True), (20, 0.5, True), (20, 1.3, False), (29, 2.0, False)],
+    ids=["warming", "half a search", "a target that became slower", "a small change", "too few trials are left"],
+)
+def test_early_trials_that_would_be_corrected_by_a_factor_of_two_are_forgotten(
+    slow: int, ratio: float, forgotten: bool
+) -> None:
+    trials = _changing([100.0] * slow + [ratio * 100.0] * (40 - slow))
+    found = Estimates.of(trials, METRICS, baseline().fingerprint, ["mb_per_s"])
+    assert found.drift["mb_per_s"].factor(0) == pytest.approx(ratio, rel=0.1)
+    assert bool(found.forgotten) is forgotten
+    if forgotten:
+        assert max(found.forgotten) in (slow - 1, slow - 2, slow - 3)

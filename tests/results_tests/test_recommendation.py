@@ -644,3 +644,36 @@ def test_a_study_with_one_objective_has_one_goal(metric: str, goal: Goal) -> Non
     assert goals_of(objectives) == (goal,)
     if metric != "records_per_s":
         assert goal_metrics(goal, objectives) == (metric,)
+
+
+@pytest.mark.parametrize(
+    ("cold", "repeats", "searched", "keeps"),
+    [
+        ([(180.0, 10.0)] * 2, (200.0, 200.0), 200.0, True),
+        ([(110.0, 10.0)] * 2, (178.0, 172.0), 166.0, True),
+        ([(110.0, 10.0)] * 2, (165.0, 165.0), 175.0, True),
+        ([(110.0, 10.0)] * 2, (153.0, 160.0), 153.0, False),
+    ],
+    ids=["the rounds keep it", "the repeats keep it", "the search keeps it", "nothing keeps it"],
+)
+def test_a_baseline_that_keeps_a_limit_on_warm_brokers_is_not_refused_because_of_cold_rounds(
+    cold: list[tuple[float, float]], repeats: tuple[float, float], searched: float, keeps: bool
+) -> None:
+    """The least throughput is 170 MB/s, and the rounds were on newly started brokers."""
+    trials = [baseline(0, searched, 10), trial(1, 150, 10, config=BOTH)]
+    trials += [
+        trial(2 + 2 * look + place, speed if not place else 150, 10, kind=Kind.SECOND_LOOK, config=config, round=look)
+        for look, speed in enumerate(repeats)
+        for place, config in enumerate(({}, BOTH))
+    ]
+    rounds = [replace(each, round=2 + (each.round or 0)) for each in confirming(6, cold, cold, BOTH)]
+    plan = replace(plan_of(rounds, rounds=2, max_rounds=2, looks=2), new_broker=True)
+    size = size_results("1000", OBJECTIVES, [*trials, *rounds], None, [plan])
+    assert size.baseline_again is not None
+    assert size.baseline_again.colder
+    told, limit = study(sizes=(size,)), Conditions(min_mb_per_s=170.0)
+    if keeps:
+        assert recommend(told, "1000", Goal.THROUGHPUT, limit).is_baseline
+    else:
+        with pytest.raises(NoFeasibleConfig):
+            recommend(told, "1000", Goal.THROUGHPUT, limit)

@@ -163,6 +163,23 @@ def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
     assert found.misses(1e6, 0.0, allow_weaker=False)[1].startswith("latency_p99_ms: the interval"), "surely too little"
 
 
+@pytest.mark.parametrize(
+    ("tolerance_ratio", "missed", "undecided"),
+    [(0.0, True, False), (0.05, True, False), (0.3, False, True), (0.8, False, False)],
+)
+def test_a_worse_file_with_a_wide_interval_is_undecided_where_it_may_be_worse_than_tolerated(
+    tolerance_ratio: float, missed: bool, undecided: bool
+) -> None:
+    found = found_of(spec_of(FAST), [(100.0, p99) for p99 in (11.0, 30.0) * 4], [(90.0, 10.0)] * 8)
+    gain = found.gains["latency_p99_ms"]
+    assert (gain.low, gain.high) == pytest.approx((0.35, 0.86), abs=0.01)
+    assert found.outcome("latency_p99_ms") is Outcome.WORSE
+    assert bool(found.misses(None, tolerance_ratio, allow_weaker=False)) is missed
+    sentences = found.undecided(None, tolerance_ratio)
+    assert bool(sentences) is undecided
+    assert all("does not say whether that is at least the 0.7" in each for each in sentences)
+
+
 def test_how_many_rounds_would_decide_is_told_if_they_are_not_too_many() -> None:
     ours = [(100.0, p99) for p99 in (7.0, 14.0, 9.0, 12.0, 6.0, 15.0)]
     (sentence,) = found_of(spec_of(FAST), ours, [(90.0, 10.0)] * 6).undecided(None, 0.0)

@@ -326,7 +326,7 @@ class StudyFlags:
             metavar="DURATION",
             parser=options.parse_duration,
             help="Time over which the rounds are spread, such as 6h, as speed differs between hours.",
-            show_default="no pauses",
+            show_default="on your cluster, a part of --hours or --until",
             rich_help_panel=_CONFIRM,
         ),
     ] = None

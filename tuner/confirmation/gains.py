@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED, OUTCOME_METRICS
 from objectives.ratios import Ratio, claim_level, ratio_of
-from objectives.scoring import Constraint, Objective
+from objectives.scoring import HELD_RATE, Constraint, Objective
+from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
-from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
+from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of, rounds_of
 from tuner.confirmation.winners import decisions, has_all_repeats, refused_in_repeats, winners_of
 from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import Goal
@@ -18,6 +19,9 @@ from tuner.model.trial import Kind, State, Trial
 
 TRADE_LEVEL: Final = 0.975
 """The level of the intervals of a gain and of one price of it, so that both hold together in at least 95 % of cases."""
+
+_LATENCIES: Final = frozenset(name for name, each in OUTCOME_METRICS.items() if each.paced) - {HELD_RATE.metric}
+"""The latencies of the paced phase, which can be compared only in rounds in which the baseline held the fixed rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,11 @@ class Confirmation:
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
             where low values are good. If a gain was tested, its interval has the level of the test, so that the whole
             interval of a proven gain is above 1. A gain in a tail latency is proven only if one more stall would not
-            undo it (`objectives.stalls`). A gain that was not tested is reported, but never proven.
+            undo it (`objectives.stalls`). The interval of an unproven gain in a tail latency reaches down to where one
+            more stall would put it. A gain that was not tested is reported, but never proven.
         values: The config's mean over the rounds, by metric; see `means_of`. If a metric can't be compared in some
-            rounds, both its mean and its gain are from the other rounds.
+            rounds, both its mean and its gain are from the other rounds. This holds for each latency, so that all of
+            them are from the same rounds.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
         claims: For how many goals a winner was chosen before the rounds. The claims that these winners are better share
@@ -44,6 +50,7 @@ class Confirmation:
             objectives' gains, and a loss in one of the objectives does not count.
         trade: The gains as in `gains`, but all with intervals of `TRADE_LEVEL`, so that the intervals of a gain and of
             one of its prices hold together in at least 95 % of cases.
+        calm: Those of `gains` whose interval allows for one more stall, as they would be without it.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
             search. Proven configs are compared by this key, because their rounds would choose the luckiest.
         in_sessions: Whether each round was a session of its own; see `ConfirmationPlan.in_sessions`.
@@ -62,6 +69,7 @@ class Confirmation:
     proven: frozenset[Goal] = frozenset()
     ahead: frozenset[Goal] = frozenset()
     trade: Mapping[str, Ratio] = field(default_factory=dict)
+    calm: Mapping[str, Ratio] = field(default_factory=dict)
     ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
     in_sessions: bool = False
     held_ratio: float = 1.0
@@ -75,7 +83,7 @@ class Confirmation:
             objectives: The objectives of the study.
             allow_loss: The part of an objective that a balanced config may give up.
         """
-        gains = [self.gains.get(metric) for metric in goal_metrics(goal, objectives)]
+        gains = [self.calm.get(metric, self.gains.get(metric)) for metric in goal_metrics(goal, objectives)]
         return goal in self.ahead and (
             goal is not Goal.BALANCED or all(gain is not None and gain.low >= 1 - allow_loss for gain in gains)
         )
@@ -183,11 +191,14 @@ class BaselineAgain:
         metrics: The baseline's means over the rounds of the confirmation, or over its repeats before there are rounds.
         broken: The constraints that these means break, each as text such as `latency_p99_ms <= 5`.
         colder: Whether the means may be from colder brokers than in the search; see `ConfirmationPlan.may_be_colder`.
+        warm: If `colder`, the baseline's repeats before these rounds, on the warm brokers of the search; None if there
+            are none.
     """
 
     metrics: Mapping[str, float]
     broken: tuple[str, ...]
     colder: bool = False
+    warm: "BaselineAgain | None" = None
 
 
 def baseline_again(
@@ -208,12 +219,16 @@ def baseline_again(
         constraints: The study's present constraints; None if those of each confirmation's plan hold.
     """
     for plan in reversed(plans):
-        own = [each for each in trials if each.fingerprint == plan.baseline and plan.holds(each)]
-        for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
-            if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
+        found: dict[Kind, BaselineAgain] = {}
+        for kind in (Kind.SECOND_LOOK, Kind.CONFIRM):
+            again = [each for each in plan.trials_of(kind, trials) if each.fingerprint == plan.baseline]
+            if again := [each for each in again if each.state is State.COMPLETE]:
                 means = means_of(again)
                 missed = broken(means, means, plan.constraints if constraints is None else constraints, objectives)
-                return BaselineAgain(means, missed, plan.may_be_colder(again[0]))
+                colder = plan.may_be_colder(again[0])
+                found[kind] = BaselineAgain(means, missed, colder, found.get(Kind.SECOND_LOOK) if colder else None)
+        if found:
+            return found.get(Kind.CONFIRM, found.get(Kind.SECOND_LOOK))
     return None
 
 
@@ -279,17 +294,31 @@ def _confirmation(
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
     metrics = dict.fromkeys((*COMPARED, *together))
     gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
+    proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.rejected}
+    calm = {name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven}
     trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in metrics}
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
-    # The values of a metric are from the rounds that its gain is from.
+    # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds
+    # that the latencies with a gain leave out, so that no p50 stands above its p95.
     counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
+    held = [pair for pair in zip(rounds.ours, rounds.theirs, strict=True) if holds_rate(pair[1])]
+    in_held = [means_of([pair[side] for pair in held]) for side in (0, 1)]
+    latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in in_held]
     found = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
-        gains={metric: gain for metric, gain in gains.items() if gain is not None},
-        values=means_of(rounds.ours) | {name: means_of(each.ours)[name] for name, each in counted.items()},
-        baseline=means_of(rounds.theirs) | {name: means_of(each.theirs)[name] for name, each in counted.items()},
+        gains={
+            metric: allowing_for_stall(gain, metric) if metric in calm else gain
+            for metric, gain in gains.items()
+            if gain is not None
+        },
+        values=means_of(rounds.ours)
+        | latencies[0]
+        | {name: means_of(each.ours)[name] for name, each in counted.items()},
+        baseline=means_of(rounds.theirs)
+        | latencies[1]
+        | {name: means_of(each.theirs)[name] for name, each in counted.items()},
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(winners),
         broken=rounds.broken(constraints, objectives),
@@ -298,6 +327,7 @@ def _confirmation(
         reservations=reservations_of(rounds, gains, constraints),
         ahead=ahead,
         trade={metric: gain for metric, gain in trade.items() if gain is not None},
+        calm=calm,
         ranks=ranks,
     )
     return replace(found, proven=frozenset(g for g in ahead if found.proves(g, objectives, plan.allow_loss)))

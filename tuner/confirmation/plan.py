@@ -6,8 +6,10 @@ identifier, an interrupted confirmation is found again and continued. The result
 a later confirmation has completed its first rounds.
 """
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any, Final, Self
 
 from objectives.claims import session_error_rate
@@ -21,8 +23,10 @@ from tuner.storage.protocols import ResultsStore
 CONFIRMING: Final = "confirming"
 """The name under which the results store keeps the `ConfirmationPlan`s of each record size, the oldest first."""
 _SESSIONS: Final = "confirm_sessions"
-_SESSION_GAP_S: Final = 900.0
-"""The shortest time between two rounds, in seconds, after which the second round is a session of its own."""
+SESSION_GAP_S: Final = 900.0
+"""The shortest time between the starts of two rounds, in seconds, with which the second is a session of its own."""
+_LEAST_SHARE: Final = 0.9
+"""The share of `SESSION_GAP_S` that is enough, because a burn-in run before a round may take longer than the others."""
 _ID_ON_RECORD: Final = "session"
 """The key of `ConfirmationPlan.confirmation_id` in stored plans."""
 
@@ -78,14 +82,27 @@ class ConfirmationPlan:
         """Whether each round begins with a burn-in run of its first config, after a start of the brokers or a pause."""
         return self.new_broker or self.gap_s > 0
 
-    @property
-    def in_sessions(self) -> bool:
-        """Whether each round is a session of its own: on newly started brokers, or some time after the round before.
+    def in_sessions(self, trials: Iterable[Trial]) -> bool:
+        """Return whether each round was a session of its own: on newly started brokers, or long after the one before.
 
         If so, the scatter of the rounds' ratios contains what differs between sessions. If not, a gain is only about
-        the minutes in which the rounds were measured.
+        the minutes in which the rounds were measured. Of rounds without new brokers, it counts when they were measured
+        and not what was planned, because a study that was interrupted catches up.
+
+        Args:
+            trials: The trials of the record size.
         """
-        return self.new_broker or self.gap_s >= _SESSION_GAP_S
+        if self.new_broker or not self.gap_s:
+            return self.new_broker
+        starts: dict[int, datetime.datetime] = {}
+        for trial in self.trials_of(Kind.CONFIRM, trials):
+            if trial.round is None or not trial.started_at:
+                return False
+            at = datetime.datetime.fromisoformat(trial.started_at)
+            starts[trial.round] = min(at, starts.get(trial.round, at))
+        in_order = [starts[number] for number in sorted(starts)]
+        gaps_s = [(later - earlier).total_seconds() for earlier, later in pairwise(in_order)]
+        return bool(gaps_s) and min(gaps_s) >= _LEAST_SHARE * SESSION_GAP_S
 
     @classmethod
     def of(

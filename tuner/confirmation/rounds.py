@@ -149,7 +149,7 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
         tuple(ours[number] for number in shared),
         tuple(theirs[number] for number in shared),
         sum(number < plan.first_round + plan.rounds for number in shared),
-        plan.in_sessions,
+        plan.in_sessions(trials),
     )
 
 

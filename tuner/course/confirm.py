@@ -12,6 +12,7 @@ from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_i
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.winners import winners_of
 from tuner.course.burn_in import Stabiliser
+from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal
@@ -37,7 +38,8 @@ def confirm(
     results = record.results(None)
     if not asked.rounds or results.baseline is None:
         return
-    plan = _plan(loop, results, confirmation_id)
+    left_s = loop.budget.left_s()
+    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept[0])
     if not any(plan.nominees.values()):
         goals = ", ".join(asked.goals)
         loop.reporter.say(
@@ -45,7 +47,7 @@ def confirm(
         )
         return
     configs = _configs(loop, results, plan)
-    sessions = Sessions(loop, size, plan)
+    sessions = Sessions(loop, size, plan, kept[0])
     announced: set[Kind] = set()
     measured = 0
     while step := next_step(
@@ -110,8 +112,11 @@ def _purpose(step: Step, plan: ConfirmationPlan) -> str:
             )
 
 
-def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> ConfirmationPlan:
-    """Return the stored plan of a confirmation; for a new confirmation, make a plan and store it."""
+def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str, left_s: float | None) -> ConfirmationPlan:
+    """Return the stored plan of a confirmation; for a new confirmation, make a plan and store it.
+
+    The rounds are spread over `left_s`, the seconds that the record size has left; None if its time is not limited.
+    """
     assert results.baseline is not None
     kept, asked = plan_of(loop.store, results.record_bytes, confirmation_id), loop.spec.confirm
     if kept is not None:
@@ -128,22 +133,9 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> Confir
     fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
     earlier = plans_in(loop.store.facts(), results.record_bytes)
     plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id, earlier)
-    plan = replace(plan, new_broker=loop.spec.rounds_on_new_brokers, gap_s=_gap_s(loop, results.record_bytes))
+    plan = replace(plan, new_broker=loop.spec.rounds_on_new_brokers, gap_s=gap_s(loop.spec, left_s, loop.mean_s()))
     add_plan(loop.store, results.record_bytes, plan)
     return plan
-
-
-def _gap_s(loop: TrialLoop, record_bytes: str) -> float:
-    """Return the seconds from the start of one round to the start of the next, in the time that the study has left.
-
-    The record sizes that follow get equal shares of that time.
-    """
-    asked, left_s = loop.spec.confirm, loop.budget.left_s()
-    if left_s is None:
-        return asked.gap_s
-    sizes = [str(size) for size in loop.spec.workload.record_sizes]
-    share_s = left_s / (len(sizes) - sizes.index(record_bytes))
-    return min(asked.gap_s, share_s / max(1, asked.rounds, asked.max_rounds))
 
 
 def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:

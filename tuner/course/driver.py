@@ -5,6 +5,7 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
@@ -13,6 +14,7 @@ from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
 from tuner.course.burn_in import Stabiliser
 from tuner.course.confirm import confirm
+from tuner.course.estimate import spread_s
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.grid_tables import BASELINE_IN_GRID
@@ -22,6 +24,8 @@ from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
+KEPT_FOR_ROUNDS: Final = "kept_for_rounds_s"
+"""The key under which the results store keeps, by record size, how many seconds the search leaves for spread rounds."""
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """A function that creates the strategy, which proposes configs, from a record size's search space and a seed."""
 
@@ -91,9 +95,7 @@ def _search(
     if next_kind(record.counted, spec.search) is None:
         return
     others_s, of_others = kept
-    # If the rounds of the confirmation are spread over time, at most half of this record size's time is kept for them.
-    spread_s = min(spec.confirm.rounds * spec.confirm.gap_s, ((loop.budget.left_s() or 0.0) - others_s) / 2)
-    kept_s = others_s + max(loop.confirm_s(), spread_s)
+    kept_s = others_s + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, others_s))
     if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
@@ -117,6 +119,28 @@ def _search(
         started, trial = loop.finish()
         under_way.remove(started)
         _tell(strategy, record, trial, started.proposal.index if started.kind is Kind.SEARCH else None)
+
+
+def _kept_for_rounds_s(loop: TrialLoop, size: RecordSizes, others_s: float) -> float:
+    """Return the seconds that are kept for rounds that are spread over time; 0 if they are not spread.
+
+    If `confirm.spread_over` is given, at most half of the record size's time is kept. By default, `estimate.spread_s`
+    decides when the search begins. That is stored, because less time is left when a search is continued.
+    """
+    spec, left_s = loop.spec, loop.budget.left_s()
+    own_s = max(0.0, (left_s or 0.0) - others_s)
+    if not spec.spreads_rounds:
+        return min(spec.confirm.rounds * spec.confirm.gap_s, own_s / 2)
+    known: dict[str, float] = loop.store.facts().get(KEPT_FOR_ROUNDS, {})
+    if str(size) not in known or not loop.records[size].counted:
+        known = {**known, str(size): spread_s(spec, own_s, loop.mean_s())}
+        loop.store.set_fact(KEPT_FOR_ROUNDS, known)
+        if not known[str(size)]:
+            loop.reporter.say(
+                f"{size} B: the rounds of the confirmation will follow one another, as there is too little time to "
+                "spread them; the gains will be about the minutes in which they are measured"
+            )
+    return known[str(size)]
 
 
 def _next(

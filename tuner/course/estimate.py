@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
 from tuner.model.spec import StudySpec
 from tuner.search.schedule import UNBROKEN_S
@@ -11,6 +12,12 @@ OVERHEAD_S: Final = 1.0
 """Estimated seconds that a trial takes besides its load."""
 LEAST_TRIALS: Final = 6
 """The fewest trials per record size that are worth a confirmation: the baseline and five other configs."""
+_SPREAD_SHARE: Final = 1 / 3
+"""The share of a record size's time that is kept for its confirmation, if the rounds are spread by default."""
+_MOST_SHARE: Final = 2 / 3
+"""The largest such share. If the rounds need more to be far enough apart, they follow one another."""
+_NEARLY: Final = 0.95
+"""Rounds may be a little closer together than `SESSION_GAP_S`, because the search may take a little longer."""
 
 
 def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
@@ -59,6 +66,59 @@ def most_rounds(spec: StudySpec) -> int:
 def most_confirmations(spec: StudySpec) -> int:
     """Return the largest number of measurements of a record size's confirmation, with their burn-in runs."""
     return most_steps(spec.confirm) + spec.winner_stabilising_trials + most_rounds(spec) * spec.burn_ins_per_round
+
+
+def least_spread_s(spec: StudySpec, each_s: float) -> float:
+    """Return the seconds that a confirmation takes whose first rounds are `SESSION_GAP_S` apart.
+
+    Args:
+        spec: The study.
+        each_s: The seconds that a trial takes.
+    """
+    return _beside_gaps_s(spec, each_s) + (spec.confirm.rounds - 1) * SESSION_GAP_S
+
+
+def spread_s(spec: StudySpec, own_s: float, each_s: float) -> float:
+    """Return how much of a record size's time is kept for its confirmation, if the rounds are spread by default.
+
+    Args:
+        spec: The study.
+        own_s: The seconds that the record size has for its search and its confirmation.
+        each_s: The seconds that a trial takes.
+
+    Returns:
+        Seconds: a third of the time, or more if the first rounds need more to be `SESSION_GAP_S` apart. 0 if the rounds
+        are not spread by default, or if the search would be left with less than a third of the time.
+    """
+    if not spec.spreads_rounds:
+        return 0.0
+    kept_s = max(_SPREAD_SHARE * own_s, least_spread_s(spec, each_s))
+    return kept_s if kept_s <= _MOST_SHARE * own_s else 0.0
+
+
+def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
+    """Return the seconds from the start of one round to the start of the next; 0 if there are no pauses.
+
+    Args:
+        spec: The study.
+        left_s: The seconds that the record size has left when its confirmation begins; None if its time is not limited.
+        each_s: The seconds that a trial takes.
+    """
+    asked = spec.confirm
+    if left_s is None:
+        return asked.gap_s
+    if not spec.spreads_rounds:
+        return min(asked.gap_s, left_s / max(1, asked.rounds, asked.max_rounds))
+    room_s = left_s - _beside_gaps_s(spec, each_s)
+    wanted_s = min(SESSION_GAP_S, room_s / (asked.rounds - 1))
+    found_s = max(wanted_s, room_s / (most_rounds(spec) - 1))
+    return found_s if found_s >= _NEARLY * SESSION_GAP_S else 0.0
+
+
+def _beside_gaps_s(spec: StudySpec, each_s: float) -> float:
+    """Return the seconds that a confirmation takes before its first round and in its last round."""
+    round_of = 1 + len(spec.confirm.goals) + spec.burn_ins_per_round
+    return (_least_confirmations(spec) - (spec.confirm.rounds - 1) * round_of) * each_s
 
 
 def _least_confirmations(spec: StudySpec) -> int:

@@ -38,11 +38,13 @@ class Sessions:
         loop: Runs the trials of the study.
         size: The record size.
         plan: The plan of the confirmation.
+        kept_s: Seconds that are kept for the record sizes that follow.
     """
 
     loop: TrialLoop
     size: RecordSizes
     plan: ConfirmationPlan
+    kept_s: float = 0.0
     _round: int | None = None
 
     def begin(self, step: Step, rate_records_per_s: float | None) -> bool:
@@ -85,7 +87,7 @@ class Sessions:
         if left_s is not None:
             rounds_left = max(1, self.plan.rounds - number + 1)
             # Each config of a round takes a burn-in run and a trial.
-            latest_s = budget.now_s() + left_s - rounds_left * 2 * len(step.order) * self.loop.mean_s()
+            latest_s = budget.now_s() + left_s - self.kept_s - rounds_left * 2 * len(step.order) * self.loop.mean_s()
             # A round that the study can do without is left out. Any other round begins sooner.
             if due_s > latest_s and number > self.plan.rounds:
                 return False

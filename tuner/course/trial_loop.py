@@ -193,7 +193,8 @@ class TrialLoop:
         # Trials end in any order, so a running trial may have a higher number than all stored ones.
         number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
-        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
+        now = datetime.datetime.fromtimestamp(self.budget.now_s(), datetime.UTC)
+        return StartedTrial(str(size), number, kind, proposal, now, started_s, confirm_round)
 
     def may_start(self, kept_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
         """Return whether the next trial will probably keep to the study's time and to its byte budget.

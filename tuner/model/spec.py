@@ -214,6 +214,7 @@ class ConfirmSpec:
         new_broker: Whether each round is measured on newly started brokers; None for the default, which
             `StudySpec.rounds_on_new_brokers` returns.
         spread_over_s: Seconds over which the rounds are spread; with 0, a round follows the previous round at once.
+            With None, `StudySpec.spreads_rounds` decides.
     """
 
     rounds: int = 8
@@ -227,12 +228,12 @@ class ConfirmSpec:
     allow_loss: float = ALLOW_LOSS
     decides_at: float | None = None
     new_broker: NewBroker | None = None
-    spread_over_s: float = 0.0
+    spread_over_s: float | None = None
 
     @property
     def gap_s(self) -> float:
         """Seconds from the start of a round to the start of the next round, so that all rounds take `spread_over_s`."""
-        return self.spread_over_s / max(1, self.rounds, self.max_rounds)
+        return (self.spread_over_s or 0.0) / max(1, self.rounds, self.max_rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +371,19 @@ class StudySpec:
         return own and (asked is NewBroker.EACH_ROUND or (asked is None and not self.confirm.configs))
 
     @property
+    def spreads_rounds(self) -> bool:
+        """Whether the rounds are spread over a part of the study's time, if there is enough of it.
+
+        This is the default on a user's cluster, if the study's time is limited. Then `tuner.course.estimate` says how
+        much of the time the rounds get. It is not done for a given config, because the user of `tuner verify` waits for
+        the answer.
+        """
+        theirs = any(target.bootstrap is not None for target in self.targets)
+        limited = self.search.hours is not None or self.search.until is not None
+        asked = self.confirm.rounds > 1 and self.confirm.spread_over_s is None and not self.confirm.configs
+        return asked and theirs and limited and self.executor is not Executor.SIMULATED
+
+    @property
     def burn_ins_per_round(self) -> int:
         """The most burn-in runs in each round of the confirmation.
 
@@ -378,7 +392,7 @@ class StudySpec:
         """
         if self.rounds_on_new_brokers:
             return 1 + len(self.confirm.goals)
-        return 1 if self.confirm.spread_over_s else 0
+        return 1 if self.confirm.spread_over_s or self.spreads_rounds else 0
 
     def starting_s(self, rounds: int) -> float:
         """Return the seconds that a number of rounds spends on starting brokers."""

@@ -13,6 +13,7 @@ from runners.reporting import counted
 from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
+from tuner.course.budget import next_occurrence
 from tuner.model.spec import Method, StudySpec
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import changes, shown_value
@@ -186,6 +187,8 @@ def _later_knobs_text(begin: dict[str, int]) -> str:
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
+    if known and _spread_s(spec):
+        return known[0]  # the rounds are spread over all the time that the search leaves
     counts = [count for count in trials.values() if count is not None]
     if len(counts) == len(trials):
         known.append(estimate.most_s(spec, counts))
@@ -209,6 +212,8 @@ def _sessions_text(spec: StudySpec) -> str:
             f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
             "size (confirm.new_broker)"
         )
+    if spec.spreads_rounds:
+        said.append(_spread_text(spec))
     if spec.confirm.spread_over_s:
         over = datetime.timedelta(seconds=round(spec.confirm.spread_over_s))
         gap = datetime.timedelta(seconds=round(spec.confirm.gap_s))
@@ -216,6 +221,44 @@ def _sessions_text(spec: StudySpec) -> str:
             f"up to {most} rounds are spread over at most {over} for a record size, {gap} apart (confirm.spread_over)"
         )
     return "; ".join(said)
+
+
+def _own_s(spec: StudySpec) -> float:
+    """Return the seconds that each record size has for its search and its confirmation, if the time is limited."""
+    limits_s = [] if spec.search.hours is None else [spec.search.hours * 3600]
+    if spec.search.until is not None:
+        now = datetime.datetime.now()
+        limits_s.append(next_occurrence(spec.search.until, now).timestamp() - now.timestamp())
+    return max(0.0, min(limits_s)) / len(spec.workload.record_sizes)
+
+
+def _spread_s(spec: StudySpec) -> float:
+    """Return how many seconds of each record size's time the rounds get, if they are spread by default; else 0."""
+    return estimate.spread_s(spec, _own_s(spec), spec.trial_s + estimate.OVERHEAD_S) if spec.spreads_rounds else 0.0
+
+
+def _spread_text(spec: StudySpec) -> str:
+    """Return a text about how much of the time the rounds get, if they are spread by default."""
+    each_s, own_s = spec.trial_s + estimate.OVERHEAD_S, _own_s(spec)
+    kept_s = _spread_s(spec)
+    if kept_s:
+        apart = datetime.timedelta(seconds=round(estimate.gap_s(spec, kept_s, each_s)))
+        return (
+            f"the search leaves {_rough(kept_s)} of the {_rough(own_s)} of each record size, and at least "
+            f"{spec.confirm.rounds} rounds are spread over it, {apart} or more apart (confirm.spread_over: 0s turns it "
+            "off)"
+        )
+    least = _rough(1.5 * estimate.least_spread_s(spec, each_s))
+    return (
+        f"the rounds follow one another, so gains are about those minutes: to spread them, a record size needs {least}, "
+        f"but has {_rough(own_s)}"
+    )
+
+
+def _rough(seconds: float) -> str:
+    """Return a duration in hours and minutes, such as `2:05 h`."""
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours}:{minutes:02} h"
 
 
 def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:

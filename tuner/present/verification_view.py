@@ -19,6 +19,8 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
         for metric, outcome in told.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
             yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
+    if judgement.found:
+        yield "all rounds followed one another, so these results are about those minutes"
 
 
 def verification_warnings(record: Mapping[str, Any]) -> list[str]:

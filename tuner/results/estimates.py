@@ -20,6 +20,10 @@ So the scatter of a config with few repeats is mostly that of all configs. `obje
 
 _MOST_CORRECTION: Final = 1.25
 """The most by which a value from the beginning of a study is corrected for drift; see `_contradicted`."""
+_MOST_FOR_MANY: Final = 1.5
+"""The same if more than a third of the search would be forgotten."""
+_LEAST_LEFT: Final = 10
+"""The fewest trials of the search that must be left if more than a third of it is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +116,27 @@ def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset
 
     A target that is still warming up is not only slower: what limits it differs too, and so may the order of the
     configs. So a trial is not corrected by more than `_MOST_CORRECTION` if it is among the first ones, before the
-    target has come close to its present speed. If that holds for more than a third of the search, the target was not
-    only warming up. Then nothing is forgotten, because too little would be left.
+    target has come close to its present speed.
+
+    If that holds for more than a third of the search, the target was not only warming up, and forgetting costs more.
+    Then the first trials are forgotten if they would be corrected by more than `_MOST_FOR_MANY`, and if `_LEAST_LEFT`
+    trials are left. If fewer are left, nothing is forgotten: the best configs are measured again after the search.
     """
     of_search = sorted(trial.number for trial in trials if trial.kind is Kind.SEARCH)
-    early = list(takewhile(lambda number: any(_corrects_much(drift, number) for drift in drifts), of_search))
-    if not early or 3 * len(early) > len(of_search):
-        return frozenset()
-    return frozenset(trial.number for trial in trials if trial.number <= early[-1])
+
+    def early(most: float) -> list[int]:
+        return list(takewhile(lambda number: any(_exceeds(drift, number, most) for drift in drifts), of_search))
+
+    found = early(_MOST_CORRECTION)
+    if 3 * len(found) > len(of_search):
+        found = early(_MOST_FOR_MANY)
+        if 3 * len(found) > len(of_search) and len(of_search) - len(found) < _LEAST_LEFT:
+            return frozenset()
+    return frozenset(trial.number for trial in trials if found and trial.number <= found[-1])
 
 
-def _corrects_much(drift: Drift, number: int) -> bool:
-    return not 1 / _MOST_CORRECTION <= drift.factor(number) <= _MOST_CORRECTION
+def _exceeds(drift: Drift, number: int, most: float) -> bool:
+    return not 1 / most <= drift.factor(number) <= most
 
 
 def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:

@@ -213,12 +213,15 @@ def _proven(
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     """Return whether the baseline keeps the study's constraints and the conditions.
 
-    Its measurements in the newest confirmation decide. If there are none, its measurements in the search decide, and so
-    they do if the newest ones break a limit on brokers that may have been colder. In the search, the baseline keeps the
-    constraints if at least half of its measurements do, because the first ones may have been on a cold cluster.
+    The rounds of the newest confirmation decide. Before there are rounds, the repeats before them decide, and before
+    there are repeats, the search. Rounds on brokers that may have been colder only show that the baseline keeps a
+    limit, not that it breaks it. If it breaks a limit there, it fits if it keeps the limit in its repeats or in the
+    search, on warm brokers. In the search, the baseline keeps the constraints if at least half of its measurements do,
+    because the first ones may have been on a cold cluster.
     """
     again = results.baseline_again
-    if again is not None and not again.broken and conditions.kept_by(again.metrics):
+    measured = [each for each in (again, again.warm if again is not None else None) if each is not None]
+    if any(not each.broken and conditions.kept_by(each.metrics) for each in measured):
         return True
     if again is not None and not again.colder:
         return False

@@ -129,7 +129,7 @@ class Verification:
                 because the other uses acks=0.
         """
         missed = ["records were lost"] if self.lost else []
-        open_ = self._open(decides_at(min_gain, tolerance_ratio))
+        open_ = self._open(min_gain, tolerance_ratio)
         for metric, gain in self.gains.items():
             if metric in open_:
                 continue
@@ -153,11 +153,22 @@ class Verification:
             min_gain: As for `misses`.
             tolerance_ratio: As for `misses`.
         """
-        return [f"{each}: {_undecided(self.gains[each])}" for each in self._open(decides_at(min_gain, tolerance_ratio))]
+        bound = decides_at(min_gain, tolerance_ratio)
+        return [f"{each}: {_undecided(self.gains[each], bound)}" for each in self._open(min_gain, tolerance_ratio)]
 
-    def _open(self, bound: float) -> list[str]:
-        """Return the metrics whose interval contains 1 and the bound, and is wider than a factor of 2."""
-        return [metric for metric, gain in self.gains.items() if gain.inconclusive and gain.low < bound <= gain.high]
+    def _open(self, min_gain: float | None, tolerance_ratio: float) -> list[str]:
+        """Return the metrics whose interval contains the bound and is wider than a factor of 2.
+
+        If a gain is asked for, the interval must also contain 1: an interval below 1 shows that there is no gain.
+        """
+        bound = decides_at(min_gain, tolerance_ratio)
+        return [
+            metric
+            for metric, gain in self.gains.items()
+            if gain.high > 2 * gain.low
+            and gain.low < bound <= gain.high
+            and (min_gain is None or gain.low <= 1.0 <= gain.high)
+        ]
 
     def not_compared_text(self, metric: str) -> str:
         """Return a sentence that says why a metric could not be compared."""
@@ -208,7 +219,8 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
     return Verification(
         record_bytes=results.record_bytes,
-        gains=confirmation.gains if confirmation else {},
+        # A file that is verified needs no allowance for stalls that were not seen: no gain of it is claimed.
+        gains={**confirmation.gains, **confirmation.calm} if confirmation else {},
         not_compared={metric: _lack(metric, without_acks, confirmation) for metric in missing},
         values=confirmation.values if confirmation else {},
         baseline=confirmation.baseline if confirmation else {},
@@ -236,13 +248,18 @@ def _lack(metric: str, without_acks: list[bool], confirmation: Confirmation | No
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
 
 
-def _undecided(gain: Ratio) -> str:
-    """Return a sentence about a gain whose interval says nothing."""
+def _undecided(gain: Ratio, bound: float) -> str:
+    """Return a sentence about a gain whose interval does not tell on which side of the bound the true gain is."""
     # The width of the interval's logarithm shrinks with the square root of the number of rounds.
     wanted = gain.rounds * (log(gain.high / gain.low) / log(2)) ** 2 if gain.low > 0 else inf
     rounds = f"about {ceil(wanted)} rounds (--rounds), " if wanted <= _MOST_ROUNDS else ""
+    says = (
+        "says neither better nor worse"
+        if gain.inconclusive
+        else f"does not say whether that is at least the {bound:g} that is asked for"
+    )
     return (
-        f"undecided: {gain} times as good says neither better nor worse; {rounds}longer windows (--seconds) or a "
+        f"undecided: {gain} times as good {says}; {rounds}longer windows (--seconds) or a "
         "quieter machine would decide it"
     )
 

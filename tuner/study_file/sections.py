@@ -237,8 +237,8 @@ class ConfirmSection(Section):
     """How much a balanced config may lose in any objective, such as the throughput: 0.1 is 10 %."""
     new_broker: Annotated[NewBroker, fields.one_of(NewBroker)] | None = _CONFIRM.new_broker
     """each round: new brokers for each round, as speed differs between starts. never: the default with bootstrap."""
-    spread_over: Duration = _CONFIRM.spread_over_s
-    """Time over which the rounds are spread, such as 6h, as speed differs between hours. 0: measure without pauses."""
+    spread_over: Duration | None = _CONFIRM.spread_over_s
+    """Time over which the rounds are spread, such as 6h. Default: on your cluster, a part of search.hours. 0: none."""
 
 
 class TrackingSection(Section):

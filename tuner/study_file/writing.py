@@ -100,7 +100,7 @@ confirm:
   goals: [throughput, latency, balanced]
   allow_loss: 0.1               # what a balanced config may give up in one objective to gain more in another
 #  new_broker: each round        # or never: brokers that the tuner starts are started anew for each round
-#  spread_over: 6h               # the time over which the rounds are spread; by default they follow one another
+#  spread_over: 6h               # rounds are spread over this time; by default on your cluster over a part of hours
 
 # The copy of the study in MLflow.
 tracking:
