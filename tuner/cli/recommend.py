@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from runners.reporting import printable
-from search_spaces.java import LABEL, translate_to_java
+from search_spaces.to_java import LABEL, translate_to_java
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
@@ -247,7 +247,7 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
         warn(warning)
     if form in TRANSLATED:
         translation = translate_to_java(found.config)
-        warn(f"{LABEL}: the config was found and measured with {found.config.client}")
+        warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
         if translation.without_twin:
             warn(f"not in the output, as the Java client has no such property: {', '.join(translation.without_twin)}")
     if form is Format.TABLE:

@@ -15,8 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.reporting import printable
-from search_spaces.producer_file import Client as ProducerClient
-from search_spaces.producer_file import read_producer_file
+from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_flags
 from tuner.cli.app import Interrupted
@@ -191,7 +190,7 @@ def verify(
     against: verify_flags.Against = None,
     study: verify_flags.LikeStudy = None,
     record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.ForClient = ProducerClient.AUTO,
+    client: verify_flags.ForClient = FileClient.AUTO,
     rounds: verify_flags.Rounds = 8,
     max_rounds: verify_flags.MaxRounds = 20,
     width_ratio: verify_flags.WidthRatio = 0.1,
@@ -218,7 +217,7 @@ def verify(
     asked = {
         "file": str(file),
         "config": _values(file, client, silent=silent),
-        "baseline": None if against is None else _values(against, ProducerClient.AUTO, silent=silent),
+        "baseline": None if against is None else _values(against, FileClient.AUTO, silent=silent),
         "study": study,
         "target": target,
         "record_bytes": record_bytes,
@@ -392,7 +391,7 @@ def _media_type(asked: StudyOptions, text: str) -> str:
     return "application/json" if unchanged else "application/yaml"
 
 
-def _values(file: Path, client: ProducerClient, *, silent: bool) -> dict[str, str]:
+def _values(file: Path, client: FileClient, *, silent: bool) -> dict[str, str]:
     """Return the producer properties in a file of the user, and say how the file was understood."""
     with named_file(file):
         found = read_producer_file(file, client)

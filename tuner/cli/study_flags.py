@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from search_spaces.producer_file import Client
+from search_spaces.producer_file import FileClient
 from tuner.cli import options
 from tuner.model.spec import Executor, Goal, Method, NewBroker
 
@@ -52,7 +52,7 @@ class StudyFlags:
         ),
     ] = None
     current_client: Annotated[
-        Client | None,
+        FileClient | None,
         typer.Option(
             help="The client that the file of --current is for. auto: java if the file has a property that only Java "
             "has.",

@@ -13,8 +13,8 @@ from typing import Any, Final, get_type_hints
 
 import typer
 
-from search_spaces.knobs import KNOBS
-from search_spaces.producer_file import Client, read_producer_file
+from search_spaces.client import librdkafka
+from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli.study_flags import StudyFlags
 from tuner.course import estimate
@@ -147,7 +147,9 @@ class StudyOptions(StudyFlags):
         sections = self._sections_without_file(target or "service")
         if self.current is not None:  # a service reads no file of ours
             with named_file(self.current):
-                sections["baseline"] = dict(read_producer_file(self.current, self.current_client or Client.AUTO).values)
+                sections["baseline"] = dict(
+                    read_producer_file(self.current, self.current_client or FileClient.AUTO).values
+                )
             sections.pop("baseline_client", None)
         return study_text({**sections, **({"target": target} if target else {})})
 
@@ -216,7 +218,7 @@ class StudyOptions(StudyFlags):
                     "--method grid measures all combinations of the values of some properties, so name them: --knob "
                     "linger.ms=0,5,20 --knob batch.size=16384,262144"
                 )
-            sections["space"] = {**{knob.name: "off" for knob in KNOBS if knob.name not in named}, **named}
+            sections["space"] = {**{knob.name: "off" for knob in librdkafka().knobs if knob.name not in named}, **named}
         return quick_sections(sections) if self.quick else sections
 
     def _from_file(self, file: Path) -> tuple[StudySpec, str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from search_spaces.producer_config import same_effect
-from search_spaces.producer_file import Client, read_producer_file
+from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options, verify_flags
@@ -32,7 +32,7 @@ def verify(
     against: verify_flags.Against = None,
     study: verify_flags.LikeStudy = None,
     record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.ForClient = Client.AUTO,
+    client: verify_flags.ForClient = FileClient.AUTO,
     rounds: verify_flags.Rounds = 8,
     max_rounds: verify_flags.MaxRounds = 20,
     width_ratio: verify_flags.WidthRatio = 0.1,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from search_spaces.producer_file import Client
+from search_spaces.producer_file import FileClient
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")]
 Against = Annotated[
@@ -33,7 +33,7 @@ RecordBytes = Annotated[
     ),
 ]
 ForClient = Annotated[
-    Client,
+    FileClient,
     typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
 ]
 Rounds = Annotated[

@@ -16,7 +16,7 @@ from tuner.course import estimate
 from tuner.course.budget import next_occurrence
 from tuner.model.spec import Method, StudySpec
 from tuner.present.csv_text import csv_of
-from tuner.present.wording import changes, shown_value
+from tuner.present.wording import changed_values, shown_value
 from tuner.search.schedule import searched_from, space_of, trials_in_all
 
 
@@ -103,7 +103,7 @@ def print_plan(
         record: What `plan_record` returned.
         out: The console.
     """
-    own = " ".join(map(str, changes(spec.baseline.values, {})))
+    own = " ".join(map(str, changed_values(spec.client, spec.baseline.values, {})))
     for line in _lines(spec, record, own):
         out.print(line, markup=False, soft_wrap=True)
     for sizes, space in spaces.items():

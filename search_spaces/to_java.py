@@ -3,7 +3,7 @@
 Properties that affect speed are written out even if the config leaves them at librdkafka's default, because the Java
 producer has other defaults.
 
-Source for the names, types, ranges and defaults of the Java producer: `ProducerConfig` of kafka-clients 4.3.1.
+The names, types, ranges and defaults of the Java producer are in `search_spaces.java_client`.
 """
 
 import shlex
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
+from search_spaces.client import Client, Kind, java
 from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
@@ -67,8 +68,14 @@ class Translation:
     label: str = LABEL
 
 
-def translate_to_java(config: ProducerConfig) -> Translation:
-    """Return the properties of Kafka 4.3's Java producer that come closest to `config`."""
+def translate_to_java(config: ProducerConfig, client: Client | None = None) -> Translation:
+    """Return the properties of the Java producer that come closest to a librdkafka config.
+
+    Args:
+        config: The config of librdkafka.
+        client: The Java client that they are for; None for the newest one.
+    """
+    client = client or java()
     in_force = config.in_force
     notes: list[str] = []
     properties = {
@@ -92,8 +99,11 @@ def translate_to_java(config: ProducerConfig) -> Translation:
         refresh_ms = in_force.integer("topic.metadata.refresh.interval.ms")
         # librdkafka takes 0 or less for "never". Java has no such value; its largest one is 24 days.
         properties["metadata.max.age.ms"] = str(refresh_ms if refresh_ms > 0 else _INT_MAX)
-    without_twin = _without_twin(config, notes)
-    return Translation(dict(sorted(properties.items())), without_twin, tuple(notes))
+    unknown = sorted(name for name in properties if name not in client.catalogue)
+    if unknown:
+        notes.append(f"{client.label} has no {', '.join(unknown)}, so its default is used")
+    known = {name: value for name, value in sorted(properties.items()) if name not in unknown}
+    return Translation(known, _without_twin(config, notes), tuple(notes))
 
 
 def _system_default(socket_bytes: str) -> str:
@@ -218,6 +228,6 @@ def perf_test_command(
         arguments += ["--warmup-records", str(warmup_records)]
     if command_config is not None:
         arguments += ["--command-config", command_config]
-    properties = translate_to_java(config).properties
+    properties = config.values if config.client.kind is Kind.JAVA else translate_to_java(config).properties
     arguments += ["--command-property", *(f"{name}={value}" for name, value in properties.items())]
     return shlex.join(arguments)
