@@ -16,6 +16,7 @@ from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
 LABEL: Final = "translated, not measured"
+MEASURED: Final = "measured with this client"
 _INT_MAX: Final = 2**31 - 1
 # Properties with the same name and (nearly) the same meaning in both clients. They are written only if they are given.
 _SAME: Final = {
@@ -59,7 +60,7 @@ class Translation:
         properties: Java property names and values, sorted by name.
         without_twin: Names of the given librdkafka properties that have no counterpart in the Java producer.
         notes: The differences between librdkafka and the Java producer that matter for this config, one sentence each.
-        label: "translated, not measured"; show it wherever the properties are shown.
+        label: "translated, not measured", or "measured with this client"; show it wherever the properties are shown.
     """
 
     properties: dict[str, str]
@@ -104,6 +105,14 @@ def translate_to_java(config: ProducerConfig, client: Client | None = None) -> T
         notes.append(f"{client.label} has no {', '.join(unknown)}, so its default is used")
     known = {name: value for name, value in sorted(properties.items()) if name not in unknown}
     return Translation(known, _without_twin(config, notes), tuple(notes))
+
+
+def for_java(config: ProducerConfig) -> Translation:
+    """Return a config of either client for the Java producer: as it is if it is for Java, and else translated."""
+    if config.client.kind is not Kind.JAVA:
+        return translate_to_java(config)
+    properties = {name: "all" if (name, value) == ("acks", "-1") else value for name, value in config.values.items()}
+    return Translation(properties, (), (), MEASURED)
 
 
 def _system_default(socket_bytes: str) -> str:
@@ -199,7 +208,7 @@ def perf_test_command(
     warmup_records: int = 0,
     command_config: str | None = None,
 ) -> str:
-    """Return the command line of Kafka's `kafka-producer-perf-test` (4.2 or later) for the translated config.
+    """Return the command line of Kafka's `kafka-producer-perf-test` (4.2 or later) for a config of either client.
 
     The command contains no secrets. Credentials belong in the file `command_config`, under the Java client's property
     names.
@@ -228,6 +237,6 @@ def perf_test_command(
         arguments += ["--warmup-records", str(warmup_records)]
     if command_config is not None:
         arguments += ["--command-config", command_config]
-    properties = config.values if config.client.kind is Kind.JAVA else translate_to_java(config).properties
+    properties = for_java(config).properties
     arguments += ["--command-property", *(f"{name}={value}" for name, value in properties.items())]
     return shlex.join(arguments)

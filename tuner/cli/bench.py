@@ -18,6 +18,7 @@ from runners.reporting import silent
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
+from search_spaces.client import client_of, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
@@ -51,6 +52,14 @@ def bench(
             rich_help_panel="Config",
         ),
     ] = None,
+    client: Annotated[
+        str,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that is measured. java is the newest known release of Kafka's Java producer; java:3.9.1 "
+            "is this one.",
+        ),
+    ] = "librdkafka",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -169,7 +178,8 @@ def bench(
         tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    measured = ProducerConfig.parse(options.config_values(config, pairs or []))
+    chosen = client_of(client)
+    measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
     workload = Workload(
         record_sizes=RecordSizes.parse(record_bytes),
         key_bytes=key_bytes,
@@ -186,7 +196,7 @@ def bench(
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
     check_picture(png, force=force)
     alone = quiet or as_json or as_csv
-    with open_alone(target, "tuner bench", say, silent if alone else say) as session:
+    with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):
@@ -253,7 +263,7 @@ def compare_tools(
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    config = ProducerConfig.parse(options.config_values(None, pairs or []))
+    config = ProducerConfig.parse(options.config_values(None, pairs or [], librdkafka()))
     workload = Workload(
         RecordSizes.fixed(record_bytes),
         partitions=partitions,

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.reporting import printable
+from search_spaces.client import Client as ProducerClient
+from search_spaces.client import client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_flags
@@ -190,7 +192,8 @@ def verify(
     against: verify_flags.Against = None,
     study: verify_flags.LikeStudy = None,
     record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.ForClient = FileClient.AUTO,
+    client: verify_flags.MeasuredClient = None,
+    file_client: verify_flags.ForClient = FileClient.AUTO,
     rounds: verify_flags.Rounds = 8,
     max_rounds: verify_flags.MaxRounds = 20,
     width_ratio: verify_flags.WidthRatio = 0.1,
@@ -214,10 +217,12 @@ def verify(
         tuner --server https://tuner.example verify best.properties --study orders
     """
     silent = quiet or as_json
+    measured = client_of(client or "librdkafka")
     asked = {
         "file": str(file),
-        "config": _values(file, client, silent=silent),
-        "baseline": None if against is None else _values(against, FileClient.AUTO, silent=silent),
+        "client": client,
+        "config": _values(file, file_client, measured, silent=silent),
+        "baseline": None if against is None else _values(against, FileClient.AUTO, measured, silent=silent),
         "study": study,
         "target": target,
         "record_bytes": record_bytes,
@@ -391,10 +396,10 @@ def _media_type(asked: StudyOptions, text: str) -> str:
     return "application/json" if unchanged else "application/yaml"
 
 
-def _values(file: Path, client: FileClient, *, silent: bool) -> dict[str, str]:
+def _values(file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool) -> dict[str, str]:
     """Return the producer properties in a file of the user, and say how the file was understood."""
     with named_file(file):
-        found = read_producer_file(file, client)
+        found = read_producer_file(file, written_for, measured)
     for note in () if silent else found.notes:
         say(note)
     return dict(found.config.values)

@@ -13,7 +13,7 @@ from typing import Any, Final, get_type_hints
 
 import typer
 
-from search_spaces.client import librdkafka
+from search_spaces.client import Client, client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli.study_flags import StudyFlags
@@ -39,6 +39,7 @@ from tuner.study_file import (
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "record_bytes": ("workload.record_bytes",),
     "name": ("study.name", "study"),
+    "client": ("client",),
     "current": ("baseline",),
     "current_client": ("baseline_client",),
     "objectives": ("objectives",),
@@ -147,11 +148,15 @@ class StudyOptions(StudyFlags):
         sections = self._sections_without_file(target or "service")
         if self.current is not None:  # a service reads no file of ours
             with named_file(self.current):
-                sections["baseline"] = dict(
-                    read_producer_file(self.current, self.current_client or FileClient.AUTO).values
-                )
+                written_for = self.current_client or FileClient.AUTO
+                sections["baseline"] = dict(read_producer_file(self.current, written_for, self._client).values)
             sections.pop("baseline_client", None)
         return study_text({**sections, **({"target": target} if target else {})})
+
+    @property
+    def _client(self) -> Client:
+        """The client that is searched and measured."""
+        return client_of(self.client or "librdkafka")
 
     def default_name(self, target: str | None = None) -> str:
         """Return the name of the study of a command without a study file if the user gave none.
@@ -218,7 +223,7 @@ class StudyOptions(StudyFlags):
                     "--method grid measures all combinations of the values of some properties, so name them: --knob "
                     "linger.ms=0,5,20 --knob batch.size=16384,262144"
                 )
-            sections["space"] = {**{knob.name: "off" for knob in librdkafka().knobs if knob.name not in named}, **named}
+            sections["space"] = {**{knob.name: "off" for knob in self._client.knobs if knob.name not in named}, **named}
         return quick_sections(sections) if self.quick else sections
 
     def _from_file(self, file: Path) -> tuple[StudySpec, str]:

@@ -32,7 +32,8 @@ def verify(
     against: verify_flags.Against = None,
     study: verify_flags.LikeStudy = None,
     record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.ForClient = FileClient.AUTO,
+    client: verify_flags.MeasuredClient = None,
+    file_client: verify_flags.ForClient = FileClient.AUTO,
     rounds: verify_flags.Rounds = 8,
     max_rounds: verify_flags.MaxRounds = 20,
     width_ratio: verify_flags.WidthRatio = 0.1,
@@ -81,11 +82,6 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    with named_file(file):
-        given_file = read_producer_file(file, client)
-        config = given_file.config
-    for note in () if quiet or as_json else given_file.notes:
-        say(note)
     storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
     name = _free_name(stem, storage)
     if study is None:
@@ -95,6 +91,7 @@ def verify(
                 "study": {"name": name},
                 "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
                 "workload": {"record_bytes": sizes_in(record_bytes or "1000"), "saturate": phase, "paced": phase},
+                "client": client,
                 "baseline": against,
                 "durability": "any",
                 "search": {"trials": 1},
@@ -105,6 +102,7 @@ def verify(
         rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {
+            "--client": client,
             "--against": against,
             "--bootstrap": bootstrap,
             "--command-config": command_config,
@@ -116,6 +114,11 @@ def verify(
         if given := [option for option, value in fixed.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text, rates = _study_like(study, name, record_bytes)
+    with named_file(file):
+        given_file = read_producer_file(file, file_client, spec.client)
+        config = given_file.config
+    for note in () if quiet or as_json else given_file.notes:
+        say(note)
     if same_effect(config.in_force, spec.baseline.in_force):
         what = str(against) if against else "the study's baseline" if study else "the client's defaults"
         raise typer.BadParameter(

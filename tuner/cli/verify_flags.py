@@ -32,9 +32,21 @@ RecordBytes = Annotated[
         show_default="1000, or all of --study",
     ),
 ]
+MeasuredClient = Annotated[
+    str | None,
+    typer.Option(
+        metavar="librdkafka|java|java:VERSION",
+        help="The client that is measured, with both configs. java is the newest known release of Kafka's Java "
+        "producer; java:3.9.1 is this one.",
+        show_default="librdkafka, or as --study",
+    ),
+]
 ForClient = Annotated[
     FileClient,
-    typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
+    typer.Option(
+        help="The client that FILE is for, which may be another one than --client: FILE is then translated. auto: "
+        "its properties show it; if not, it is for --client."
+    ),
 ]
 Rounds = Annotated[
     int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")

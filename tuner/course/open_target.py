@@ -15,7 +15,7 @@ import platform
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -28,7 +28,7 @@ from runners.clusters.memory import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.errors import RunnerError, TargetError, TargetRefused
+from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement
@@ -37,6 +37,7 @@ from runners.reporting import Say, counted, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
+from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
@@ -57,12 +58,14 @@ class OpenTarget:
         cluster: The running cluster.
         topics: Creates and deletes our topics on the cluster.
         progress: Called with a short sentence for the user about each step.
+        client: The client that is measured.
     """
 
     target: Target
     cluster: RunningCluster
     topics: OwnedTopics
     progress: Say = silent
+    client: Client = field(default_factory=librdkafka)
 
     def lease(self, *, overlapping: bool = False) -> Lease:
         """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
@@ -77,7 +80,18 @@ class OpenTarget:
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that measures on this topic, in the process that calls it; the runner can be pickled."""
+        """Return a runner that measures the client on this topic, in the process that calls it.
+
+        The runner can be pickled.
+
+        Raises:
+            WorkloadRefused: There is no load generator for the client.
+        """
+        if self.client.kind is not Kind.LIBRDKAFKA:
+            raise WorkloadRefused(
+                f"only librdkafka can be measured so far, but the client is {self.client.label}; set `client: "
+                "librdkafka`, or `executor: {kind: simulated}` to try the study without Kafka"
+            )
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
@@ -86,7 +100,7 @@ class OpenTarget:
 
 
 @contextmanager
-def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
+def open_target(target: Target, progress: Say = silent, client: Client | None = None) -> Iterator[OpenTarget]:
     """Start the cluster, or connect to it, and delete topics that earlier runs left there.
 
     At the end of the `with` block, our topics are deleted and the cluster that we started is stopped.
@@ -94,6 +108,7 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
     Args:
         target: Which cluster to open.
         progress: Called with a short sentence for the user about each step.
+        client: The client that is measured; None for librdkafka.
 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
@@ -109,7 +124,7 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
         with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
             if swept := list(sweep_dead_runs(running)):
                 progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
-        yield OpenTarget(target, running, topics, progress)
+        yield OpenTarget(target, running, topics, progress, client or librdkafka())
 
 
 def lock_key(target: Target) -> str:
@@ -132,7 +147,9 @@ def tell_waiting(tell: Say, holder: str) -> None:
 
 
 @contextmanager
-def open_alone(target: Target, name: str, tell: Say, progress: Say = silent) -> Iterator[OpenTarget]:
+def open_alone(
+    target: Target, name: str, tell: Say, progress: Say = silent, client: Client | None = None
+) -> Iterator[OpenTarget]:
     """Open the cluster as `open_target` does, as soon as no other load on this host uses the cluster.
 
     Args:
@@ -140,8 +157,10 @@ def open_alone(target: Target, name: str, tell: Say, progress: Say = silent) -> 
         name: What is run; other processes that wait for the cluster show this name.
         tell: Called with a sentence for the user if another load uses the cluster.
         progress: Called with a short sentence for the user about each step.
+        client: The client that is measured; None for librdkafka.
     """
-    with target_lock(lock_key(target), name, partial(tell_waiting, tell)), open_target(target, progress) as opened:
+    lock = target_lock(lock_key(target), name, partial(tell_waiting, tell))
+    with lock, open_target(target, progress, client) as opened:
         yield opened
 
 
@@ -350,7 +369,7 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
     # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
-        "client_version": f"librdkafka {capi.version()}",
+        "client_version": _client_version(opened.client),
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.
         "host": {
@@ -364,6 +383,11 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
         "machine": {"name": socket.gethostname(), "id": _machine_id()},
         "cluster_ids": [each.get("cluster_id") for each in clusters],
     }
+
+
+def _client_version(client: Client) -> str:
+    """Return name and version of the client library that is measured."""
+    return f"librdkafka {capi.version()}" if client.kind is Kind.LIBRDKAFKA else f"kafka-clients {client.version}"
 
 
 def machine_name() -> str | None:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any, Final, Self
 
+from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import ExitCode
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
@@ -50,7 +51,7 @@ class Terms:
     def as_json(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
         told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "config"}
-        return {**told, "config": dict(self.config.values)}
+        return {**told, "client": self.config.client.identity, "config": dict(self.config.values)}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
@@ -59,7 +60,8 @@ class Terms:
         Raises:
             ConfigError: The client does not accept the config.
         """
-        return cls(**{**told, "config": ProducerConfig.parse(told["config"])})
+        terms = {name: value for name, value in told.items() if name != "client"}
+        return cls(**{**terms, "config": ProducerConfig.parse(told["config"], client_of(told["client"]))})
 
     def study(self, spec: StudySpec) -> StudySpec:
         """Return a study that measures the config in turn with the baseline.

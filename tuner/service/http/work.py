@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from runners.reporting import counted, silent
 from search_spaces.catalogue import Value
+from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig, same_effect
 from tuner.course.burn_in import RATES
 from tuner.course.forking import fork, trials_for
@@ -47,8 +48,10 @@ class VerificationAsked(BaseModel):
 
     file: Annotated[str, Field(min_length=1, max_length=300)]
     """Name of the config in messages, such as the path of its properties file."""
+    client: Annotated[str, Field(max_length=100)] | None = None
+    """Client that is measured: `librdkafka` (default), `java` or `java:VERSION`. With `study`, that of the study."""
     config: dict[str, Value]
-    """Producer properties of librdkafka that are verified."""
+    """Producer properties of this client that are verified."""
     study: Annotated[str, Field(pattern=NAME_PATTERN)] | None = None
     """Study to measure like: its target, workload, fixed rates and baseline. It must have been submitted."""
     record_bytes: Annotated[str, Field(pattern=_NUMBER_PATTERN)] | None = None
@@ -74,14 +77,14 @@ class VerificationAsked(BaseModel):
     allow_weaker: bool = False
     """Whether a guarantee that is weaker than the baseline's is accepted."""
 
-    def terms(self) -> Terms:
-        """Return what the config must show to pass.
+    def terms(self, client: Client) -> Terms:
+        """Return what the config must show to pass, if this client is measured.
 
         Raises:
             ConfigError: The client does not accept the config.
         """
         return Terms(
-            config=ProducerConfig.parse(self.config),
+            config=ProducerConfig.parse(self.config, client),
             rounds=self.rounds,
             max_rounds=self.max_rounds,
             width_ratio=self.width_ratio,
@@ -235,8 +238,10 @@ class Work:
         while True:
             name = self._free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(asked.file).stem)}"[:80])
             text, rates = self._like(asked, name) if asked.study is not None else (_verifying_text(asked, name), {})
-            terms = asked.terms()
             spec, _ = self._spec(text, searched=False)
+            if client_of(asked.client or "librdkafka") != spec.client:
+                raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
+            terms = asked.terms(spec.client)
             if same_effect(terms.config.in_force, spec.baseline.in_force):
                 raise Problem(
                     422,
@@ -353,6 +358,7 @@ def _verifying_text(asked: VerificationAsked, name: str) -> str:
             "study": {"name": name},
             "target": asked.target,
             "workload": {"record_bytes": sizes_in(asked.record_bytes or "1000"), "saturate": phase, "paced": phase},
+            "client": asked.client,
             "baseline": asked.baseline,
             "durability": "any",
             "search": {"trials": 1},
