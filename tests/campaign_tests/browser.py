@@ -109,6 +109,10 @@ class Page:
         """Return how wide the page is, in pixels: more than the screen if something does not fit."""
         return int(await self.evaluate("document.documentElement.scrollWidth"))
 
+    async def width_of(self, width_px: int) -> None:
+        """Wait until the page is as wide as this: charts follow the screen after a moment. Else the wait times out."""
+        await self.until(f"document.documentElement.scrollWidth === {width_px}")
+
     async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
         await self.socket.send_json({"id": number, "method": method, "params": params})

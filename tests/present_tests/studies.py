@@ -10,6 +10,7 @@ import numpy as np
 from objectives.scoring import Objective, score
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
+from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Progress, State, Trial
@@ -91,6 +92,21 @@ def write_study(
 def study(folder: Path, **options: Any) -> StudyResults:
     """Return the results of a study that `write_study` wrote."""
     return load_results(write_study(folder, **options))
+
+
+def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
+    """Return a study whose winner had an ablation."""
+    objectives = tuple(map(Objective, FACTS["objectives"]))
+    variants = variants_of(ProducerConfig.parse(WINNER), ProducerConfig.parse({})).values()
+    store = SqliteStore(folder, create=False)
+    number = 1_000
+    for turn in range(rounds):
+        for each in (WINNER, *(variant.values for variant in variants)):
+            noise = (-1) ** number * 0.01
+            store.append(trial_of("1000", number, each, objectives, kind=Kind.ABLATION, noise=noise, round_=turn))
+            number += 1
+    store.close()
+    return load_results(folder)
 
 
 def search_trials(size: str, trials: int, objectives: tuple[Objective, ...], seed: int = 0) -> list[Trial]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.present_tests.studies import failed, study
+from tests.present_tests.studies import failed, study, taken_apart, write_study
 from tuner.model.trial import Trial
-from tuner.present.report.interactive import inlined_plotly
+from tuner.present.report.interactive import front_figure, inlined_plotly
 from tuner.present.report.page import front_html, report_page
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -133,3 +133,28 @@ def test_a_page_can_load_plotly_from_a_file_beside_it(tmp_path: Path) -> None:
     page = front_html(results, results.sizes, inline_js=False)
     assert read(page).loads == ["plotly.min.js"]
     assert len(page) < 200_000
+
+
+def test_the_first_screen_says_why(tmp_path: Path) -> None:
+    results = taken_apart(write_study(tmp_path / "overnight"))
+    first_screen = " ".join(read(report_page(results).partition('<h2 id="size-0">')[0] + "</body></html>").text.split())
+    assert "Why: compression.type=lz4 instead of none: throughput 1." in first_screen
+
+
+def test_the_front_the_baseline_and_the_winner_have_their_intervals(tmp_path: Path) -> None:
+    (size,) = study(tmp_path).sizes
+    traces = {trace.name: trace for trace in front_figure(size, {7: "balanced"}).data}
+    for name in ("front", "baseline"):
+        trace = traces[name]
+        for axis, bars, metric in ((trace.x, trace.error_x, "latency_p99_ms"), (trace.y, trace.error_y, "mb_per_s")):
+            assert len(axis) == len(bars.array) == len(bars.arrayminus)
+            ends = {
+                (round(found[metric].low, 6), round(found[metric].high, 6))
+                for found in size.estimates.by_config.values()
+            }
+            if name == "front":  # the baseline stands at its median, and its interval is that of the mean
+                shown = zip(axis, bars.arrayminus, bars.array, strict=True)
+                assert {(round(at - down, 6), round(at + up, 6)) for at, down, up in shown} <= ends
+            assert any(up > 0 for up in bars.array)
+    assert traces["recommended for"].text == ("balanced",)
+    assert traces["trial"].error_y.array is None

@@ -8,39 +8,18 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from objectives.scoring import Objective
-from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties
 from tests.cli_tests.command import tuner
-from tests.present_tests.studies import FACTS, WINNER, study, trial_of, write_study
+from tests.present_tests.studies import WINNER, study, taken_apart, write_study
 from tests.present_tests.test_page import read
 from tuner.cli.recommend import explain, recommend
-from tuner.confirmation.ablation import variants_of
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.trial import Kind
 from tuner.present.report.bundle import write_artifacts
 from tuner.present.report.page import report_page
-from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.home import ROOT_VARIABLE
-from tuner.storage.sqlite import SqliteStore
 
 Run = Callable[..., Result]
 LINGER = "linger.ms=2 instead of 5"
-
-
-def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
-    """Return a study whose winner had an ablation."""
-    objectives = tuple(map(Objective, FACTS["objectives"]))
-    variants = variants_of(ProducerConfig.parse(WINNER), ProducerConfig.parse({})).values()
-    store = SqliteStore(folder, create=False)
-    number = 1_000
-    for turn in range(rounds):
-        for each in (WINNER, *(variant.values for variant in variants)):
-            noise = (-1) ** number * 0.01
-            store.append(trial_of("1000", number, each, objectives, kind=Kind.ABLATION, noise=noise, round_=turn))
-            number += 1
-    store.close()
-    return load_results(folder)
 
 
 @pytest.fixture

@@ -260,7 +260,8 @@ def _hover(size: SizeResults, point: Point) -> str:
     lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
     lines += [f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=asked)[:_MANY]]
     raw = {} if is_baseline else size.raw_metrics(trial)
-    lines += [f"raw_{name}: {number(raw[f'raw_{name}'])}" for name in asked if f"raw_{name}" in raw]
+    measured = {name: number(raw[f"raw_{name}"]) for name in asked if f"raw_{name}" in raw}
+    lines += [f"raw_{name}: {text}" for name, text in measured.items() if text != number(metrics.get(name))]
     lines.append(escape(trial.guarantee))
     if trial.verdict:
         lines.append(f"bound by: {escape(trial.verdict)}")
