@@ -263,21 +263,6 @@ class JobQueueContract:
         assert again.find("first").state is JobState.RUNNING
         assert [job.name for job in again.renew("a", lease_s=LONG_S)] == ["first"]
 
-
-def bring(queue: JobQueue, name: str, state: JobState) -> None:
-    """Submit a study and bring it into a state with allowed moves."""
-    ways: dict[JobState, tuple[JobState, ...]] = {
-        JobState.QUEUED: (),
-        JobState.PAUSED: (JobState.PAUSED,),
-        JobState.CANCELLED: (JobState.CANCELLED,),
-    }
-    queue.submit(submission(name))
-    if state not in ways:
-        claimed(queue)
-        ways = {JobState.RUNNING: ()}
-    for step in ways.get(state, (state,)):
-        queue.move(name, step)
-
     @pytest.mark.parametrize(
         ("state", "then"),
         [
@@ -289,14 +274,16 @@ def bring(queue: JobQueue, name: str, state: JobState) -> None:
     def test_a_study_at_rest_gets_a_task_and_its_state_back(
         self, queue: JobQueue, reopen: Open, state: JobState, then: JobState
     ) -> None:
-        queue.submit(submission("first"))
-        assert claimed(queue).task == Task()
-        queue.move("first", state, note="why", crashes=2)
+        bring(queue, "first", state)
+        assert queue.move("first", state, note="why", crashes=2).task == Task()
         job = queue.assign("first", Verb.CONFIRM, {"rounds": 3})
         assert (job.state, job.note, job.crashes) == (JobState.QUEUED, "", 0)
         assert reopen().find("first").task == Task(Verb.CONFIRM, {"rounds": 3}, then)
         running = claimed(queue)
         assert running.task.verb is Verb.CONFIRM
+        if then is not JobState.COMPLETE:
+            with pytest.raises(WrongMove):
+                queue.move("first", then)  # a client must not end what a process still does
         ended = queue.move("first", running.task.then, owner="a", task=Task())
         assert (ended.state, ended.task) == (then, Task())
 
@@ -345,3 +332,18 @@ def bring(queue: JobQueue, name: str, state: JobState) -> None:
         with pytest.raises(NameTaken, match="there is already a study first"):
             queue.submit(submission("first"), must_be_new=True)
         assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+
+
+def bring(queue: JobQueue, name: str, state: JobState) -> None:
+    """Submit a study and bring it into a state with allowed moves."""
+    ways: dict[JobState, tuple[JobState, ...]] = {
+        JobState.QUEUED: (),
+        JobState.PAUSED: (JobState.PAUSED,),
+        JobState.CANCELLED: (JobState.CANCELLED,),
+    }
+    queue.submit(submission(name))
+    if state not in ways:
+        claimed(queue)
+        ways = {JobState.RUNNING: ()}
+    for step in ways.get(state, (state,)):
+        queue.move(name, step)

@@ -192,11 +192,17 @@ EXPLANATION: Final[dict[str, Any]] = {
         "text/plain": {"schema": {"type": "string"}},
     },
 }
-VERIFIED: Final[dict[str, Any]] = {
+_ASKED: Final[dict[str, Any]] = {
     "file": "producer.properties",
     "config": {"linger.ms": "20", "compression.type": "lz4"},
     "target": "lab",
     "record_bytes": "1000",
+}
+VERIFIED: Final[dict[str, Any]] = {
+    "requestBody": {
+        "description": "The config, the baseline, and what the config must show.",
+        "content": {"application/json": {"example": _ASKED}},
+    }
 }
 _JUDGEMENT: Final[dict[str, Any]] = {
     "schema_version": 1,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from tuner.model.spec import Goal
@@ -97,11 +97,10 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
         status_code=201,
         response_class=Response,
         responses={201: examples.NEW_VERIFICATION, 200: examples.VERIFICATION},
+        openapi_extra=examples.VERIFIED,
         tags=["studies"],
     )
-    async def verify(
-        request: Request, asked: Annotated[VerificationAsked, Body(examples=[examples.VERIFIED])]
-    ) -> Response:
+    async def verify(request: Request, asked: VerificationAsked) -> Response:
         """Measure a producer config in turn with the baseline, as `tuner verify` does.
 
         The measurements are a new study in the queue (status 201). When it is complete,

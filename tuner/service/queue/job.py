@@ -30,14 +30,7 @@ ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
 _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
     JobState.RUNNING: frozenset(
-        {
-            JobState.QUEUED,
-            JobState.PAUSING,
-            JobState.PAUSED,
-            JobState.CANCELLING,
-            JobState.COMPLETE,
-            JobState.FAILED,
-        }
+        {JobState.QUEUED, JobState.PAUSING, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}
     ),
     JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}),
     JobState.PAUSED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
@@ -208,5 +201,7 @@ def check_move(job: Job, to: JobState, owner: str | None) -> None:
             f"a service may change only the studies that it runs, but {job.name} now belongs to "
             f"{job.owner or 'no service'}"
         )
-    if to is not job.state and to not in _MOVES[job.state]:
+    # Only the service that runs a study knows that its process has done its task.
+    ended = owner is not None and job.state is JobState.RUNNING and to is job.task.then
+    if to is not job.state and to not in _MOVES[job.state] and not ended:
         raise WrongMove(f"a study that is {job.state} can't become {to}: {job.name}")
