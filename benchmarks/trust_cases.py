@@ -366,9 +366,7 @@ CASES: Final[Mapping[str, Case]] = MappingProxyType(
         "sessions-cluster": _aa(
             _NOISE, Sessions(_SESSION_SD, hours=1.0), study=_USERS_CLUSTER, search=_NIGHT, confirm=_SPREAD
         ),
-        "sessions-cluster-default": _aa(
-            _NOISE, Sessions(_SESSION_SD, hours=1.0), study=_USERS_CLUSTER, search=_NIGHT
-        ),
+        "sessions-cluster-default": _aa(_NOISE, Sessions(_SESSION_SD, hours=1.0), study=_USERS_CLUSTER, search=_NIGHT),
         "sessions-cluster-block": Case(
             _SAME,
             (_NOISE, Sessions(_SESSION_SD, hours=1.0)),

@@ -275,8 +275,8 @@ def _spread_text(spec: StudySpec) -> str:
         )
     least = _rough(1.5 * estimate.least_spread_s(spec, each_s))
     return (
-        f"the rounds follow one another, so gains are about those minutes: to spread them, a record size needs {least}, "
-        f"but has {_rough(own_s)}"
+        "the rounds follow one another, so gains are about those minutes: to spread them, a record size needs "
+        f"{least}, but has {_rough(own_s)}"
     )
 
 
