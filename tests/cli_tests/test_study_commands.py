@@ -106,6 +106,26 @@ def test_plan_says_what_new_brokers_and_pauses_cost(tmp_path: Path) -> None:
     assert "up to 4 rounds are spread over at most 2:00:00 for a record size, 0:30:00 apart" in told
 
 
+def test_plan_says_how_much_of_the_time_the_rounds_on_a_users_cluster_get(tmp_path: Path) -> None:
+    path = tmp_path / "night.yaml"
+
+    def planned(hours: float, extra: str = "") -> tuple[float, str]:
+        path.write_text(
+            f"target: {{bootstrap: 'broker:9092'}}\nworkload: {{record_bytes: [100, 1000]}}\n"
+            f"search: {{hours: {hours}, trials: 20}}\n{extra}"
+        )
+        plan = json.loads(tuner("plan", str(path), "--json").out)
+        return plan["seconds"] / 3600, plan["sessions"]
+
+    hours, told = planned(12)
+    assert hours == 12, "the rounds are spread over all the time that the search leaves"
+    assert told.startswith("the search leaves 2:00 h of the 6:00 h of each record size, and at least 8 rounds are")
+    hours, told = planned(4)
+    assert hours < 3
+    assert told.startswith("the rounds follow one another, so gains are about those minutes: to spread them, a record")
+    assert planned(12, "confirm: {spread_over: 0s}")[1] == ""
+
+
 def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(_STUDY)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders.studies import simulated_study
-from tuner.course.estimate import least_bytes, least_s, most_s
+from tuner.course.estimate import gap_s, least_bytes, least_s, least_spread_s, most_s, spread_s
 from tuner.model.spec import ConfirmSpec, Executor, Goal, NewBroker, StudySpec
 from tuner.model.target import Target
 
@@ -62,3 +62,19 @@ def test_new_brokers_take_their_start_and_burn_in_runs() -> None:
 def test_the_least_bytes_follow_from_the_throughput() -> None:
     # A trial sends for 3 s at full speed, and for 3 s at 0.3 of it. There are 1 + 6 + 6 of them.
     assert least_bytes(study(), 100.0) == pytest.approx(13 * (3 + 3 * 0.3) * 100e6)
+
+
+def test_rounds_on_a_users_cluster_get_a_third_of_the_time_or_what_they_need_to_be_apart() -> None:
+    theirs = replace(study(hours=9.0), targets=(Target(bootstrap="broker:9092"),), executor=Executor.LOCAL)
+    # Three rounds of two configs, each with a burn-in run. Only the last one comes after the last pause.
+    least_s = 3 * EACH_S + 2 * 900.0
+    assert least_spread_s(theirs, EACH_S) == least_s
+    assert spread_s(theirs, 9000.0, EACH_S) == 3000.0
+    assert spread_s(theirs, 3000.0, EACH_S) == least_s
+    assert spread_s(theirs, 2700.0, EACH_S) == 0.0, "the search would have less than a third"
+    assert spread_s(study(hours=9.0), 9000.0, EACH_S) == 0.0
+    assert gap_s(theirs, least_s, EACH_S) == 900.0
+    assert gap_s(theirs, least_s - 60.0, EACH_S) == 870.0, "the search took a little longer"
+    assert gap_s(theirs, 1500.0, EACH_S) == 0.0
+    assert gap_s(theirs, 3600.0, EACH_S) == 900.0, "so that later rounds are apart too"
+    assert gap_s(theirs, 8 * 3600.0, EACH_S) == pytest.approx((8 * 3600.0 - 3 * EACH_S) / 4)

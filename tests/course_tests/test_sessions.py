@@ -15,7 +15,7 @@ from runners.reporting import silent
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import Told, simulated_study
+from tests.builders.studies import Told, on_record, simulated_study
 from tests.builders.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.open_target import ClusterTarget, open_target
@@ -23,6 +23,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
+from tuner.results.study_results import load_results
 from tuner.storage.sqlite import SqliteStore
 
 EVENING = datetime.datetime(2026, 3, 1, 22, 0)
@@ -104,7 +105,85 @@ def test_the_rounds_are_spread_over_the_time(tmp_path: Path) -> None:
     waits = [each for each in told.sentences if "waiting" in each]
     assert len(waits) == 3
     assert "waiting until 2026-03-01 23:00 for round 2" in waits[0]
-    assert plans_of(tmp_path)[0].in_sessions
+    assert plans_of(tmp_path)[0].in_sessions(told.trials)
+
+
+def test_rounds_that_an_interruption_crowds_are_one_session(tmp_path: Path) -> None:
+    spec = spread(2)
+    spec = replace(spec, search=replace(spec.search, until="2026-03-02 00:30"))
+    stopped = Night(stops_at=EVENING + 0.1 * HOUR)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, stopped, spec)
+    told = run(tmp_path, Night(EVENING + 2.25 * HOUR), spec)
+    assert len(told.rounds) == 3, "the rounds that the study needs begin before its end"
+    (plan,) = plans_of(tmp_path)
+    assert plan.gap_s == 1800
+    assert not plan.in_sessions(on_record(tmp_path))
+    (size,) = load_results(tmp_path).sizes
+    assert not any(each.in_sessions for each in size.confirmations)
+
+
+def users_cluster(until: str, *sizes: int, **confirm: object) -> StudySpec:
+    """Return a study on a user's cluster, of which only the measurements are simulated."""
+    spec = simulated_study(sizes or (1000,), rounds=4, trials=6, burn_in_max=1, until=until)
+    confirmed = replace(spec.confirm, goals=(Goal.LATENCY,), **confirm)  # type: ignore[arg-type]
+    return replace(
+        spec, confirm=confirmed, executor=Executor.LOCAL, targets=(Target(bootstrap="cluster.example:9092"),)
+    )
+
+
+def night_of(folder: Path, spec: StudySpec, night: Night) -> Timed:
+    told = Timed(night=night)
+    run_study(spec, "", folder, told, simulated=SimulatedRunner(), now=lambda: night.at, sleep=night.sleep)
+    return told
+
+
+def test_on_a_users_cluster_the_rounds_take_the_time_that_the_search_leaves(tmp_path: Path) -> None:
+    told = night_of(tmp_path, users_cluster("23:15"), Night())
+    hours = [(at - EVENING) / HOUR for at in told.rounds.values()]
+    assert hours == pytest.approx([0, 5 / 12, 10 / 12, 15 / 12], abs=0.05)
+    (plan,) = plans_of(tmp_path)
+    assert plan.in_sessions(told.trials)
+
+
+def test_each_record_size_spreads_its_rounds_over_its_own_time(tmp_path: Path) -> None:
+    told = night_of(tmp_path, users_cluster("00:30", 100, 1000), Night())
+    hours = [(at - EVENING) / HOUR for at in told.rounds.values()]
+    quarters = [0, 1, 2, 3, 3, 4, 5, 6]
+    assert hours == pytest.approx([each * 5 / 12 for each in quarters], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("until", "confirm"),
+    [("22:40", {}), ("07:00", {"spread_over_s": 0.0})],
+    ids=["forty minutes are too short", "turned off"],
+)
+def test_otherwise_the_rounds_follow_one_another(tmp_path: Path, until: str, confirm: dict[str, object]) -> None:
+    night = Night()
+    told = night_of(tmp_path, users_cluster(until, **confirm), night)
+    assert len(told.rounds) == 4
+    assert not night.slept
+    assert not plans_of(tmp_path)[0].in_sessions(told.trials)
+    assert any("will follow one another" in each for each in told.sentences) is (not confirm)
+
+
+@pytest.mark.parametrize(
+    ("changes", "spreads"),
+    [
+        ({}, True),
+        ({"targets": (Target(),)}, False),
+        ({"executor": Executor.SIMULATED}, False),
+        ({"confirm": replace(spread().confirm, spread_over_s=3600.0)}, False),
+        ({"confirm": replace(spread().confirm, spread_over_s=None, configs=(ProducerConfig.parse({}),))}, False),
+    ],
+    ids=["a user's cluster", "our own", "simulated", "a given time", "verify"],
+)
+def test_only_a_search_on_a_users_cluster_spreads_its_rounds_by_default(
+    changes: dict[str, object], spreads: bool
+) -> None:
+    spec = replace(users_cluster("07:00"), **changes)  # type: ignore[arg-type]
+    assert spec.spreads_rounds is spreads
+    assert not replace(spec, search=replace(spec.search, until=None)).spreads_rounds, "nothing limits the time"
 
 
 def test_each_spread_round_begins_with_a_burn_in_run_of_its_first_config(tmp_path: Path) -> None:
@@ -163,19 +242,30 @@ def test_without_spread_over_no_round_waits(tmp_path: Path) -> None:
     told = run(tmp_path, night, spread(0))
     assert len(told.rounds) == 4
     assert not night.slept
-    assert not plans_of(tmp_path)[0].in_sessions
+    assert not plans_of(tmp_path)[0].in_sessions(told.trials)
 
 
-@pytest.mark.parametrize(("gap_s", "in_sessions"), [(60.0, False), (3600.0, True)])
+@pytest.mark.parametrize(("gap_s", "in_sessions"), [(60.0, False), (800.0, False), (860.0, True), (3600.0, True)])
 def test_rounds_a_minute_apart_count_as_one_session(gap_s: float, in_sessions: bool) -> None:
-    assert ConfirmationPlan(baseline().fingerprint, {}, gap_s=gap_s).in_sessions is in_sessions
+    plan = ConfirmationPlan(baseline().fingerprint, {}, gap_s=3600.0)
+    starts = [EVENING.astimezone() + number * datetime.timedelta(seconds=gap_s) for number in range(3)]
+    trials = [
+        replace(
+            each, kind=Kind.CONFIRM, round=number, started_at=(at + place * datetime.timedelta(minutes=3)).isoformat()
+        )
+        for number, at in enumerate(starts)
+        for place, each in enumerate((baseline(2 * number), baseline(2 * number + 1)))
+    ]
+    assert plan.in_sessions(trials) is in_sessions
+    assert not replace(plan, gap_s=0.0).in_sessions(trials)
+    assert not plan.in_sessions([replace(each, started_at="") for each in trials]), "unknown"
 
 
 def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: Path) -> None:
     told = Told()
     (size,) = run_study(own_brokers(), "", tmp_path, told, simulated=SimulatedRunner()).sizes
     assert sum("on newly started brokers" in each for each in told.sentences) == 4
-    assert plans_of(tmp_path)[0].in_sessions
+    assert plans_of(tmp_path)[0].in_sessions(size.trials)
     trials = list(size.trials)
     begun = first_of_rounds(trials)
     assert len(begun) == 4
@@ -234,4 +324,4 @@ def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> 
 def test_a_plan_of_an_older_release_has_all_rounds_on_one_start() -> None:
     stored = ConfirmationPlan(baseline().fingerprint, {}).as_json()
     del stored["new_broker"], stored["gap_s"]
-    assert not ConfirmationPlan.from_json(stored).in_sessions
+    assert not ConfirmationPlan.from_json(stored).in_sessions(())

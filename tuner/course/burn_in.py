@@ -14,6 +14,12 @@ compressed batches. We measured this on ten newly started brokers with 100 B rec
 client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 latency was 4.0 to 10.1 ms in the first
 measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 latency was 7.4 to 8.7 ms in both
 measurements.
+
+Of what else may warm, this is what we know: the load of one config does not warm the broker for another codec or batch
+size, so each config has its own burn-in runs. Each record size has burn-in runs of its own, because it has its own
+baseline, rate and batches. The log's memory is warm once it was written (docs/evidence/trust.md, "What went wrong
+before"). The client is a new process in each trial, and its warming is the warm-up of each phase. We have not measured
+these causes one by one.
 """
 
 from collections.abc import Mapping, Sequence

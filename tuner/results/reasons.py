@@ -41,7 +41,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
         )
     metric = asked_metric(goal, results.objectives)
     gains = [
-        each.balance if metric is None else each.gains.get(metric)
+        each.balance if metric is None else each.calm.get(metric, each.gains.get(metric))
         for each in results.confirmations
         if goal in each.goals
     ]
@@ -51,12 +51,13 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
             f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
             "quieter machine would decide it"
         )
-    better = [each.gains[metric] for each in results.confirmations if metric is not None and each.better(metric)]
+    measured = [each.calm.get(metric, each.gains.get(metric)) for each in results.confirmations if metric is not None]
+    better = [gain for gain in measured if gain is not None and gain.low > 1.0]
     if better:
         return (
             f"a config was {better[0]} times as good as the baseline for this goal when both were measured in turn, "
-            "but this gain is not proven: one more stall in a round would undo the gain, or the accepted risk of a "
-            f"wrong claim ({100 * ERROR_RATE:g} % per record size) is used up by other goals and earlier confirmations"
+            "but this gain is not proven: one more stall in a round would undo it, or it is not clear enough for the "
+            f"part of the {100 * ERROR_RATE:g} % risk of a wrong claim that other goals and confirmations leave to it"
         )
     if goal in tried:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"

@@ -262,7 +262,10 @@ def _facts(recommendation: Recommendation) -> list[str]:
     ]
     if recommendation.confirmed and (unsure := within_scatter(recommendation)):
         rows.append(
-            ("beware:", f"the gain in {' and '.join(unsure)} is proven on average, but one round may not show it")
+            (
+                "beware:",
+                f"the gain in {' and '.join(unsure)} is proven, but a single round may show none",
+            )
         )
         if any("p99" in name for name in unsure):
             rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
