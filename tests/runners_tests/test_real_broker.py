@@ -14,7 +14,8 @@ from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
-from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.limits import Limits
 from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload

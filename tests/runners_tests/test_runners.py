@@ -14,7 +14,8 @@ from benchmarks.problems.table_runner import TableRunner
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
-from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.limits import Limits
 from runners.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
