@@ -135,7 +135,7 @@ class JavaRunner:
     def _properties(self, config: ProducerConfig) -> dict[str, str]:
         return {
             "client.id": CLIENT_ID,
-            **to_java(self.cluster.connection),
+            **to_java(self.cluster.connection, config.client.version),
             **config.values,
             "key.serializer": _SERIALIZER,
             "value.serializer": _SERIALIZER,

@@ -192,6 +192,7 @@ class JavaLoad:
                 self._gauges.clear()
         after, at_end, gauges = self.probe.read(), self._report(), tuple(self._gauges)
         ended = self._flushed()
+        self.jvm.send({"do": "close"})
         measured_ns = max(previous.at_ns - origin.at_ns, 1)
         in_warm_up = stopped and len(self._series) <= phases.warm_windows
         paced = self.workload.rate_records_per_s is not None and not in_warm_up

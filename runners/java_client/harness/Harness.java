@@ -38,6 +38,7 @@ public final class Harness {
                     load.start();
                 }
                 case "stop" -> load.end();
+                case "close" -> load.close();
                 case "give up" -> load.giveUp();
                 default -> throw new IllegalArgumentException(command.toString());
             }

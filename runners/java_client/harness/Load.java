@@ -6,6 +6,7 @@ import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -21,6 +22,11 @@ final class Load extends Thread {
     private static final long PRIME_LOOK_NS = 1_000_000;
     private static final int SAMPLES_PER_S = 20_000;
 
+    /** Where OAUTHBEARER gets its tokens. From Kafka 3.9.1 on, a program must allow such an address. */
+    private static final String TOKENS = "sasl.oauthbearer.token.endpoint.url";
+
+    private static final String ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls";
+
     private final Pipe pipe;
     private final Pool pool;
     private final Plan asked;
@@ -31,6 +37,7 @@ final class Load extends Thread {
     private volatile long primed;
     private volatile boolean stopped;
     private volatile boolean over;
+    private final CountDownLatch read = new CountDownLatch(1);
 
     Load(Pipe pipe, Pool pool, Plan asked) {
         super("tuner-load");
@@ -71,6 +78,10 @@ final class Load extends Thread {
     }
 
     private void measure() {
+        String tokens = asked.properties().getProperty(TOKENS);
+        if (tokens != null) {
+            System.setProperty(ALLOWED, tokens);
+        }
         producer = new KafkaProducer<>(asked.properties());
         metrics = new ClientMetrics(producer);
         prime();
@@ -139,6 +150,21 @@ final class Load extends Thread {
         delays.into(message, "send_delay");
         message.put("sample_ratio", senders.get(0).sampleRatio());
         pipe.send(message);
+        awaitRead();
+    }
+
+    /** Keeps the threads and connections until the other process has read their counters. */
+    private void awaitRead() {
+        try {
+            read.await();
+        } catch (InterruptedException closed) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Closes the producer of a load that has ended. */
+    void close() {
+        read.countDown();
     }
 
     private long handedOver() {
