@@ -20,7 +20,8 @@ from objectives.repeats import Drift
 from objectives.scoring import Objective, score
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.workload import RecordSizes
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import confirmation_of_command, ended
 from tuner.course.bench import Bench, StartedTrial

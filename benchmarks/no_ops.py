@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.workload import RecordSizes
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study

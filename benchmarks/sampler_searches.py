@@ -12,7 +12,7 @@ from benchmarks.problems.searched import DEFAULTS, Problem, Volume, before, prob
 from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
-from search_spaces.producer_config import Guarantee
+from search_spaces.guarantee import Guarantee
 from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord

@@ -41,7 +41,7 @@ def librdkafka() -> ctypes.CDLL:
 
 def catalogue_path(version: str) -> Path:
     """Return the path of the catalogue for a version of librdkafka, such as "2.16.0"."""
-    return REPOSITORY / "search_spaces" / f"librdkafka_{'_'.join(version.split('.')[:2])}.json"
+    return REPOSITORY / "search_spaces" / "librdkafka" / f"{'_'.join(version.split('.')[:2])}.json"
 
 
 def property_table() -> str:

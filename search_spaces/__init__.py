@@ -3,7 +3,8 @@
 This package opens no connection to Kafka and does not depend on any search method.
 """
 
-from search_spaces.catalogue import Property, Value, load_catalogue
+from search_spaces.catalogue import Property, Value
+from search_spaces.client import Client, Kind, client_of, librdkafka
 from search_spaces.connection import ConnectionConfig
 from search_spaces.domains import Chooser, ParamValue
 from search_spaces.errors import (
@@ -15,23 +16,22 @@ from search_spaces.errors import (
     MisplacedProperty,
     PropertiesFileError,
     RuleBroken,
+    UnknownClient,
     UnknownProperty,
 )
+from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.java import perf_test_command, translate_to_java
-from search_spaces.knobs import KNOBS
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import DURABILITY, Guarantee, ProducerConfig
+from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role, is_secret
-from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
 
 __all__ = [
     "DURABILITY",
-    "KNOBS",
-    "RULES",
     "Chooser",
+    "Client",
     "ConfigError",
     "ConflictingSpellings",
     "ConnectionConfig",
@@ -39,6 +39,7 @@ __all__ = [
     "Guarantee",
     "InvalidKnob",
     "InvalidValue",
+    "Kind",
     "KnobChange",
     "MisplacedProperty",
     "ParamValue",
@@ -48,12 +49,14 @@ __all__ = [
     "Role",
     "RuleBroken",
     "SearchSpace",
+    "UnknownClient",
     "UnknownProperty",
     "Value",
     "check_record",
+    "client_of",
     "format_properties",
     "is_secret",
-    "load_catalogue",
+    "librdkafka",
     "parse_pairs",
     "parse_properties",
     "perf_test_command",

@@ -8,19 +8,15 @@ Source: `rd_kafka_conf_set` of librdkafka 2.16.0, tried with each of these value
 """
 
 import difflib
-import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from importlib import resources
-from types import MappingProxyType
 from typing import Final, Literal
 
-from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownProperty
-from search_spaces.roles import JAVA_HINTS, Role, is_secret, role_of
+from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.roles import Role, is_secret
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
 
@@ -41,8 +37,11 @@ class Property:
             derives from other properties are in `search_spaces.effective`.
         alias_of: The canonical name, if this name is an alias; None otherwise.
         description: The first sentence of the client's own description.
+        role: Who sets the property: the measured config, the connection, or the load generator.
+        reason: Why the property has its role, worded as advice to a user who put it in the wrong place.
+        octal: Whether the client reads a number that begins with 0 as octal.
 
-    Source: `rd_kafka_conf_properties_show` of the library, read by `scripts/make_catalogue.py`.
+    Source: `scripts/make_catalogue.py` and `scripts/make_java_catalogue.py`, which ask the clients themselves.
     """
 
     name: str
@@ -55,24 +54,14 @@ class Property:
     default: str | None
     alias_of: str | None
     description: str
-
-    @property
-    def role(self) -> Role:
-        """Who sets the property: the measured config, the connection, or the load generator."""
-        return self._placed()[0]
-
-    @property
-    def reason(self) -> str:
-        """Why the property has its role, worded as advice to a user who put it in the wrong place."""
-        return self._placed()[1]
+    role: Role
+    reason: str
+    octal: bool = True
 
     @property
     def secret(self) -> bool:
         """Whether the property's value must never be shown."""
         return is_secret(self.name)
-
-    def _placed(self) -> tuple[Role, str]:
-        return role_of(self.alias_of or self.name, producer=self.producer, pointer=self.kind == "pointer")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,13 +71,16 @@ class Catalogue:
     Iterating yields the canonical properties in the client's order, without aliases; `len` counts them.
 
     Attributes:
-        client: The client's name, "librdkafka".
+        client: The client as messages name it, such as "librdkafka".
         version: The client version that the catalogue describes, such as "2.16.0".
+        hints: What to use in place of properties of other clients, by their names.
     """
 
     client: str
     version: str
+    hints: Mapping[str, str]
     _properties: Mapping[str, Property]
+    _hidden: Callable[[str], str | None] = lambda _: None
 
     def __iter__(self) -> Iterator[Property]:
         return (entry for entry in self._properties.values() if entry.alias_of is None)
@@ -104,15 +96,14 @@ class Catalogue:
 
         Raises:
             UnknownProperty: The client has no such property. The error carries the most similar names.
-            MisplacedProperty: The client has the property but does not list it, and users must not set it. This holds
-                for all properties `test.mock.*`.
+            MisplacedProperty: The client has the property but does not list it, and users must not set it.
         """
         entry = self._properties.get(name)
         if entry is None:
-            hidden_role, reason = role_of(name, producer=True, pointer=False)
-            if hidden_role is Role.RESERVED:
-                raise MisplacedProperty(name, hidden_role, reason)
-            raise UnknownProperty(name, self.client, self.nearest(name), JAVA_HINTS.get(name, ""))
+            reason = self._hidden(name)
+            if reason is not None:
+                raise MisplacedProperty(name, Role.RESERVED, reason)
+            raise UnknownProperty(name, self.client, self.nearest(name), self.hints.get(name, ""))
         return entry if entry.alias_of is None else self._properties[entry.alias_of]
 
     def nearest(self, name: str) -> tuple[str, ...]:
@@ -127,66 +118,21 @@ class Catalogue:
         only if it has the form of a name. If it looks like the name of a secret, its words must be known words too.
         """
         near = (each for each in self.nearest(name) if abs(len(each) - len(name)) <= _LONGEST_TYPO)
-        if name in self or name in JAVA_HINTS or any(near):
+        if name in self or name in self.hints or any(near):
             return True
         has_form = len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
-        return has_form and (not is_secret(name) or _known_words().issuperset(_WORDS.findall(name.lower())))
+        return has_form and (not is_secret(name) or self._words().issuperset(_WORDS.findall(name.lower())))
+
+    def _words(self) -> frozenset[str]:
+        """Return all words of the names of properties."""
+        names = [*self._properties, *self.hints]
+        return frozenset(word for name in names for word in _WORDS.findall(name))
 
 
 _LONGEST_TYPO: Final = 3
 _LONGEST_NAME: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9_]+)+")
 _WORDS: Final = re.compile(r"[^._-]+")
-
-
-@lru_cache
-def _known_words() -> frozenset[str]:
-    """Return all words of the names of properties."""
-    names = [*load_catalogue()._properties, *JAVA_HINTS]
-    return frozenset(word for name in names for word in _WORDS.findall(name))
-
-
-# librdkafka lists these Kafka names as aliases of names that only librdkafka uses. We make the Kafka names canonical,
-# because users know them and paste them into other tools.
-_KAFKA_NAMES: Final = {
-    "metadata.broker.list": "bootstrap.servers",
-    "sasl.mechanisms": "sasl.mechanism",
-    "queue.buffering.max.ms": "linger.ms",
-    "message.send.max.retries": "retries",
-    "compression.codec": "compression.type",
-    "request.required.acks": "acks",
-    "message.timeout.ms": "delivery.timeout.ms",
-}
-
-
-def _alias_of(name: str, alias_of: str | None) -> str | None:
-    """Return the canonical name that `name` is an alias of; None if `name` is canonical itself."""
-    canonical = _KAFKA_NAMES.get(alias_of or name, alias_of)
-    return None if canonical == name else canonical
-
-
-@lru_cache
-def load_catalogue() -> Catalogue:
-    """Return the catalogue of librdkafka; every call returns the same object."""
-    data = json.loads(resources.files("search_spaces").joinpath("librdkafka_2_16.json").read_text(encoding="utf-8"))
-    properties: dict[str, Property] = {}
-    for row in data["properties"]:
-        entry = Property(
-            name=row["name"],
-            scope=row["scope"],
-            producer=row["producer"],
-            kind=row["type"],
-            low=row["low"],
-            high=row["high"],
-            choices=None if row["choices"] is None else tuple(row["choices"]),
-            default=row["default"],
-            alias_of=_alias_of(row["name"], row["alias_of"]),
-            description=row["description"],
-        )
-        # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
-        # sets the global property, which is listed first.
-        properties.setdefault(entry.name, entry)
-    return Catalogue(data["client"], data["version"], MappingProxyType(properties))
 
 
 # The value of a property as a user may write it: text from a file, or a plain YAML value.
@@ -291,3 +237,36 @@ def _takes(entry: Property) -> str:
     if entry.choices is not None:
         return ("any of " if entry.kind == "flags" else "one of ") + ", ".join(entry.choices)
     return "text"
+
+
+def canonical_values(catalogue: Catalogue, mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
+    """Return canonical values by canonical name, after checking that every property has the role `role`.
+
+    Args:
+        catalogue: The properties of the client.
+        mapping: Property names (aliases are allowed) and values, as text or plain YAML values.
+        role: The role that every property must have, such as `Role.CONNECTION`.
+
+    Raises:
+        UnknownProperty: The client has no property of this name.
+        MisplacedProperty: A property has another role.
+        InvalidValue: A property does not accept its value.
+        ConflictingSpellings: A property is given under two names with different values.
+    """
+    values: dict[str, str] = {}
+    spellings: dict[str, str] = {}
+    for spelling, value in mapping.items():
+        entry = catalogue.find(spelling)
+        if entry.role is not role:
+            raise MisplacedProperty(spelling, entry.role, entry.reason)
+        canonical = canonical_value(entry, value)
+        if values.get(entry.name, canonical) != canonical:
+            raise ConflictingSpellings(
+                entry.name,
+                (spellings[entry.name], spelling),
+                (values[entry.name], canonical),
+                secret=entry.secret,
+            )
+        values[entry.name] = canonical
+        spellings.setdefault(entry.name, spelling)
+    return values

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
-from search_spaces.catalogue import Value
+from search_spaces.catalogue import Value, canonical_values
+from search_spaces.client import librdkafka
 from search_spaces.errors import ConflictingSpellings, InvalidValue, UnknownProperty
-from search_spaces.producer_config import canonical_values
 from search_spaces.roles import Role, is_secret
 
 _TOKEN: Final = re.compile(
@@ -252,7 +252,7 @@ class ConnectionConfig:
             ConflictingSpellings: A property is given under two names with different values.
             MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
-        values = canonical_values(from_java(mapping), Role.CONNECTION)
+        values = canonical_values(librdkafka().catalogue, from_java(mapping), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 
     @property

@@ -7,104 +7,49 @@ other knob. Before anything is drawn, `narrow` cuts the ranges of a space to the
 allow. If a knob has no value left, `narrow` raises `EmptySpace`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
+from search_spaces.bounds import UNBOUNDED, Ordering, limit
+from search_spaces.client import Client
 from search_spaces.domains import Words
-from search_spaces.effective import IDEMPOTENT_MAX_IN_FLIGHT, Effective
+from search_spaces.effective import Effective
 from search_spaces.errors import EmptySpace, InvalidKnob
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, KNOBS, LEVEL, LEVEL_KNOBS
+from search_spaces.guarantee import Guarantee
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.parameters import Parameter
-from search_spaces.producer_config import Guarantee
-from search_spaces.record_size import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
-from search_spaces.rules import RULES
+from search_spaces.sizes import Sizes
 
-UNBOUNDED: Final = (float("-inf"), float("inf"))
-STRATEGY: Final = "queuing.strategy"
-BACKPRESSURE: Final = "queue.buffering.backpressure.threshold"
-# Knobs whose ranges depend on idempotence, with the lowest and highest number that an idempotent producer allows.
-IDEMPOTENT_BOUNDS: Final = {
-    IN_FLIGHT: (1, IDEMPOTENT_MAX_IN_FLIGHT),
-    "retries": (1, UNBOUNDED[1]),
-    BACKPRESSURE: (1, 1),
-}
-SAFETY: Final = ("acks", IDEMPOTENCE, "retries", STRATEGY, BACKPRESSURE, IN_FLIGHT)
 Parameters = dict[str, Parameter]
 Values = dict[str, str]
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING_HIGH: Final[Mapping[str, float]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Ordering:
-    """A rule that bounds one property by another: `small + gap <= large * factor`.
-
-    Attributes:
-        small: The property that is bounded.
-        large: The property that bounds `small`.
-        rule: The name of the rule that this ordering keeps.
-        factor: How many units of `small` make one unit of `large`.
-        gap: How far `small` must stay below the bound, in the unit of `small`.
-        unlimited: The value of `large` that means "no limit"; None if there is none.
-        with_default: Whether the rule also applies if `small` has its default value.
-    """
-
-    small: str
-    large: str
-    rule: str
-    factor: float = 1
-    gap: float = 0
-    unlimited: float | None = None
-    with_default: bool = False
+def _safety(client: Client) -> tuple[str, ...]:
+    """Return the properties that decide the guarantee."""
+    return "acks", IDEMPOTENCE, *client.bounds.idempotent_numbers, *client.bounds.idempotent_words
 
 
-@lru_cache
-def orderings(sizes: Sizes) -> tuple[Ordering, ...]:
-    """Return the rules by which one numeric property bounds another, for the given sizes of records and topic."""
-    timeout, backoff = "delivery.timeout.ms", "retry.backoff.max.ms"
-    refresh = "topic.metadata.refresh.fast.interval.ms"
-    return (
-        Ordering("message.max.bytes", QUEUE_KBYTES, "message-within-queue-bytes", factor=1024),
-        Ordering("batch.size", QUEUE_KBYTES, "batch-within-queue-bytes", factor=1024),
-        Ordering("batch.size", "message.max.bytes", "batch-within-message-max"),
-        # Not a rule of the client. But a batch that the queue can't fill waits for linger.ms with the queue full.
-        Ordering("batch.size", QUEUE_MESSAGES, FILL_RULE, factor=sizes.in_batch_bytes, unlimited=0),
-        Ordering("batch.num.messages", QUEUE_MESSAGES, "batch-within-queue-messages", unlimited=0),
-        Ordering("linger.ms", timeout, "linger-within-delivery-timeout", gap=1, unlimited=0),
-        Ordering("request.timeout.ms", timeout, "request-timeout-within-delivery-timeout", unlimited=0),
-        Ordering("request.timeout.ms", "socket.timeout.ms", "request-timeout-within-socket-timeout"),
-        Ordering("retry.backoff.ms", backoff, "retry-backoff-within-limit"),
-        Ordering(refresh, backoff, "metadata-backoff-within-limit"),
-        Ordering(
-            "reconnect.backoff.ms", "reconnect.backoff.max.ms", "reconnect-backoff-within-limit", with_default=True
-        ),
-    )
-
-
-FILL_RULE: Final = "queue-fills-a-batch"
-STATEMENTS: Final = {
-    **{rule.name: rule.statement for rule in RULES},
-    FILL_RULE: "the queue must hold the records of one full batch",
-}
-# Properties that are not in KNOBS but bound a knob. If a study searches them, they are drawn before most knobs.
-_FIRST: Final = ("retries", STRATEGY, BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms")
-_LAST: Final = ("request.timeout.ms", "retry.backoff.ms", "topic.metadata.refresh.fast.interval.ms")
-
-
-def ties(sizes: Sizes) -> tuple[frozenset[str], ...]:
+def ties(client: Client, sizes: Sizes) -> tuple[frozenset[str], ...]:
     """Return the groups of knobs whose ranges or effects depend on each other."""
-    pairs = (frozenset({ordering.small, ordering.large}) for ordering in orderings(sizes))
-    return frozenset(SAFETY), frozenset({"compression.type", *LEVEL_KNOBS}), *pairs
+    pairs = (frozenset({ordering.small, ordering.large}) for ordering in client.bounds.orderings(sizes))
+    levels = (knob.name for knob in client.level_knobs.values())
+    return frozenset(_safety(client)), frozenset({"compression.type", *levels}), *pairs
 
 
-def drawing_order(name: str) -> tuple[int, str]:
-    """Return a knob's sort key for the order in which knobs are drawn: a knob comes before the knobs that it bounds."""
-    knobs = [knob.name for knob in KNOBS]
-    order = [*knobs[:2], *_FIRST, *knobs[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
-    return (order.index(name) if name in order else len(order)), name
+def drawing_order(client: Client) -> Callable[[str], tuple[int, str]]:
+    """Return the sort key for the order in which knobs are drawn: a knob comes before the knobs that it bounds."""
+    knobs = [knob.name for knob in client.knobs]
+    order = [*knobs[:2], *client.bounds.drawn_early, *knobs[2:], *client.bounds.drawn_late]
+    return lambda name: ((order.index(name) if name in order else len(order)), name)
 
 
-def bounds(name: str, so_far: Effective, sizes: Sizes, floor: Guarantee) -> tuple[float, float]:
+def bounds(
+    name: str, so_far: Effective, sizes: Sizes, floor: Guarantee, highest: Mapping[str, float] = _NOTHING_HIGH
+) -> tuple[float, float]:
     """Return the lowest and the highest value allowed for a numeric knob, given the values already drawn.
 
     Args:
@@ -112,56 +57,35 @@ def bounds(name: str, so_far: Effective, sizes: Sizes, floor: Guarantee) -> tupl
         so_far: The fixed values, and the values drawn before this knob.
         sizes: The sizes of records and of the topic.
         floor: The weakest guarantee that the config may have.
+        highest: The highest value of each numeric knob of the space; it counts for knobs that are drawn later.
     """
     low, high = UNBOUNDED
     if so_far.flag(IDEMPOTENCE):
-        low, high = IDEMPOTENT_BOUNDS.get(name, UNBOUNDED)
+        low, high = so_far.client.bounds.idempotent_numbers.get(name, UNBOUNDED)
     elif name == IN_FLIGHT and floor.ordered and so_far.integer("retries") > 0:
         high = 1
-    for ordering in orderings(sizes):
+    for ordering in so_far.client.bounds.orderings(sizes):
         if ordering.small == name:
-            high = min(high, limit(ordering, so_far))
+            high = min(high, limit(ordering, so_far) - _added(ordering.plus, so_far, highest))
     return low, high
 
 
-def limit(ordering: Ordering, config: Effective) -> float:
-    """Return the largest value that `ordering` allows for its smaller property in `config`."""
-    if ordering.large == "message.max.bytes" and not config.is_given(ordering.large):
-        return UNBOUNDED[1]
-    large = config.number(ordering.large)
-    return UNBOUNDED[1] if large == ordering.unlimited else large * ordering.factor - ordering.gap
+def _added(name: str, so_far: Effective, highest: Mapping[str, float]) -> float:
+    if not name:
+        return 0
+    return highest[name] if name in highest and not so_far.is_given(name) else so_far.number(name)
 
 
-def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
-    """Return new values of properties, by name, so that client and topic accept the config's batches and records.
-
-    If a batch or the record is larger than the default of `message.max.bytes`, this property is raised. If the config
-    leaves `batch.size` at its default and the topic does not accept batches of that size, `batch.size` is lowered.
-    """
-    following: dict[str, str] = {}
-    needed = sizes.message_bytes
-    if config.is_given("batch.size"):
-        needed = max(needed, config.integer("batch.size"))
-    elif config.integer("batch.size") > sizes.topic_max_message_bytes:
-        limits = (limit(ordering, config) for ordering in orderings(sizes) if ordering.small == "batch.size")
-        following["batch.size"] = str(int(min(sizes.topic_max_message_bytes, *limits)))
-    if not config.is_given("message.max.bytes") and needed > config.integer("message.max.bytes"):
-        following["message.max.bytes"] = str(needed)
-    return following
-
-
-def is_drawn(name: str, so_far: Effective) -> bool:
+def is_drawn(parameter: Parameter, so_far: Effective) -> bool:
     """Return whether to draw a value for a knob: only if the knob has an effect, given the values drawn before it."""
-    if name == IDEMPOTENCE:
+    if parameter.name == IDEMPOTENCE:
         return so_far.integer("acks") == -1
-    if name == STRATEGY:
+    if parameter.name in so_far.client.bounds.idempotent_words:
         return not so_far.flag(IDEMPOTENCE)
-    if name.startswith(f"{LEVEL}."):
-        return name == f"{LEVEL}.{so_far.text('compression.type')}"
-    return True
+    return parameter.codec in ("", so_far.text("compression.type"))
 
 
-def narrow(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee) -> None:
+def narrow(parameters: Parameters, fixed: Values, client: Client, sizes: Sizes, floor: Guarantee) -> None:
     """Remove from the parameters, in place, all values that the rules or the guarantee exclude.
 
     A parameter with only one value left moves to `fixed`.
@@ -169,23 +93,20 @@ def narrow(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee
     Args:
         parameters: The parameters of the search space, by name.
         fixed: The values that every config has.
+        client: The client that the knobs belong to.
         sizes: The sizes of records and of the topic.
         floor: The weakest guarantee that a config may have.
 
     Raises:
         EmptySpace: A knob has no value left.
     """
-    _keep_guarantee(parameters, fixed, sizes, floor)
+    space = _Narrowing(parameters, fixed, client, sizes, floor)
+    space.keep_guarantee()
     # A chain of orderings has two links at most, so a cut at one end has reached the other end after three rounds.
     for _ in range(3):
-        for ordering in orderings(sizes):
-            _keep_ordering(parameters, fixed, ordering)
-    for name, parameter in list(parameters.items()):
-        value = parameter.domain.only
-        if name not in LEVEL_KNOBS and value is not None:
-            del parameters[name]
-            if value != Effective(fixed).text(parameter.sets):
-                fixed[parameter.sets] = value
+        for ordering in client.bounds.orderings(sizes):
+            space.keep_ordering(ordering)
+    space.fix_decided()
 
 
 def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
@@ -214,98 +135,128 @@ def _acknowledged(acks: int) -> Guarantee:
     return Guarantee(acks, ordered=True, idempotent=True)
 
 
-def _keep_guarantee(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee) -> None:
-    promise = f"the guarantee must be at least {floor}"
-    _keep_words(parameters, fixed, "acks", lambda value: _acknowledged(int(value)).at_least(floor), promise)
-    plain, idempotent = _can_be_plain(parameters, fixed, floor), _can_be_idempotent(parameters, fixed)
-    allowed = [value for value, possible in (("false", plain), ("true", idempotent)) if possible]
-    if IDEMPOTENCE in parameters or not Effective(fixed).flag(IDEMPOTENCE):
-        _keep_words(parameters, fixed, IDEMPOTENCE, lambda value: value in allowed, promise)
-    choice = parameters.get(IDEMPOTENCE)
-    decided = fixed.get(IDEMPOTENCE, "false") if choice is None else choice.domain.only
-    if decided == "true":
-        promise = "an idempotent producer needs acks=all, at most 5 requests in flight and retries"
-        _keep_words(parameters, fixed, "acks", lambda value: value == "-1", promise)
-    if decided is None or "retries" in parameters:
-        return
-    for name in IDEMPOTENT_BOUNDS:
-        so_far = Effective({**fixed, IDEMPOTENCE: decided})
-        _cut(parameters, name, *bounds(name, so_far, sizes, floor), promise, f"{IDEMPOTENCE}={decided}")
+@dataclass(frozen=True, slots=True)
+class _Narrowing:
+    """A search space while its ranges are cut.
 
+    Attributes:
+        parameters: The parameters of the search space, by name; changed in place.
+        fixed: The values that every config has; changed in place.
+        client: The client that the knobs belong to.
+        sizes: The sizes of records and of the topic.
+        floor: The weakest guarantee that a config may have.
+    """
 
-def _keep_words(parameters: Parameters, fixed: Values, name: str, keep: Callable[[str], bool], rule: str) -> None:
-    parameter = parameters.get(name)
-    if parameter is None or not isinstance(parameter.domain, Words):
-        value = Effective(fixed).text(name)
-        if not keep(value):
-            raise EmptySpace(name, rule, f"{name}={value}")
-        return
-    pairs = zip(parameter.domain.values, parameter.domain.canonical, strict=True)
-    kept = [pair for pair in pairs if keep(pair[1])]
-    if not kept:
-        raise EmptySpace(name, rule, f"its choices are {parameter.text}")
-    values, canonical = zip(*kept, strict=True)
-    parameters[name] = replace(parameter, domain=Words(values, canonical))
+    parameters: Parameters
+    fixed: Values
+    client: Client
+    sizes: Sizes
+    floor: Guarantee
 
+    def keep_guarantee(self) -> None:
+        promise = f"the guarantee must be at least {self.floor}"
+        self._keep_words("acks", lambda value: _acknowledged(int(value)).at_least(self.floor), promise)
+        possible = {"false": self._can_be_plain(), "true": self._can_be_idempotent()}
+        if IDEMPOTENCE in self.parameters or not self._in_force().flag(IDEMPOTENCE):
+            self._keep_words(IDEMPOTENCE, lambda value: possible[value], promise)
+        choice = self.parameters.get(IDEMPOTENCE)
+        decided = self._in_force().text(IDEMPOTENCE) if choice is None else choice.domain.only
+        if decided == "true":
+            promise = "an idempotent producer needs acks=all, at most 5 requests in flight and retries"
+            self._keep_words("acks", lambda value: value == "-1", promise)
+        if decided is None or "retries" in self.parameters:
+            return
+        so_far = self._in_force({IDEMPOTENCE: decided})
+        for name in self.client.bounds.idempotent_numbers:
+            self._cut(name, *bounds(name, so_far, self.sizes, self.floor), promise, f"{IDEMPOTENCE}={decided}")
 
-def _can_be_idempotent(parameters: Parameters, fixed: Values) -> bool:
-    return (
-        _can_be(parameters, fixed, "acks", "-1")
-        and _can_be(parameters, fixed, STRATEGY, "fifo")
-        and all(_reaches(parameters, fixed, name, low, high) for name, (low, high) in IDEMPOTENT_BOUNDS.items())
-    )
+    def keep_ordering(self, ordering: Ordering) -> None:
+        rule = f"{self.client.statements[ordering.rule]} (rule {ordering.rule})"
+        small, large = self.parameters.get(ordering.small), self.parameters.get(ordering.large)
+        gap = ordering.gap + self._largest(ordering.plus)
+        if large is None:
+            highest = limit(ordering, self._in_force()) - self._largest(ordering.plus)
+            against = f"{ordering.large}={self._in_force().text(ordering.large)}"
+        else:
+            highest = _span(large)[1] * ordering.factor - gap
+            against = f"{ordering.large} is {large.text}"
+        if small is not None:
+            self._cut(ordering.small, float("-inf"), highest, rule, against)
+            lowest = _span(self.parameters[ordering.small])[0]
+            against = f"{ordering.small} is {small.text}"
+        elif ordering.small in self.fixed or ordering.with_default:
+            lowest = self._in_force().number(ordering.small)
+            against = f"{ordering.small}={lowest:g}"
+        else:
+            return
+        self._cut(ordering.large, (lowest + gap) / ordering.factor, float("inf"), rule, against)
 
+    def fix_decided(self) -> None:
+        for name, parameter in list(self.parameters.items()):
+            value = parameter.domain.only
+            if not parameter.codec and value is not None:
+                del self.parameters[name]
+                if value != self._in_force().text(parameter.sets):
+                    self.fixed[parameter.sets] = value
 
-def _can_be_plain(parameters: Parameters, fixed: Values, floor: Guarantee) -> bool:
-    if floor.idempotent:
-        return False
-    one_at_a_time = (IN_FLIGHT in parameters or IN_FLIGHT in fixed) and _reaches(parameters, fixed, IN_FLIGHT, 1, 1)
-    return not floor.ordered or one_at_a_time or fixed.get("retries") == "0"
+    def _in_force(self, changes: Mapping[str, str] = _NOTHING) -> Effective:
+        return Effective({**self.fixed, **changes}, self.client)
 
+    def _largest(self, name: str) -> float:
+        """Return the largest value that a property has in the space; 0 if `name` is empty."""
+        if not name:
+            return 0
+        parameter = self.parameters.get(name)
+        return self._in_force().number(name) if parameter is None else _span(parameter)[1]
 
-def _can_be(parameters: Parameters, fixed: Values, name: str, value: str) -> bool:
-    parameter = parameters.get(name)
-    if parameter is None or not isinstance(parameter.domain, Words):
-        return Effective(fixed).text(name) == value
-    return value in parameter.domain.canonical
+    def _keep_words(self, name: str, keep: Callable[[str], bool], rule: str) -> None:
+        parameter = self.parameters.get(name)
+        if parameter is None or not isinstance(parameter.domain, Words):
+            value = self._in_force().text(name)
+            if not keep(value):
+                raise EmptySpace(name, rule, f"{name}={value}")
+            return
+        pairs = zip(parameter.domain.values, parameter.domain.canonical, strict=True)
+        kept = [pair for pair in pairs if keep(pair[1])]
+        if not kept:
+            raise EmptySpace(name, rule, f"its choices are {parameter.text}")
+        values, canonical = zip(*kept, strict=True)
+        self.parameters[name] = replace(parameter, domain=Words(values, canonical))
 
+    def _can_be_idempotent(self) -> bool:
+        needed = self.client.bounds
+        return (
+            self._can_be("acks", "-1")
+            and all(self._can_be(name, word) for name, word in needed.idempotent_words.items())
+            and all(self._reaches(name, low, high) for name, (low, high) in needed.idempotent_numbers.items())
+        )
 
-def _reaches(parameters: Parameters, fixed: Values, name: str, low: float, high: float) -> bool:
-    parameter = parameters.get(name)
-    if parameter is None or isinstance(parameter.domain, Words):
-        return name not in fixed or low <= float(fixed[name]) <= high
-    return parameter.domain.narrowed(low, high) is not None
+    def _can_be_plain(self) -> bool:
+        if self.floor.idempotent:
+            return False
+        one_at_a_time = IN_FLIGHT in {*self.parameters, *self.fixed} and self._reaches(IN_FLIGHT, 1, 1)
+        return not self.floor.ordered or one_at_a_time or self.fixed.get("retries") == "0"
 
+    def _can_be(self, name: str, value: str) -> bool:
+        parameter = self.parameters.get(name)
+        if parameter is None or not isinstance(parameter.domain, Words):
+            return self._in_force().text(name) == value
+        return value in parameter.domain.canonical
 
-def _keep_ordering(parameters: Parameters, fixed: Values, ordering: Ordering) -> None:
-    rule = f"{STATEMENTS[ordering.rule]} (rule {ordering.rule})"
-    small, large = parameters.get(ordering.small), parameters.get(ordering.large)
-    if large is None:
-        highest = limit(ordering, Effective(fixed))
-        against = f"{ordering.large}={Effective(fixed).text(ordering.large)}"
-    else:
-        highest = _span(large)[1] * ordering.factor - ordering.gap
-        against = f"{ordering.large} is {large.text}"
-    if small is not None:
-        _cut(parameters, ordering.small, float("-inf"), highest, rule, against)
-        lowest = _span(parameters[ordering.small])[0]
-        against = f"{ordering.small} is {small.text}"
-    elif ordering.small in fixed or ordering.with_default:
-        lowest = Effective(fixed).number(ordering.small)
-        against = f"{ordering.small}={lowest:g}"
-    else:
-        return
-    _cut(parameters, ordering.large, (lowest + ordering.gap) / ordering.factor, float("inf"), rule, against)
+    def _reaches(self, name: str, low: float, high: float) -> bool:
+        parameter = self.parameters.get(name)
+        if parameter is None or isinstance(parameter.domain, Words):
+            return name not in self.fixed or low <= float(self.fixed[name]) <= high
+        return parameter.domain.narrowed(low, high) is not None
 
-
-def _cut(parameters: Parameters, name: str, low: float, high: float, rule: str, against: str) -> None:
-    parameter = parameters.get(name)
-    if parameter is None or isinstance(parameter.domain, Words):
-        return
-    domain = parameter.domain.narrowed(low, high)
-    if domain is None:
-        raise EmptySpace(name, rule, against)
-    parameters[name] = replace(parameter, domain=domain)
+    def _cut(self, name: str, low: float, high: float, rule: str, against: str) -> None:
+        parameter = self.parameters.get(name)
+        if parameter is None or isinstance(parameter.domain, Words):
+            return
+        domain = parameter.domain.narrowed(low, high)
+        if domain is None:
+            raise EmptySpace(name, rule, against)
+        self.parameters[name] = replace(parameter, domain=domain)
 
 
 def _span(parameter: Parameter) -> tuple[float, float]:

@@ -12,6 +12,7 @@
     +-- EmptySpace              the study file, the rules and the guarantee together leave no value for a knob
     +-- NothingToSearch         the search space holds only one config
     +-- ConfigProblems          a file of producer properties has several problems
+    +-- UnknownClient           there is no such client, or its version is not known
 
 Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
 does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
@@ -196,3 +197,7 @@ class ConfigProblems(ConfigError):
         else:
             listed = "".join(f"\n  {problem}" for problem in self.problems)
             super().__init__(f"{len(self.problems)} problems:{listed}")
+
+
+class UnknownClient(ConfigError):
+    """Raised when there is no such client, or when its version is not known."""

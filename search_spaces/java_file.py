@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from search_spaces.effective import IDEMPOTENT_MAX_IN_FLIGHT, Effective
+from search_spaces.client import librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, InvalidValue, RuleBroken, UnknownProperty
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -169,7 +171,7 @@ def translate_from_java(java: JavaProducer) -> tuple[ProducerConfig, tuple[str, 
         notes.append("librdkafka can't run a Java partitioner.class, so records go to other partitions")
     for name in [name for name in values if name not in _GUARANTEE_NAMES]:
         rest = {other: value for other, value in values.items() if other != name}
-        if Effective(rest).text(name) == values[name]:
+        if librdkafka().in_force(rest).text(name) == values[name]:
             values = rest
     return ProducerConfig.parse(values), tuple(notes)
 

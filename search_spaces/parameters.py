@@ -6,14 +6,14 @@ Both are derived from the knobs, the baseline and the changes to knobs in the st
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from search_spaces.catalogue import Property, canonical_value, load_catalogue
+from search_spaces.catalogue import Property, canonical_value
+from search_spaces.client import Client
 from search_spaces.domains import Chooser, Domain, Numbers, Range, Words
-from search_spaces.effective import Effective
 from search_spaces.errors import InvalidKnob, MisplacedProperty
-from search_spaces.knobs import KNOBS, LEVEL, LEVEL_KNOBS, Knob, Stage, words
+from search_spaces.knobs import Knob, Stage, words
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import Sizes
 from search_spaces.roles import Role
+from search_spaces.sizes import Sizes
 
 _NUMBERS = ("int", "float")
 
@@ -110,7 +110,7 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
     Args:
         name: The knob's name.
         entry: The client's property that the knob sets.
-        domain: The values searched by default; None for a property that is not in `KNOBS`.
+        domain: The values searched by default; None for a property that is not one of the client's knobs.
         change: What the study file says about the knob, as `checked` returns it. It must not set `off` or `value`.
 
     Raises:
@@ -182,7 +182,6 @@ def _with_special(bounds: Range, own: Range, change: KnobChange) -> Range:
     return bounds
 
 
-_KNOBS = {knob.name: knob for knob in KNOBS}
 _UNITS = {"ms": "ms", "bytes": "bytes", "kbytes": "KiB"}
 
 
@@ -200,6 +199,7 @@ class Parameter:
         steps: How many values of the parameter a grid has; None for the number that holds for all parameters.
         stage: The part of the search in which the parameter is changed for the first time. For a knob that the study
             file names, this is always the first part.
+        codec: The codec whose compression level the parameter is; "" for all other parameters.
     """
 
     name: str
@@ -210,6 +210,7 @@ class Parameter:
     source: str
     steps: int | None = None
     stage: Stage = Stage.FIRST
+    codec: str = ""
 
     @property
     def text(self) -> str:
@@ -222,20 +223,21 @@ class Parameter:
         return self.domain.ask(chooser, self.name) if only is None else only
 
 
-def entry_of(name: str) -> Property:
-    """Return the property that the knob `name` sets.
+def entry_of(client: Client, name: str) -> Property:
+    """Return the property that the knob `name` of a client sets.
 
     Raises:
         UnknownProperty: The client has no such property.
         MisplacedProperty: The property does not belong to the measured config.
     """
-    entry = load_catalogue().find(LEVEL if name in LEVEL_KNOBS else name)
+    knob = client.knob(name)
+    entry = client.catalogue.find(name if knob is None else knob.sets)
     if entry.role is not Role.PRODUCER:
         raise MisplacedProperty(name, entry.role, entry.reason)
     return entry
 
 
-def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
+def named(client: Client, changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
     """Check a study file's changes to knobs, and return them by the canonical names of the knobs.
 
     Raises:
@@ -245,10 +247,11 @@ def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
     """
     by_name: dict[str, KnobChange] = {}
     for spelling, change in changes.items():
-        name = spelling if spelling in LEVEL_KNOBS else entry_of(spelling).name
+        entry = entry_of(client, spelling)
+        name = spelling if client.knob(spelling) is not None else entry.name
         if name in by_name:
             raise InvalidKnob(name, "a knob may be changed only once, under one name", f"it again as {spelling}")
-        by_name[name] = checked(name, entry_of(name), change)
+        by_name[name] = checked(name, entry, change)
     return by_name
 
 
@@ -262,62 +265,63 @@ def resolved(
     Args:
         sizes: The sizes that the ranges depend on.
         baseline: The config that the search starts from.
-        changes: The study file's changes as `named` returns them; `compression.level` means the level of every codec.
+        changes: The study file's changes as `named` returns them. The property of a client that sets the levels of all
+            codecs, such as `compression.level`, means the level of every codec.
 
     Raises:
         InvalidKnob: A change does not suit its knob.
         InvalidValue: A property does not accept a value.
     """
-    fixed = baseline.values
-    level = fixed.pop(LEVEL, None)
+    client, fixed = baseline.client, baseline.values
+    knobs = {knob.name: knob for knob in client.knobs if not knob.codec}
     parameters: dict[str, Parameter] = {}
-    for name in {**_KNOBS, **changes}:
-        if name == LEVEL or name in LEVEL_KNOBS:
+    levels = {name: fixed.pop(name, None) for name in {knob.sets for knob in client.level_knobs.values()}}
+    for name in {**knobs, **changes}:
+        if name in levels or name in (knob.name for knob in client.level_knobs.values()):
             continue
-        entry, knob = entry_of(name), _KNOBS.get(name)
+        entry, knob = entry_of(client, name), knobs.get(name)
         requested = changes.get(name)
         change = requested or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
         if change.value is not None:
             fixed[entry.name] = canonical_value(entry, change.value)
         elif not change.off:
-            parameters[name] = _parameter(name, entry, knob, sizes, change, requested=requested is not None)
+            parameters[name] = _parameter(client, knob or name, sizes, change, requested=requested is not None)
             fixed.pop(entry.name, None)
-    codecs: tuple[str, ...] = (Effective(fixed).text("compression.type"),)
+    codecs: tuple[str, ...] = (client.in_force(fixed).text("compression.type"),)
     compression = parameters.get("compression.type")
     if compression is not None and isinstance(compression.domain, Words):
         codecs = compression.domain.canonical
-    kept = None if level is None else f"{LEVEL}.{baseline.compression}"
-    for name in LEVEL_KNOBS:
-        requested = changes.get(name) or changes.get(LEVEL)
+    for codec, knob in client.level_knobs.items():
+        requested = changes.get(knob.name) or changes.get(knob.sets)
         change = requested or KnobChange()
-        if name.removeprefix(f"{LEVEL}.") not in codecs:
-            if name in changes and not change.off:
-                raise InvalidKnob(name, "its codec must be searched too", f"only {', '.join(codecs)}")
+        if codec not in codecs:
+            if knob.name in changes and not change.off:
+                raise InvalidKnob(knob.name, "its codec must be searched too", f"only {', '.join(codecs)}")
             continue
-        value = level if change.off and name == kept else change.value
+        value = levels[knob.sets] if change.off and codec == baseline.compression else change.value
         if value is not None:
-            pinned = canonical_value(entry_of(LEVEL), value)
-            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange(), requested=True)
-            parameters[name] = replace(parameter, domain=words(pinned))
+            pinned = canonical_value(entry_of(client, knob.name), value)
+            parameter = _parameter(client, knob, sizes, KnobChange(), requested=True)
+            parameters[knob.name] = replace(parameter, domain=words(pinned))
         elif not change.off:
-            parameters[name] = _parameter(
-                name, entry_of(name), _KNOBS[name], sizes, change, requested=requested is not None
-            )
+            parameters[knob.name] = _parameter(client, knob, sizes, change, requested=requested is not None)
     return parameters, fixed
 
 
-def _parameter(
-    name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange, *, requested: bool
-) -> Parameter:
+def _parameter(client: Client, of: Knob | str, sizes: Sizes, change: KnobChange, *, requested: bool) -> Parameter:
+    """Return the parameter for a knob, or for a property that is searched because the study file names it."""
+    knob, name = (None, of) if isinstance(of, str) else (of, of.name)
+    entry = entry_of(client, name)
     return Parameter(
         name=name,
         sets=entry.name,
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
         domain=changed(name, entry, knob.domain(sizes) if knob else None, change),
-        default=Effective({}).text(entry.name),
+        default=client.in_force({}).text(entry.name),
         source=knob.source
         if knob
         else "named by the study file; it is not among the knobs that are searched by default",
         steps=change.steps,
         stage=Stage.FIRST if requested or knob is None else knob.stage,
+        codec=knob.codec if knob else "",
     )

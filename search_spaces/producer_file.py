@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from search_spaces.catalogue import Property, canonical_value, load_catalogue
-from search_spaces.effective import Effective
+from search_spaces.catalogue import Property, canonical_value
+from search_spaces.client import librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
 from search_spaces.java_file import TUNED_NAMES, JavaProducer, translate_from_java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
-from search_spaces.roles import JAVA_HINTS, Role
-from search_spaces.rules import RULES
+from search_spaces.roles import Role
 
 
-class Client(StrEnum):
+class FileClient(StrEnum):
     """The client that a producer's properties file is written for."""
 
     AUTO = "auto"
@@ -47,12 +46,12 @@ class ProducerFile:
         return ProducerConfig.parse(self.values)
 
 
-def read_producer_file(path: Path, client: Client = Client.AUTO, *, complete: bool = True) -> ProducerFile:
+def read_producer_file(path: Path, client: FileClient = FileClient.AUTO, *, complete: bool = True) -> ProducerFile:
     """Read a producer's properties file. Properties that do not tune the producer are set aside.
 
     Args:
         path: The file.
-        client: The client that the file is for. With `Client.AUTO`, the file is for Java if it has a property that
+        client: The client that the file is for. With `FileClient.AUTO`, the file is for Java if it has a property that
             only the Java client has and no producer property that only librdkafka has.
         complete: Whether the file is the whole config. If other properties will be added to it, the rules between
             properties are not checked.
@@ -63,17 +62,18 @@ def read_producer_file(path: Path, client: Client = Client.AUTO, *, complete: bo
             problems, but not the file's name.
     """
     entries = read_properties(path)
-    if client is Client.JAVA or (client is Client.AUTO and _is_java(entries)):
+    if client is FileClient.JAVA or (client is FileClient.AUTO and _is_java(entries)):
         return _java(entries, path.name)
-    return _librdkafka(entries, path.name, complete=complete, guessed=client is Client.AUTO)
+    return _librdkafka(entries, path.name, complete=complete, guessed=client is FileClient.AUTO)
 
 
 def _is_java(entries: Mapping[str, str]) -> bool:
-    return any(name in JAVA_HINTS for name in entries) and not any(_only_librdkafka(name) for name in entries)
+    hints = librdkafka().catalogue.hints
+    return any(name in hints for name in entries) and not any(_only_librdkafka(name) for name in entries)
 
 
 def _only_librdkafka(name: str) -> bool:
-    catalogue = load_catalogue()
+    catalogue = librdkafka().catalogue
     shared = name in TUNED_NAMES or name.startswith("transaction")
     return not shared and name in catalogue and catalogue.find(name).role is not Role.CONNECTION
 
@@ -130,9 +130,9 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
 
 def _entry(name: str) -> Property | None:
     """Return a producer property of librdkafka; None for a property that is set aside."""
-    if name in JAVA_HINTS and name not in TUNED_NAMES:
+    if name in librdkafka().catalogue.hints and name not in TUNED_NAMES:
         return None
-    entry = load_catalogue().find(name)
+    entry = librdkafka().catalogue.find(name)
     if entry.role is Role.PRODUCER:
         return entry
     if entry.name == "enable.gapless.guarantee":
@@ -142,9 +142,9 @@ def _entry(name: str) -> Property | None:
 
 def _broken_rules(values: Mapping[str, str]) -> list[ConfigError]:
     broken: list[ConfigError] = []
-    for rule in RULES:
+    for rule in librdkafka().rules:
         try:
-            rule.check(Effective(values))
+            rule.check(librdkafka().in_force(values))
         except ConfigError as error:
             broken.append(error)
     return broken

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from search_spaces.catalogue import load_catalogue
+from search_spaces.client import may_show
 from search_spaces.errors import ConfigError, PropertiesFileError
 from search_spaces.roles import is_secret
 
@@ -52,7 +52,7 @@ def read_properties(path: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PropertiesFileError(path.name, line, "", "a properties file must be UTF-8 text") from None
-    return parse_properties(text, source=path.name, is_name=load_catalogue().may_show)
+    return parse_properties(text, source=path.name, is_name=may_show)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The search space of librdkafka's producer. Client and broker accept every config that is drawn from it."""
+"""The search space of a client's producer. Client and broker accept every config that is drawn from it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from search_spaces.catalogue import Value, load_catalogue
-from search_spaces.dependencies import UNBOUNDED, bounds, check_acks, drawing_order, follow, is_drawn, narrow, ties
+from search_spaces.bounds import UNBOUNDED
+from search_spaces.catalogue import Value
+from search_spaces.client import Client
+from search_spaces.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
 from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Words
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError
-from search_spaces.knobs import STARTING_POINTS
+from search_spaces.guarantee import Guarantee
 from search_spaces.parameters import KnobChange, Parameter, named, resolved
-from search_spaces.producer_config import Guarantee, ProducerConfig, same_effect, spelt_out
-from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record
-from search_spaces.rules import RULES
+from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
+from search_spaces.record_size import check_record
+from search_spaces.sizes import Sizes
 
 _GIB = 2**30
 _NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})
@@ -34,12 +36,14 @@ class SearchSpace:
     out of the config.
 
     Attributes:
+        client: The client that the configs are for.
         sizes: The sizes of records and of the topic that the ranges were made for.
         floor: The weakest guarantee that a config may have.
         parameters: The knobs that are searched, in the order in which they are drawn.
         fixed_pairs: Canonical names and values of the properties that every config has, sorted by name.
     """
 
+    client: Client
     sizes: Sizes
     floor: Guarantee
     parameters: tuple[Parameter, ...]
@@ -64,7 +68,7 @@ class SearchSpace:
 
         Args:
             record_bytes: Size of a record's value, in bytes.
-            baseline: The config that the search starts from.
+            baseline: The config that the search starts from; its client is the space's client.
             key_bytes: Size of a record's key, in bytes; 0 for no key.
             partitions: Number of partitions of the topic.
             changes: The study file's changes to knobs, by name or alias. A producer property that is not searched by
@@ -81,16 +85,18 @@ class SearchSpace:
             EmptySpace: The rules and the guarantee leave no value for a knob.
             RuleBroken: Fixed values break a rule together, or the record does not fit.
         """
-        sizes = Sizes(record_bytes, key_bytes, partitions, topic_max_message_bytes, queue_memory_bytes)
+        client = baseline.client
+        framing_bytes = client.limits.framing_bytes(record_bytes, key_bytes)
+        sizes = Sizes(record_bytes, key_bytes, partitions, topic_max_message_bytes, queue_memory_bytes, framing_bytes)
         floor = floor or Guarantee.of(baseline)
-        changes = named(changes)
+        changes = named(client, changes)
         parameters, fixed = resolved(sizes, baseline, changes)
         if "acks" in changes:
             check_acks(parameters.get("acks"), floor)
-        _check_fits(fixed, sizes)
-        narrow(parameters, fixed, sizes, floor)
-        ordered = tuple(parameters[name] for name in sorted(parameters, key=drawing_order))
-        space = cls(sizes, floor, ordered, tuple(sorted(fixed.items())))
+        _check_fits(fixed, client, sizes)
+        narrow(parameters, fixed, client, sizes, floor)
+        ordered = tuple(parameters[name] for name in sorted(parameters, key=drawing_order(client)))
+        space = cls(client, sizes, floor, ordered, tuple(sorted(fixed.items())))
         space._try_ends()
         return space
 
@@ -110,14 +116,14 @@ class SearchSpace:
         Raises:
             ValueError: The chooser picked a value that was not among the values to pick from.
         """
-        return ProducerConfig.parse(self._drawn(chooser))
+        return ProducerConfig.parse(self._drawn(chooser), self.client)
 
     def starting_points(self, baseline: ProducerConfig) -> Iterator[ProducerConfig]:
-        """Yield the configs to try first: the baseline with the changes of each of the `STARTING_POINTS`.
+        """Yield the configs to try first: the baseline with the changes of each of the client's starting points.
 
         Configs that this space does not contain are left out.
         """
-        for point in STARTING_POINTS:
+        for point in self.client.starting_points:
             try:
                 config = baseline.updated(point.changes)
             except ConfigError:
@@ -148,7 +154,7 @@ class SearchSpace:
             values = self._values(read)
         except _OutsideError:
             return None
-        return params if same_effect(Effective(values), in_force) else None
+        return params if same_effect(self.client.in_force(values), in_force) else None
 
     def grid(self, steps: int = 3) -> Iterator[ProducerConfig]:
         """Yield the configs of a grid without repeats, always in the same order.
@@ -182,8 +188,8 @@ class SearchSpace:
     def rules(self) -> tuple[str, ...]:
         """The required guarantee, and the rules between knobs that are searched; one sentence each."""
         searched = {parameter.sets for parameter in self.parameters}
-        find = load_catalogue().find
-        tied = [rule for rule in RULES if len({find(knob).name for knob in rule.knobs} & searched) > 1]
+        find = self.client.catalogue.find
+        tied = [rule for rule in self.client.rules if len({find(knob).name for knob in rule.knobs} & searched) > 1]
         return (f"the guarantee of every config is at least: {self.floor}", *(rule.statement for rule in tied))
 
     def combinations_text(self, steps: int = 3) -> str:
@@ -195,17 +201,17 @@ class SearchSpace:
         return self._values(lambda parameter: parameter.ask(chooser))
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
-        values = self.fixed
-        so_far = Effective(values)
+        values, highest = self.fixed, self._highest
+        so_far = self.client.in_force(values)
         for parameter in self.parameters:
-            if is_drawn(parameter.name, so_far):
-                values[parameter.sets] = ask(self._allowed(parameter, so_far))
-        return {**values, **follow(so_far, self.sizes)}
+            if is_drawn(parameter, so_far):
+                values[parameter.sets] = ask(self._allowed(parameter, so_far, highest))
+        return {**values, **self.client.bounds.follow(so_far, self.sizes)}
 
-    def _allowed(self, parameter: Parameter, so_far: Effective) -> Parameter:
+    def _allowed(self, parameter: Parameter, so_far: Effective, highest: Mapping[str, float]) -> Parameter:
         if isinstance(parameter.domain, Words):
             return parameter
-        low, high = bounds(parameter.name, so_far, self.sizes, self.floor)
+        low, high = bounds(parameter.name, so_far, self.sizes, self.floor, highest)
         if (low, high) == UNBOUNDED:
             return parameter
         domain = parameter.domain.narrowed(low, high)
@@ -213,6 +219,10 @@ class SearchSpace:
             f"narrow() must leave {parameter.name} a value for every value of the knobs that bound it"
         )
         return replace(parameter, domain=domain)
+
+    @property
+    def _highest(self) -> dict[str, float]:
+        return {each.name: each.domain.span[1] for each in self.parameters if not isinstance(each.domain, Words)}
 
     def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
         if steps < 1:
@@ -227,7 +237,7 @@ class SearchSpace:
 
     def _groups(self) -> list[frozenset[str]]:
         groups = [frozenset({parameter.name}) for parameter in self.parameters]
-        for tie in ties(self.sizes):
+        for tie in ties(self.client, self.sizes):
             tied = [group for group in groups if group & tie]
             if len(tied) > 1:
                 groups = [group for group in groups if group not in tied] + [frozenset().union(*tied)]
@@ -246,7 +256,8 @@ class SearchSpace:
                     check_record(config, size.record_bytes, size.key_bytes or None, size.topic_max_message_bytes)
 
 
-def _check_fits(fixed: Mapping[str, str], sizes: Sizes) -> None:
-    limits: dict[str, Value] = {"message.max.bytes": max(1_000, sizes.message_bytes)}
-    limits.update((name, fixed[name]) for name in ("message.max.bytes", QUEUE_KBYTES) if name in fixed)
-    check_record(ProducerConfig.parse(limits), sizes.record_bytes, sizes.key_bytes or None)
+def _check_fits(fixed: Mapping[str, str], client: Client, sizes: Sizes) -> None:
+    largest, queue = client.limits.largest_message, client.limits.queue
+    limits: dict[str, Value] = {largest: max(client.limits.least_message_bytes, sizes.message_bytes)}
+    limits.update((name, fixed[name]) for name in (largest, queue) if name in fixed)
+    check_record(ProducerConfig.parse(limits, client), sizes.record_bytes, sizes.key_bytes or None)

@@ -32,7 +32,7 @@ from typing import Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
-from search_spaces.catalogue import load_catalogue
+from search_spaces.client import librdkafka
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig, same_effect
 
@@ -215,7 +215,7 @@ def _number(text: str, where: str) -> float:
 @lru_cache
 def _names() -> frozenset[str]:
     """Return the names of all properties of the client."""
-    return frozenset(entry.name for entry in load_catalogue())
+    return frozenset(entry.name for entry in librdkafka().catalogue)
 
 
 def _text(config: ProducerConfig) -> str:

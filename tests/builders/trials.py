@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from objectives.scoring import Constraint, Objective, score
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.spec import PRESETS, Goal
 from tuner.model.trial import Kind, State, Trial

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from tests.cli_tests.command import tuner
 from tests.present_tests.studies import write_study
 

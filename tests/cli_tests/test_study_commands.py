@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from tests.cli_tests.command import tuner
 from tuner.study_file import load_study
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
+from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import DURABILITY, Guarantee, ProducerConfig
+from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import BASELINE, Told, of_kind, on_record, simulated_study
 from tuner.course.forking import fork, trials_for
 from tuner.course.run import run_study

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runners.workload import RecordSizes
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study

@@ -8,8 +8,9 @@ import pytest
 
 from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
+from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import DURABILITY, ProducerConfig
+from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
 from tuner.model.spec import (

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces.errors import InvalidValue
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import trial
 from tuner.model.trial import Kind, State, Trial
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from objectives.scoring import Objective, score
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Progress, State, Trial

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
 from runners.java_tool import producer_performance, write_lines
+from search_spaces.client import librdkafka
 from search_spaces.java import translate_to_java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties, read_properties
@@ -22,7 +23,7 @@ from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export, export_all, recommendation_of, recommendation_record
-from tuner.present.wording import KEEP, NO_GAIN, Change, changes, shown_metrics
+from tuner.present.wording import KEEP, NO_GAIN, Change, changed_values, shown_metrics
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Price, Recommendation
 
@@ -306,8 +307,8 @@ def test_several_record_sizes_are_written_as_one_text(confirmed: Recommendation)
 
 
 def test_changes_compare_the_values_in_force() -> None:
-    assert changes({"linger.ms": "5"}, {}) == ()
-    assert changes({}, {"acks": "1"}) == (Change("acks", "-1", "1", "-1"),)
+    assert changed_values(librdkafka(), {"linger.ms": "5"}, {}) == ()
+    assert changed_values(librdkafka(), {}, {"acks": "1"}) == (Change("acks", "-1", "1", "-1"),)
 
 
 def test_the_table_has_the_latency_that_the_study_optimises(confirmed: Recommendation) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tests.builders.studies import simulated_study
 from tuner.course.reporter import SilentReporter

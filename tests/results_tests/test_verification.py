@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
-from search_spaces.producer_config import DURABILITY, ProducerConfig
+from search_spaces.guarantee import DURABILITY
+from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import simulated_study
 from tests.builders.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec

@@ -3,9 +3,9 @@
 import pytest
 
 from scripts.make_catalogue import as_json, catalogue_path, describe
-from search_spaces import MisplacedProperty, Role, UnknownProperty, is_secret, load_catalogue
+from search_spaces import MisplacedProperty, Role, UnknownProperty, is_secret, librdkafka
 
-CATALOGUE = load_catalogue()
+CATALOGUE = librdkafka().catalogue
 
 
 def test_the_shipped_catalogue_equals_that_of_the_loaded_library() -> None:

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from search_spaces import ProducerConfig, SearchSpace, Value
-from search_spaces.producer_config import DEFAULT_LEVELS
+from search_spaces.librdkafka.levels import DEFAULT_LEVELS
 from tests.search_spaces_tests.choosers import Replay
 
 DEFAULTS = ProducerConfig.parse({})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from search_spaces import Guarantee, translate_to_java
 from search_spaces.errors import ConfigProblems
 from search_spaces.java_file import JavaProducer, translate_from_java
-from search_spaces.producer_file import Client, ProducerFile, read_producer_file
+from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
 
 STRONGEST = Guarantee(acks=-1, ordered=True, idempotent=True)
 JAVA_FILE = """\
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "producer.properties"
 
 
-def read(path: Path, text: str, client: Client = Client.AUTO) -> ProducerFile:
+def read(path: Path, text: str, client: FileClient = FileClient.AUTO) -> ProducerFile:
     path.write_text(text, encoding="utf-8")
     return read_producer_file(path, client)
 
@@ -84,7 +84,7 @@ def test_all_problems_of_a_file_are_told_at_once(path: Path, first: str) -> None
 
 def test_all_broken_rules_of_a_file_are_told_at_once(path: Path) -> None:
     with pytest.raises(ConfigProblems) as caught:
-        read(path, "enable.idempotence=true\nacks=1\nretries=0\n", Client.LIBRDKAFKA)
+        read(path, "enable.idempotence=true\nacks=1\nretries=0\n", FileClient.LIBRDKAFKA)
     assert len(caught.value.problems) == 2
 
 
@@ -92,7 +92,7 @@ def test_a_file_that_names_no_client_stays_librdkafkas_and_says_so(path: Path) -
     file = read(path, "acks=all\n")
     assert not file.config.idempotent
     assert any("baseline_client: java" in note for note in file.notes)
-    assert Guarantee.of(read(path, "acks=all\n", Client.JAVA).config) == STRONGEST
+    assert Guarantee.of(read(path, "acks=all\n", FileClient.JAVA).config) == STRONGEST
 
 
 def test_a_java_knob_in_a_file_for_librdkafka_is_a_problem(path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_java_knob_in_a_file_for_librdkafka_is_a_problem(path: Path) -> None:
         read(path, "queue.buffering.max.messages=5000\nbuffer.memory=1000000\n")
 
 
-@pytest.mark.parametrize("client", Client)
-def test_a_transactional_producer_is_idempotent(path: Path, client: Client) -> None:
+@pytest.mark.parametrize("client", FileClient)
+def test_a_transactional_producer_is_idempotent(path: Path, client: FileClient) -> None:
     assert Guarantee.of(read(path, "transactional.id=orders-1\n", client).config) == STRONGEST
 
 

@@ -8,18 +8,17 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from search_spaces import (
-    RULES,
     ConfigError,
     ProducerConfig,
     Property,
     Role,
     RuleBroken,
     Value,
-    load_catalogue,
+    librdkafka,
 )
 from tests.search_spaces_tests.real_client import Refused, values_in_force
 
-CATALOGUE = load_catalogue()
+CATALOGUE = librdkafka().catalogue
 KNOBS = [entry for entry in CATALOGUE if entry.role is Role.PRODUCER]
 IDEMPOTENT = {"enable.idempotence": "true"}
 
@@ -72,8 +71,8 @@ def test_the_client_accepts_it_silently(rule: str, given: dict[str, str]) -> Non
 
 
 def test_every_rule_is_tested_and_has_real_knobs_and_a_source() -> None:
-    assert {rule.name for rule in RULES} == {rule for rule, _ in REFUSED_BY_CLIENT + TAKEN_IN_SILENCE}
-    for rule in RULES:
+    assert {rule.name for rule in librdkafka().rules} == {rule for rule, _ in REFUSED_BY_CLIENT + TAKEN_IN_SILENCE}
+    for rule in librdkafka().rules:
         assert all(CATALOGUE.find(knob).role is Role.PRODUCER for knob in rule.knobs)
         assert rule.source
         assert rule.statement

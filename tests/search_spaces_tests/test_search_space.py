@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from search_spaces import (
     DURABILITY,
-    KNOBS,
     Guarantee,
     KnobChange,
     ProducerConfig,
     SearchSpace,
     check_record,
-    load_catalogue,
+    librdkafka,
 )
 from tests.search_spaces_tests.choosers import Random, Recorder, Replay
 from tests.search_spaces_tests.real_client import values_in_force
@@ -60,7 +59,7 @@ def test_the_real_client_accepts_every_draw_and_holds_its_values(space: SearchSp
         Producer({**config.values, "bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     held = values_in_force(config.values, config.values)
     for name, value in held.items():
-        if load_catalogue().find(name).kind == "float":
+        if librdkafka().catalogue.find(name).kind == "float":
             assert float(value) == pytest.approx(float(config.effective(name)), rel=1e-5, abs=1e-6)
         else:
             assert value == config.effective(name)
@@ -167,8 +166,10 @@ def test_an_answer_that_was_not_offered_is_an_error() -> None:
 
 
 def test_every_knob_is_a_property_with_a_source() -> None:
-    space = SearchSpace.of(10, DEFAULTS, changes={knob.name: KnobChange() for knob in KNOBS}, floor=DURABILITY["any"])
-    assert {parameter.name for parameter in space.parameters} == {knob.name for knob in KNOBS}
+    space = SearchSpace.of(
+        10, DEFAULTS, changes={knob.name: KnobChange() for knob in librdkafka().knobs}, floor=DURABILITY["any"]
+    )
+    assert {parameter.name for parameter in space.parameters} == {knob.name for knob in librdkafka().knobs}
     for parameter in space.parameters:
         assert parameter.default == DEFAULTS.effective(parameter.sets)
         assert len(parameter.source) > 20

@@ -9,7 +9,7 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.errors import NothingToSearch
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Steady, Told, simulated_study

@@ -3,7 +3,7 @@
 import pytest
 
 from runners.workload import RecordSizes
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace

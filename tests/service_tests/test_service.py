@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.knobs import KNOBS
+from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tests.builders.studies import Told, simulated_study
 from tests.cli_tests.command import arguments, tuner

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runners.ray_cluster import Code
+from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import DURABILITY
 from tests.study_file_tests.corpus import ENVIRON, EXAMPLES, GOOD, load
 from tuner.model.errors import ExitCode, exit_code_of
 from tuner.model.spec import Executor, Method, PhaseSpec

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.workload import RecordSizes
+from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import DURABILITY
 from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST, parse
 from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
 from tuner.study_file import STARTER_TEXT, StudyFileError, json_schema, parse_study, sizes_in, study_text

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial

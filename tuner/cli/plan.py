@@ -19,7 +19,7 @@ from tuner.course import estimate
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say, warn
-from tuner.present.wording import changes, shown_value
+from tuner.present.wording import changed_values, shown_value
 from tuner.search.schedule import searched_from, space_of, trials_in_all
 from tuner.study_file import json_schema, starter_text
 
@@ -134,7 +134,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
-    own = " ".join(map(str, changes(spec.baseline.values, {})))
+    own = " ".join(map(str, changed_values(spec.client, spec.baseline.values, {})))
     OUT.print(f"baseline  {own or 'the client without any property set'}", markup=False)
     for note in spec.baseline_notes:
         OUT.print(f"          {note}", markup=False, soft_wrap=True)

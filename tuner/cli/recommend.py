@@ -247,7 +247,7 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
         warn(warning)
     if form in TRANSLATED:
         translation = translate_to_java(found.config)
-        warn(f"{LABEL}: the config was found and measured with {found.config.client}")
+        warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
         if translation.without_twin:
             warn(f"not in the output, as the Java client has no such property: {', '.join(translation.without_twin)}")
     if form is Format.TABLE:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
-from search_spaces.producer_file import Client
+from search_spaces.producer_file import FileClient
 from tuner.cli import options
 from tuner.course import estimate
 from tuner.course.budget import next_occurrence
@@ -88,7 +88,7 @@ class StudyOptions:
         ),
     ] = None
     current_client: Annotated[
-        Client | None,
+        FileClient | None,
         typer.Option(
             help="The client that the file of --current is for. auto: java if the file has a property that only Java "
             "has.",

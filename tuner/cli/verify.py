@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from search_spaces.producer_config import same_effect
-from search_spaces.producer_file import Client, read_producer_file
+from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options
@@ -64,9 +64,9 @@ def verify(
         ),
     ] = None,
     client: Annotated[
-        Client,
+        FileClient,
         typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
-    ] = Client.AUTO,
+    ] = FileClient.AUTO,
     rounds: Annotated[
         int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
     ] = 8,

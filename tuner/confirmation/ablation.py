@@ -7,39 +7,14 @@ has no meaning without another one is undone together with it, and so are knobs 
 from dataclasses import dataclass
 from typing import Final
 
-from search_spaces.catalogue import load_catalogue
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.rules import RULES
 
 MOST_VARIANTS: Final = 8
 """How many variants of one config a round of an ablation measures at most.
 
 In a variant, one change of the config is undone. By default, a study searches seven or eight knobs, so that each change
 usually has its own variant.
-"""
-
-_FOLLOWS: Final = {"compression.level": "compression.type", "message.max.bytes": "batch.size"}
-"""Knobs that are set back to the baseline's value together with another knob: `{knob: other knob}`.
-
-A compression level belongs to its codec. The limit of a message is only raised to allow larger batches.
-"""
-_ALONE_FIRST: Final = (
-    "linger.ms",
-    "batch.size",
-    "compression.type",
-    "compression.level",
-    "acks",
-    "batch.num.messages",
-    "queue.buffering.max.kbytes",
-    "queue.buffering.max.messages",
-    "enable.idempotence",
-)
-"""The knobs that influence throughput and latency most.
-
-If a config has too many changes to undo each one alone, the changes of these knobs are undone alone first.
-
-Source: the sources of `search_spaces.knobs`, which name linger, batches, codec, acks and the size of the queue.
 """
 
 
@@ -79,7 +54,7 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
     results.
     """
     changed = changed_knobs(config, baseline)
-    leaders = [name for name in changed if _FOLLOWS.get(name) not in changed]
+    leaders = [name for name in changed if config.client.bounds.follows.get(name) not in changed]
     found: dict[frozenset[str], Undoing] = {}
     for name in leaders:
         each = _undoing(config, baseline, (name,), "")
@@ -87,7 +62,9 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
     measured = [each for each in found.values() if each.variant is not None]
     if len(measured) <= MOST_VARIANTS:
         return tuple(found.values())
-    alone = sorted(measured, key=lambda each: ([*_ALONE_FIRST, each.knobs[0]].index(each.knobs[0]), each.knobs))
+    alone = sorted(
+        measured, key=lambda each: ([*config.client.influential, each.knobs[0]].index(each.knobs[0]), each.knobs)
+    )
     rest = dict.fromkeys(knob for each in alone[MOST_VARIANTS - 1 :] for knob in each.knobs)
     many = f"the config has {len(measured)} changes: {MOST_VARIANTS - 1} are undone alone, the others together"
     kept = [each for each in found.values() if each not in alone[MOST_VARIANTS - 1 :]]
@@ -101,16 +78,16 @@ def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str
 
 
 def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str, ...], because: str) -> Undoing:
-    catalogue, changed = load_catalogue(), frozenset(changed_knobs(config, baseline))
+    client, changed = config.client, frozenset(changed_knobs(config, baseline))
     while True:
-        knobs = (*knobs, *sorted(each for each in changed - {*knobs} if _FOLLOWS.get(each) in knobs))
+        knobs = (*knobs, *sorted(each for each in changed - {*knobs} if client.bounds.follows.get(each) in knobs))
         values = {name: value for name, value in config.values.items() if name not in knobs}
         values |= {name: baseline.values[name] for name in knobs if name in baseline.values}
         try:
-            variant = ProducerConfig.parse(values)
+            variant = ProducerConfig.parse(values, client)
         except RuleBroken as error:
-            rule = next(each for each in RULES if each.name == error.rule)
-            tied = {catalogue.find(name).name for name in rule.knobs} & (changed - {*knobs})
+            rule = next(each for each in client.rules if each.name == error.rule)
+            tied = {client.catalogue.find(name).name for name in rule.knobs} & (changed - {*knobs})
             if not tied:
                 return Undoing(knobs, None, str(error))
             knobs, because = (*knobs, *sorted(tied)), because or rule.statement

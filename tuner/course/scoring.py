@@ -9,7 +9,7 @@ from objectives.scoring import ALWAYS, Score, score
 from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
-from search_spaces.producer_config import Guarantee
+from search_spaces.guarantee import Guarantee
 from tuner.course.bench import PACED, SATURATED, TrialDone
 from tuner.model.measurement_record import measurement_record
 from tuner.model.spec import StudySpec
@@ -59,6 +59,7 @@ def trial_of(
         values=config.values,
         fingerprint=config.fingerprint,
         guarantee=str(Guarantee.of(config)),
+        client=config.client.identity,
         params=dict(started.proposal.params),
         metrics=metrics,
         objectives=() if stabilising else judged.values,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from search_spaces.producer_config import DURABILITY
+from search_spaces.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target

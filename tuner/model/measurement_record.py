@@ -24,7 +24,11 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
     record = {
         "schema_version": SCHEMA_VERSION,
         "kind": "measurement",
-        "config": {"client": seen.config.client, "fingerprint": seen.config.fingerprint, "values": seen.config.values},
+        "config": {
+            "client": seen.config.client.identity,
+            "fingerprint": seen.config.fingerprint,
+            "values": seen.config.values,
+        },
         "workload": {
             "record_bytes": str(seen.workload.record_sizes),
             "key_bytes": seen.workload.key_bytes,

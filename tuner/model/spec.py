@@ -8,8 +8,10 @@ from typing import Final
 from objectives.scoring import Constraint, Objective
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import Client
+from search_spaces.guarantee import Guarantee
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import Guarantee, ProducerConfig
+from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
 ALLOW_LOSS: Final = 0.1
@@ -312,6 +314,11 @@ class StudySpec:
     ray_code: Code = Code.SHIP
     ray_wait_s: float = DEFAULT_WAIT_S
     placement: tuple[str, ...] = ()
+
+    @property
+    def client(self) -> Client:
+        """The client that is searched and measured."""
+        return self.baseline.client
 
     @property
     def paced(self) -> bool:

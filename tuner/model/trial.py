@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, Self
 
+from search_spaces.client import client_of
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.json_types import check_types
@@ -39,9 +40,9 @@ class State(StrEnum):
 
 
 @lru_cache(maxsize=4_096)
-def _parsed(values: tuple[tuple[str, str], ...]) -> ProducerConfig:
-    """Return the config with these properties. It is cached, because a study uses the same configs again and again."""
-    return ProducerConfig.parse(dict(values))
+def _parsed(client: str, values: tuple[tuple[str, str], ...]) -> ProducerConfig:
+    """Return this client's config. It is cached, because a study uses the same configs again and again."""
+    return ProducerConfig.parse(dict(values), client_of(client))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Trial:
             the trial is never on the front.
         saved_s: Seconds of load saved by stopping early; below 0 if a shortened phase was run again at full length.
         course: For every metric, the values in the measured windows, if the phase ran to its end.
+        client: The client that the config is for, as `search_spaces.Client.identity`: "librdkafka" or "java 4.3.1".
     """
 
     record_bytes: str
@@ -114,6 +116,7 @@ class Trial:
     stopped_early: str = ""
     saved_s: float = 0.0
     course: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    client: str = "librdkafka"
 
     @property
     def feasible(self) -> bool:
@@ -143,7 +146,7 @@ class Trial:
                 message names the trial.
         """
         try:
-            return _parsed(tuple(self.values.items()))
+            return _parsed(self.client, tuple(self.values.items()))
         except ConfigError as error:
             error.args = (f"the config of trial {self.key}: {error}", *error.args[1:])
             raise

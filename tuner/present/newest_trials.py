@@ -27,7 +27,7 @@ def newest_trials(study: StudyResults) -> list[dict[str, Any]]:
             "kind": KIND_WORDS[trial.kind],
             "result": _result(size, trial),
             "metrics": {title(name): number(size.shown_metrics(trial).get(name)) for name in asked},
-            "changes": " ".join(map(str, changes(trial.values, size.baseline.values if size.baseline else {}))),
+            "changes": " ".join(map(str, changes(trial, size.baseline.values if size.baseline else {}))),
         }
         for size, trial in rows
     ]

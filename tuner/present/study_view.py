@@ -79,7 +79,7 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
     if not found.proven:
         return f"{record_bytes} B: trial {found.trial.number}: {not_advice(found)}"
     told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"
-    changed = changes(found.trial.values, found.baseline.values)
+    changed = changes(found.trial, found.baseline.values)
     return "\n".join([told, *(f"{'':>10}{each}" for each in changed)])
 
 
@@ -137,7 +137,7 @@ def _remark(standing: Standing, trial: Trial) -> str:
         return ""
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
-    changed = [str(each) for each in changes(trial.values, standing.record.baselines[0].values)]
+    changed = [str(each) for each in changes(trial, standing.record.baselines[0].values)]
     more = f" and {len(changed) - _CHANGES_SHOWN} more" if len(changed) > _CHANGES_SHOWN else ""
     config = f": {' '.join(changed[:_CHANGES_SHOWN])}{more}" if changed else ""
     return f"on the front as trial {trial.number}{config}"

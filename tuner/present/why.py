@@ -99,7 +99,7 @@ def effect_name(why: Explanation, effect: Effect) -> str:
     Changes that were undone together with it are named after it.
     """
     found = why.found
-    known = {change.name: change for change in changes(found.trial.values, found.baseline.values)}
+    known = {change.name: change for change in changes(found.trial, found.baseline.values)}
     leader, *others = (_change(known[knob]) for knob in effect.knobs)
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
@@ -142,7 +142,7 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
         return ()
     if closest is None:
         return ("no other measured config keeps every constraint",)
-    differs = " ".join(map(str, changes(closest.trial.values, why.found.baseline.values))) or "nothing changed"
+    differs = " ".join(map(str, changes(closest.trial, why.found.baseline.values))) or "nothing changed"
     return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 
 

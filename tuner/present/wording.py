@@ -9,8 +9,9 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
 from runners.reporting import counted
-from search_spaces.effective import Effective
+from search_spaces.client import Client, client_of
 from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.trial import Trial
 from tuner.results.recommendation import Cost, Price, Recommendation
 
 NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
@@ -253,17 +254,27 @@ def shown_value(name: str, value: str) -> str:
     return "all" if name == "acks" and value == "-1" else value
 
 
-def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
+def changes(trial: Trial, baseline: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the properties of a trial's config whose value in force differs from the baseline's, by name.
+
+    Raises:
+        UnknownProperty: The client has no such property, because the config was written for another client version.
+    """
+    return changed_values(client_of(trial.client), trial.values, baseline)
+
+
+def changed_values(client: Client, values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
     """Return the properties whose value in force differs from the baseline's, by name.
 
     Args:
+        client: The client of both configs.
         values: The config's properties.
         baseline: The baseline's properties.
 
     Raises:
         UnknownProperty: The client has no such property, because the config was written for another client version.
     """
-    ours, theirs, none = (Effective(given) for given in (values, baseline, {}))
+    ours, theirs, none = client.in_force(values), client.in_force(baseline), client.in_force({})
     return tuple(
         Change(name, ours.text(name), theirs.text(name), none.text(name))
         for name in sorted({*values, *baseline})

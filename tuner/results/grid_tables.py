@@ -10,7 +10,6 @@ from typing import Final
 
 from objectives.outcome import COMPARED, OUTCOME_METRICS, Direction
 from objectives.scoring import HELD_RATE_RATIO
-from search_spaces.knobs import KNOBS
 from tuner.model.spec import Method
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
@@ -20,7 +19,6 @@ BASELINE_IN_GRID: Final = "baseline_in_grid"
 
 The search does not propose such a baseline, because the baseline has trials of its own.
 """
-_SETS: Final = {knob.name: knob.sets for knob in KNOBS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +117,11 @@ def _configs(size: SizeResults, *, with_baseline: bool) -> list[list[Trial]]:
 def _texts(configs: Iterable[Sequence[Trial]]) -> dict[str, list[str]]:
     """Return, for each property that the grid sets, its value in force in each config."""
     first = [trials[0] for trials in configs]
-    names = dict.fromkeys(_SETS.get(name, name) for trial in first for name in trial.params)
     in_force = [trial.config().in_force for trial in first]
+    names: dict[str, None] = {}
+    for trial, each in zip(first, in_force, strict=True):
+        knobs = (each.client.knob(name) for name in trial.params)
+        names |= {name if knob is None else knob.sets: None for name, knob in zip(trial.params, knobs, strict=True)}
     return {name: [each.text(name) for each in in_force] for name in names}
 
 

@@ -13,9 +13,9 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from search_spaces.dependencies import IDEMPOTENT_BOUNDS, Ordering, orderings
+from search_spaces.bounds import Ordering
 from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, LEVEL, LEVEL_KNOBS
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig, spelt_out
 from search_spaces.space import SearchSpace
@@ -91,7 +91,7 @@ class KnobSpace:
         """
         self._unset_other_levels(rows)
         self._keep_idempotence(rows)
-        for ordering in orderings(self.space.sizes):
+        for ordering in self.space.client.bounds.orderings(self.space.sizes):
             small, large = self._index.get(ordering.small), self._index.get(ordering.large)
             if small is not None and large is not None and isinstance(self._domains[ordering.small], Range):
                 limit = self._numbers(large, rows[:, large])
@@ -108,7 +108,7 @@ class KnobSpace:
         codec = in_force.text("compression.type")
         implied: dict[str, ParamValue] = {}
         for parameter in self.space.parameters:
-            if parameter.name in LEVEL_KNOBS and parameter.name != f"{LEVEL}.{codec}":
+            if parameter.codec not in ("", codec):
                 continue
             value = parameter.domain.answer(spelt_out(in_force, parameter.sets))
             if value is None:
@@ -122,7 +122,8 @@ class KnobSpace:
         if codec is None:
             return
         for word, name in enumerate(self._words("compression.type")):
-            level = self._index.get(f"{LEVEL}.{name}")
+            knob = self.space.client.level_knobs.get(name)
+            level = None if knob is None else self._index.get(knob.name)
             if level is None:
                 continue
             here = rows[:, codec] == word
@@ -142,7 +143,7 @@ class KnobSpace:
             safe = rows[:, acks] == (words.index(_ALL_ACKS) if _ALL_ACKS in words else math.nan)
             rows[~safe, idempotence] = math.nan
             idempotent &= safe
-        for name, (_, high) in IDEMPOTENT_BOUNDS.items():
+        for name, (_, high) in self.space.client.bounds.idempotent_numbers.items():
             bounded = self._index.get(name)
             if bounded is not None and isinstance(self._domains[name], Range):
                 # Without idempotence, a producer keeps the order of records only with one request in flight.

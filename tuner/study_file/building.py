@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS
-from search_spaces.catalogue import Value, load_catalogue
+from search_spaces.catalogue import Value
+from search_spaces.client import Client, librdkafka
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
-from search_spaces.producer_config import DURABILITY, ProducerConfig
+from search_spaces.guarantee import DURABILITY
+from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.roles import is_secret
-from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
 from tuner.model.spec import (
     ConfirmSpec,
@@ -50,6 +51,11 @@ class Builder:
     files: Files
     problems: Problems
     searched: bool = True
+
+    @property
+    def client(self) -> Client:
+        """The client that the study searches and measures."""
+        return librdkafka()
 
     def study(self) -> StudySpec:
         """Check that all settings fit together, and return the study.
@@ -189,7 +195,7 @@ class Builder:
         if isinstance(given, str):
             self.problems.add(place, f"{rule}, but {self.problems.written.get(place, given)} has acks=0; {advice}")
             return
-        name = next(name for name in given if load_catalogue().find(name).name == "acks")
+        name = next(name for name in given if baseline.client.catalogue.find(name).name == "acks")
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
     def _check_space(self, baseline: ProducerConfig) -> None:
@@ -226,19 +232,19 @@ class Builder:
                 file = self.files.producer(given, place, self.file.baseline_client)
                 return file.config, file.notes
             values = given
-            return ProducerConfig.parse(values), ()
+            return ProducerConfig.parse(values, self.client), ()
         except ConfigError as error:
             if isinstance(given, str):
                 self.problems.add(place, self.files.words(given, place, error))
             else:
-                self.problems.add(_blamed(error, place, values), self.problems.words(error, place))
-        return ProducerConfig.parse({}), ()
+                self.problems.add(_blamed(self.client, error, place, values), self.problems.words(error, place))
+        return ProducerConfig.parse({}, self.client), ()
 
 
-def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
+def _blamed(client: Client, error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
     """Return the key path of the property that caused an error, or `place` (the whole section) if none is known."""
     if isinstance(error, RuleBroken):
-        knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())
+        knobs = next((rule.knobs for rule in client.rules if rule.name == error.rule), ())
         return next(((*place, name) for name in values if name in knobs), place)
     return place
 

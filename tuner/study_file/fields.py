@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Constraint, Objective
 from runners.errors import WorkloadRefused
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
+from search_spaces.client import Client
 from tuner.model.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
 from tuner.model.spec import PRESETS, Goal
 from tuner.model.target import ADDRESS_RULE, check_addresses
@@ -53,9 +54,42 @@ class Reads:
         return dict(self.schema)
 
     def _read_short(self, value: Any) -> object:
-        if isinstance(value, str) and len(value) > LONGEST_TEXT:
-            raise refused(f"a text here must have at most {LONGEST_TEXT} characters", advice=f"it has {len(value)}")
+        check_length(value)
         return self.read(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadsFor:
+    """A reader of a value whose meaning depends on the study's client.
+
+    Attributes:
+        read: Takes the client and a value from YAML, and returns what the value means or raises `Refused`.
+        schema: The values that are accepted, as JSON Schema.
+    """
+
+    read: Callable[[Client, Any], object]
+    schema: Schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(self._read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return dict(self.schema)
+
+    def _read(self, value: Any, info: ValidationInfo) -> object:
+        check_length(value)
+        assert isinstance(info.context, Client), "a study file must be validated with its client as context"
+        return self.read(info.context, value)
+
+
+def check_length(value: object) -> None:
+    """Check that a value is not too long a text.
+
+    Raises:
+        Refused: The text is longer than `LONGEST_TEXT`.
+    """
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise refused(f"a text here must have at most {LONGEST_TEXT} characters", advice=f"it has {len(value)}")
 
 
 def whole(low: int, high: int) -> Reads:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from search_spaces.client import librdkafka
 from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refusal, Refused, StudyFileError, did_you_mean, key_path
@@ -103,7 +104,7 @@ def check(value: Plain, problems: Problems) -> StudyFile:
     """
     try:
         if isinstance(value, dict):
-            return StudyFile.model_validate(value)
+            return StudyFile.model_validate(value, context=librdkafka())
         what = "is empty" if value is None else "holds no sections"
         problems.add((), f"a study file must hold sections with keys, but this one {what}; {_EXAMPLE}")
     except ValidationError as error:

@@ -11,42 +11,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.catalogue import Property, Value, canonical_value, load_catalogue
+from search_spaces.catalogue import Property, Value, canonical_value
+from search_spaces.client import Client, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError
-from search_spaces.knobs import KNOBS
 from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
-from search_spaces.producer_file import Client, ProducerFile, read_producer_file
+from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused
-from tuner.study_file.fields import Reads, flag, whole
+from tuner.study_file.fields import Reads, ReadsFor, flag, whole
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
 # Names of properties that make the client read a file, load a library or run a command on this machine.
 _LOCAL: Final = re.compile(r"\.(location|keytab|cmd|file|stores|providers|engine\.id)$")
 
 
-def producer_properties() -> Reads:
+def producer_properties() -> ReadsFor:
     """Return a reader that accepts producer properties: `name: value` entries, or the path of a properties file."""
 
-    def read(value: object) -> str | Mapping[str, Value]:
+    def read(client: Client, value: object) -> str | Mapping[str, Value]:
         if isinstance(value, str) and value.strip() and value.isprintable():
             return value
-        return read_properties_of(value, Role.PRODUCER)
+        return read_properties_of(client, value, Role.PRODUCER)
 
     described = "Path of a properties file, or producer properties as `name: value`; by default the client's defaults"
-    return Reads(read, {"anyOf": [{"type": "string"}, _schema(Role.PRODUCER)], "description": described})
+    return ReadsFor(read, {"anyOf": [{"type": "string"}, _schema(Role.PRODUCER)], "description": described})
 
 
 def connection_properties() -> Reads:
     """Return a reader that accepts connection properties as `name: value` entries."""
-    return Reads(lambda value: read_properties_of(value, Role.CONNECTION), _schema(Role.CONNECTION))
+    return Reads(lambda value: read_properties_of(librdkafka(), value, Role.CONNECTION), _schema(Role.CONNECTION))
 
 
-def read_properties_of(value: object, role: Role) -> dict[str, Value]:
+def read_properties_of(client: Client, value: object, role: Role) -> dict[str, Value]:
     """Check properties that a study file lists, and return them with their values as the file writes them.
 
     Args:
+        client: The client that the properties are for.
         value: A mapping of names to values; None means that no property is listed.
         role: The role, producer or connection, that all properties must have.
 
@@ -60,7 +61,7 @@ def read_properties_of(value: object, role: Role) -> dict[str, Value]:
         raise refused("properties must be written as `name: value`, one per line", advice="put a blank after the colon")
     for name, inner in (value or {}).items():
         try:
-            entry = property_of(name, role)
+            entry = property_of(client, name, role)
             found[name] = property_value(entry, inner)
         except Refused as error:
             refusals += [within(refusal, (name,)) for refusal in error.refusals]
@@ -69,14 +70,14 @@ def read_properties_of(value: object, role: Role) -> dict[str, Value]:
     return found
 
 
-def property_of(name: str, role: Role) -> Property:
+def property_of(client: Client, name: str, role: Role) -> Property:
     """Return the client's property of this name, which must have the given role (producer or connection).
 
     Raises:
         Refused: The client has no property of this name, or the property has another role.
     """
     try:
-        entry = load_catalogue().find(name)
+        entry = client.catalogue.find(name)
     except ConfigError as error:
         raise misplaced(str(error)) from None
     if entry.name == "bootstrap.servers" and role is Role.CONNECTION:
@@ -122,7 +123,7 @@ def misplaced(sentence: str) -> Refused:
 
 def reads_local_files(name: str) -> bool:
     """Return whether a connection property names a file, a library or a command on this machine."""
-    return _LOCAL.search(load_catalogue().find(name).name) is not None
+    return _LOCAL.search(librdkafka().catalogue.find(name).name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class Files:
         found = self._located(path, place)
         return {} if found is None else read_properties(found)
 
-    def producer(self, path: str, place: KeyPath, client: Client) -> ProducerFile:
+    def producer(self, path: str, place: KeyPath, client: FileClient) -> ProducerFile:
         """Return what a producer's properties file means to librdkafka.
 
         If no local file may be read, the method notes a problem and returns a file without properties.
@@ -196,24 +197,23 @@ def _meant(entry: Property, value: object) -> str:
 def _schema(role: Role) -> dict[str, Any]:
     return {
         "type": ["object", "null"],
-        "propertyNames": {"enum": [entry.name for entry in load_catalogue() if entry.role is role]},
+        "propertyNames": {"enum": [entry.name for entry in librdkafka().catalogue if entry.role is role]},
         "additionalProperties": _SCALAR_SCHEMA,
     }
 
 
-_KNOB_NAMES: Final = tuple(knob.name for knob in KNOBS)
 _KNOB_RULE: Final = "a knob takes one value, {low: ..., high: ...}, {choices: [...]}, on or off"
 _MAX_STEPS: Final = 1000
 _steps: Final = whole(1, _MAX_STEPS).read
 _flag: Final = flag().read
 
 
-def knob_changes() -> Reads:
+def knob_changes() -> ReadsFor:
     """Return a reader that accepts the section `space`, which changes how single knobs are searched."""
-    return Reads(_read_knobs, _knob_schema())
+    return ReadsFor(_read_knobs, _knob_schema())
 
 
-def _read_knobs(value: object) -> Mapping[str, KnobChange]:
+def _read_knobs(client: Client, value: object) -> Mapping[str, KnobChange]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -222,7 +222,7 @@ def _read_knobs(value: object) -> Mapping[str, KnobChange]:
     changes: dict[str, KnobChange] = {}
     for written, inner in value.items():
         try:
-            name, entry = _knob(written)
+            name, entry = _knob(client, written)
             if name in changes:
                 raise refused(
                     f"{name} must be listed once, but is here under two names", advice="leave one of them out"
@@ -237,10 +237,10 @@ def _read_knobs(value: object) -> Mapping[str, KnobChange]:
     return changes
 
 
-def _knob(written: str) -> tuple[str, Property]:
-    if written in _KNOB_NAMES:
-        return written, entry_of(written)
-    entry = property_of(written, Role.PRODUCER)
+def _knob(client: Client, written: str) -> tuple[str, Property]:
+    if client.knob(written) is not None:
+        return written, entry_of(client, written)
+    entry = property_of(client, written, Role.PRODUCER)
     return entry.name, entry
 
 
@@ -305,7 +305,7 @@ def _at(place: tuple[str | int, ...], read: Callable[[Any], Any], value: object)
 
 
 def _knob_schema() -> dict[str, Any]:
-    names = [*_KNOB_NAMES, *(e.name for e in load_catalogue() if e.role is Role.PRODUCER and e.name not in _KNOB_NAMES)]
+    names = list(dict.fromkeys((*(knob.name for knob in librdkafka().knobs), *librdkafka().producer_names)))
     number = {"type": ["number", "string"]}
     plain = {"type": ["string", "number", "boolean"]}
     between = {

@@ -13,9 +13,9 @@ from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from search_spaces.catalogue import Value
+from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
-from search_spaces.producer_config import DURABILITY
-from search_spaces.producer_file import Client
+from search_spaces.producer_file import FileClient
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import (
     ConfirmSpec,
@@ -294,7 +294,7 @@ class StudyFile(Section):
     workload: WorkloadSection
     baseline: Annotated[str | Mapping[str, Value], producer_properties()] = Field(default_factory=dict)
     """The config that you have today: a properties file, or properties. Default: the client's defaults."""
-    baseline_client: Annotated[Client, fields.one_of(Client)] = Client.AUTO
+    baseline_client: Annotated[FileClient, fields.one_of(FileClient)] = FileClient.AUTO
     """The client that the baseline file is for. auto: java if the file has a property that only Java has."""
     space: Annotated[Mapping[str, KnobChange], knob_changes()] = Field(default_factory=dict)
     """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from objectives.outcome import ShownIn, shown_in
 from search_spaces.errors import ConfigError
-from search_spaces.knobs import KNOBS
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
@@ -37,9 +36,6 @@ NOTE_TAG: Final = "mlflow.note.content"
 PARENT_KIND: Final = "study"
 RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
 
-# Every run has these params, with their effective values. So a baseline that sets none of them still has values in the
-# same columns as the other runs.
-_COLUMNS: Final = tuple(dict.fromkeys(knob.sets for knob in KNOBS))
 # Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
 _MOST_CHARACTERS: Final = 6_000
 
@@ -202,7 +198,7 @@ class SizeView:
         if trial.fingerprint == self.size.baseline.fingerprint:
             return "baseline"
         try:
-            return " ".join(map(str, changes(trial.values, self.size.baseline.values)))
+            return " ".join(map(str, changes(trial, self.size.baseline.values)))
         except ConfigError:  # another release with other rules has stored this config
             return ""
 
@@ -320,9 +316,11 @@ def views(study: StudyResults) -> list[SizeView]:
 
 
 def _params(trial: Trial) -> dict[str, str]:
-    names = dict.fromkeys((*_COLUMNS, *trial.values))
     try:
         config = trial.config()
+        # Every run has the knobs as params, with their effective values. So a baseline that sets none of them still has
+        # values in the same columns as the other runs.
+        names = dict.fromkeys((*(knob.sets for knob in config.client.knobs), *trial.values))
         in_force: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
     except ConfigError:  # another release with other rules has stored this config
         in_force = list(trial.values.items())

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from search_spaces import KNOBS, ProducerConfig, Property, Role, load_catalogue
+from search_spaces import ProducerConfig, Property, librdkafka
 from search_spaces.domains import Domain, Range
 from search_spaces.knobs import Knob, Stage
-from search_spaces.record_size import Sizes
+from search_spaces.sizes import Sizes
 
 from .markdown import capital, code, entry, listed, sentence, together
 
@@ -22,17 +22,16 @@ _STAGES: Final[Mapping[Stage, str]] = {
 
 def searched() -> str:
     """Return the knobs with their ranges, in Markdown."""
-    return together(*map(_knob, KNOBS))
+    return together(*map(_knob, librdkafka().knobs))
 
 
 def properties() -> str:
     """Return all properties that a config may have, in Markdown."""
-    found = [each for each in load_catalogue() if each.role is Role.PRODUCER]
-    return together(*map(_property, sorted(found, key=lambda each: each.name)))
+    return together(*(_property(librdkafka().catalogue.find(name)) for name in sorted(librdkafka().producer_names)))
 
 
 def _knob(knob: Knob) -> str:
-    property_ = load_catalogue().find(knob.sets)
+    property_ = librdkafka().catalogue.find(knob.sets)
     return entry(
         knob.name,
         sentence(capital(property_.description)),
@@ -79,7 +78,8 @@ def _words(sizes: list[int]) -> str:
 
 
 def _sizes(record_bytes: int) -> Sizes:
-    return Sizes(record_bytes, 0, 3, _TOPIC_MAX_BYTES, _QUEUE_BYTES)
+    framing_bytes = librdkafka().limits.framing_bytes(record_bytes, 0)
+    return Sizes(record_bytes, 0, 3, _TOPIC_MAX_BYTES, _QUEUE_BYTES, framing_bytes)
 
 
 def _property(found: Property) -> str:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from search_spaces.effective import Effective
 from search_spaces.java import Translation, translate_to_java
 from search_spaces.properties_file import format_properties
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
@@ -81,10 +80,11 @@ def pasted_values(recommendation: Recommendation, *, everything: bool = False) -
         everything: Whether to return all properties of the config.
     """
     values, baseline = dict(recommendation.config.values), recommendation.baseline.values
-    in_force = {name: Effective(values).text(name) for name in values}
+    client = recommendation.config.client
+    in_force = {name: client.in_force(values).text(name) for name in values}
     for name in () if everything else in_force:
         without = {each: value for each, value in values.items() if each != name}
-        is_same = all(Effective(without).text(each) == text for each, text in in_force.items())
+        is_same = all(client.in_force(without).text(each) == text for each, text in in_force.items())
         if is_same and baseline.get(name, in_force[name]) == in_force[name]:
             values = without
     return {name: shown_value(name, value) for name, value in values.items()}
@@ -161,7 +161,7 @@ def _origin(recommendation: Recommendation) -> list[str]:
     return [
         (
             f"kafka-tuner: study {recommendation.study}, trial {recommendation.trial.number}, "
-            f"for {recommendation.config.client}"
+            f"for {recommendation.config.client.identity}"
         ),
         f"records: {recommendation.record_bytes} B",
         f"goal: {recommendation.goal}",
@@ -176,7 +176,7 @@ def _origin(recommendation: Recommendation) -> list[str]:
 def _translated(recommendation: Recommendation, translation: Translation) -> list[str]:
     without = ", ".join(f"{name}={recommendation.config.values[name]}" for name in translation.without_twin)
     return [
-        f"{translation.label}: for Kafka's Java producer, but measured with {recommendation.config.client}",
+        f"{translation.label}: for Kafka's Java producer, but measured with {recommendation.config.client.identity}",
         *_origin(recommendation),
         f"left out (Kafka's Java producer has no such property): {without or 'none'}",
         *(f"note: {note}" for note in translation.notes),
@@ -216,7 +216,7 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
 def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list[str]:
     pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
     advice = keep(recommendation) or not_advice(recommendation)
-    heading = advice or f"to paste ({recommendation.config.client} properties):"
+    heading = advice or f"to paste ({recommendation.config.client.identity} properties):"
     others = instead(recommendation)
     return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
 
@@ -254,7 +254,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
 
 
 def _changed(recommendation: Recommendation) -> list[str]:
-    changed = changes(recommendation.trial.values, recommendation.baseline.values)
+    changed = changes(recommendation.trial, recommendation.baseline.values)
     if not changed:
         return []
     rows = [("changed property", "recommended", "baseline", "client's default")]

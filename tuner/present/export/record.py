@@ -58,7 +58,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
             "metrics": dict(recommendation.baseline_metrics),
             "trial": _trial(recommendation.baseline),
         },
-        "changes": [asdict(change) for change in changes(recommendation.trial.values, recommendation.baseline.values)],
+        "changes": [asdict(change) for change in changes(recommendation.trial, recommendation.baseline.values)],
         "java": asdict(translate_to_java(recommendation.config)),
     }
 
@@ -117,7 +117,7 @@ def _ratio(kept: Mapping[str, Any]) -> Ratio:
 
 
 def _config(trial: Trial) -> dict[str, Any]:
-    return {"client": trial.config().client, "fingerprint": trial.fingerprint, "values": dict(trial.values)}
+    return {"client": trial.client, "fingerprint": trial.fingerprint, "values": dict(trial.values)}
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
@@ -147,6 +147,7 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
         values=dict(config["values"]),
         fingerprint=config["fingerprint"],
         guarantee=record["guarantee"],
+        client=config.get("client", "librdkafka"),
         metrics=dict(record["metrics"]),
         verdict=kept["verdict"],
         because=kept["because"],
@@ -181,7 +182,7 @@ def explanation_record(why: Explanation) -> dict[str, Any]:
         "trial": _trial_in_short(found.trial),
         "baseline": _trial_in_short(found.baseline),
         "gains": gains_record(found.gains),
-        "changes": [asdict(change) for change in changes(found.trial.values, found.baseline.values)],
+        "changes": [asdict(change) for change in changes(found.trial, found.baseline.values)],
         "ablation_rounds": why.effects.rounds,
         "effects": [_effect(each) for each in why.effects.each],
         "product": gains_record(why.effects.product),

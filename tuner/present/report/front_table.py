@@ -216,7 +216,7 @@ def _row(size: SizeResults, trial: Trial) -> FrontRow:
         times={name: value for name, value in times.items() if value is not None and not is_baseline},
         gains=confirmation.gains if confirmation else {},
         flags=(*((LIMITED_BY_HOST,) if trial.flagged else ()), *trial.warnings),
-        changes=changes(trial.values, size.baseline.values if size.baseline else {}),
+        changes=changes(trial, size.baseline.values if size.baseline else {}),
     )
 
 

@@ -237,6 +237,6 @@ def _hover(size: SizeResults, point: Point) -> str:
     if trial.verdict:
         lines.append(f"bound by: {escape(trial.verdict)}")
     lines += [f"missed: {escape(name)}" for name, violation in trial.violations.items() if violation > 0]
-    changed = changes(trial.values, baseline.values if baseline else {})
+    changed = changes(trial, baseline.values if baseline else {})
     lines += [escape(str(change)) for change in changed] or ["no property changed"]
     return "<br>".join(lines)

@@ -1,0 +1,179 @@
+"""A client: what is known of one version of a Kafka producer client, as one value that is passed along.
+
+The facts of each client are in its folder, `search_spaces/librdkafka` and `search_spaces/java_client`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
+
+from search_spaces.bounds import Bounds
+from search_spaces.catalogue import Catalogue
+from search_spaces.effective import Effective
+from search_spaces.errors import UnknownClient
+from search_spaces.knobs import Knob, StartingPoint
+from search_spaces.librdkafka import bounds as librdkafka_bounds
+from search_spaces.librdkafka import derived as librdkafka_derived
+from search_spaces.librdkafka import knobs as librdkafka_knobs
+from search_spaces.librdkafka import levels as librdkafka_levels
+from search_spaces.librdkafka import limits as librdkafka_limits
+from search_spaces.librdkafka import properties as librdkafka_properties
+from search_spaces.librdkafka import rules as librdkafka_rules
+from search_spaces.limits import Limits
+from search_spaces.roles import Role
+from search_spaces.rules import Rule
+
+
+class Kind(StrEnum):
+    """The kinds of clients that can be searched and measured."""
+
+    LIBRDKAFKA = "librdkafka"
+    JAVA = "java"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Client:
+    """What is known of one version of one client.
+
+    Two clients are equal if kind and version are equal. A client is pickled as its kind and version.
+
+    Attributes:
+        kind: Which client it is.
+        version: The client's version, such as "2.16.0" or "4.3.1".
+        catalogue: The client's properties, with types, ranges, defaults, roles and aliases.
+        derived: Returns the default that the client derives for a property from other values; None if it does not.
+        rules: The rules that every config of the client keeps.
+        knobs: The properties that are worth searching, in the order in which they are drawn.
+        bounds: How the values of knobs depend on each other.
+        limits: How large records, batches and the queue may be.
+        starting_points: The changes to the baseline that a search tries first.
+        spelt_out: Returns a property's value in force, as text; a value that means a codec's default level is replaced
+            by that level.
+        influential: The properties that influence throughput and latency most, the most influential first.
+    """
+
+    kind: Kind
+    version: str
+    catalogue: Catalogue
+    derived: Callable[[Effective, str], str | None]
+    rules: tuple[Rule, ...]
+    knobs: tuple[Knob, ...]
+    bounds: Bounds
+    limits: Limits
+    starting_points: tuple[StartingPoint, ...]
+    spelt_out: Callable[[Effective, str], str]
+    influential: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The client in words, with its version."""
+        name = "the Java client" if self.kind is Kind.JAVA else self.kind
+        return f"{name} {self.version}"
+
+    @property
+    def identity(self) -> str:
+        """What tells the configs of this client from those of others.
+
+        The versions of librdkafka share their configs; a version of the Java client may have other defaults.
+        """
+        return str(self.kind) if self.kind is Kind.LIBRDKAFKA else f"{self.kind} {self.version}"
+
+    @cached_property
+    def level_knobs(self) -> Mapping[str, Knob]:
+        """The knobs that set a compression level, by codec."""
+        return {knob.codec: knob for knob in self.knobs if knob.codec}
+
+    @cached_property
+    def producer_names(self) -> tuple[str, ...]:
+        """The names of all properties that form the measured config."""
+        return tuple(entry.name for entry in self.catalogue if entry.role is Role.PRODUCER)
+
+    @cached_property
+    def statements(self) -> Mapping[str, str]:
+        """What the rules and orderings require, one sentence each, by name."""
+        return {**{rule.name: rule.statement for rule in self.rules}, **self.bounds.statements}
+
+    def in_force(self, given: Mapping[str, str]) -> Effective:
+        """Return the values in force if a config sets `given`, canonical values by canonical name."""
+        return Effective(given, self)
+
+    def knob(self, name: str) -> Knob | None:
+        """Return the knob of this name; None if the property is not worth searching by default."""
+        return next((knob for knob in self.knobs if knob.name == name), None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Client) and (self.kind, self.version) == (other.kind, other.version)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.version))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return client_named, (str(self.kind), self.version)
+
+    def __repr__(self) -> str:
+        return f"Client({self.kind} {self.version})"
+
+
+@lru_cache
+def librdkafka() -> Client:
+    """Return librdkafka; every call returns the same object."""
+    catalogue = librdkafka_properties.load_catalogue()
+    return Client(
+        kind=Kind.LIBRDKAFKA,
+        version=catalogue.version,
+        catalogue=catalogue,
+        derived=librdkafka_derived.derived,
+        rules=librdkafka_rules.RULES,
+        knobs=librdkafka_knobs.KNOBS,
+        bounds=librdkafka_bounds.BOUNDS,
+        limits=librdkafka_limits.LIMITS,
+        starting_points=librdkafka_knobs.STARTING_POINTS,
+        spelt_out=librdkafka_levels.spelt_out,
+        influential=librdkafka_knobs.INFLUENTIAL,
+    )
+
+
+def client_named(kind: str, version: str | None = None) -> Client:
+    """Return the client of a kind and version.
+
+    Args:
+        kind: "librdkafka" or "java".
+        version: The client's version; None for the newest known one. librdkafka has one version here, that of the
+            installed library, so records of another version are read with it.
+
+    Raises:
+        UnknownClient: There is no such client, or the version is not known.
+    """
+    if kind == Kind.LIBRDKAFKA:
+        return librdkafka()
+    raise UnknownClient(f"the client must be librdkafka or java, not {kind!r}")
+
+
+def may_show(name: str) -> bool:
+    """Return whether a message may show a text that stands in a file in place of a property's name, for any client."""
+    return librdkafka().catalogue.may_show(name)
+
+
+def client_of(said: object) -> Client:
+    """Return the client that a study file, a record or an option names.
+
+    Args:
+        said: "librdkafka", "java", "java 3.9.1" (a client's `identity`; a colon may stand for the blank), or a mapping
+            such as `{"kind": "java", "version": "3.9.1"}`.
+
+    Raises:
+        UnknownClient: There is no such client, or the version is not known.
+    """
+    if isinstance(said, str):
+        kind, _, of = said.replace(":", " ").partition(" ")
+        return client_named(kind, of.strip() or None)
+    if not isinstance(said, Mapping) or "kind" not in said:
+        raise UnknownClient(f'the client must be librdkafka, java, or {{kind: java, version: "3.9.1"}}, not {said!r}')
+    unknown = [str(key) for key in said if key not in ("kind", "version")]
+    if unknown:
+        raise UnknownClient(f"a client has only kind and version, not {', '.join(unknown)}")
+    version = said.get("version")
+    if version is not None and not isinstance(version, str):
+        raise UnknownClient(f'a version must be text, such as version: "3.9.1", not {version!r}')
+    return client_named(str(said["kind"]), version)

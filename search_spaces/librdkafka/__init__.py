@@ -1,0 +1,1 @@
+"""What is known of librdkafka: its properties, roles, rules, knobs and limits."""

@@ -1,0 +1,58 @@
+"""The limits of librdkafka: how large records and batches may be, and how much its queue holds."""
+
+from typing import Final
+
+from search_spaces.effective import Effective
+from search_spaces.errors import RuleBroken
+from search_spaces.limits import Limits, check_topic, sizes_text
+
+QUEUE_MESSAGES: Final = "queue.buffering.max.messages"
+QUEUE_KBYTES: Final = "queue.buffering.max.kbytes"
+
+# The client reserves this many bytes for the framing of a record without headers, whatever the record's size.
+# Source: RD_KAFKAP_MESSAGE_V2_MAX_OVERHEAD of librdkafka. Checked with the mock cluster of 2.16.0, message.max.bytes
+# from 1,000 to 1,000,000 and keys from 0 to 500 bytes: produce() refuses a record that is one byte larger.
+RECORD_OVERHEAD_BYTES: Final = 36
+_LEAST_MESSAGE_BYTES: Final = 1_000
+
+
+def _max_batch_bytes(config: Effective) -> int:
+    return min(config.integer("batch.size"), config.integer("message.max.bytes"))
+
+
+def _queue_bytes(config: Effective) -> int:
+    return config.integer(QUEUE_KBYTES) * 1024
+
+
+def _check(config: Effective, record_bytes: int, key_bytes: int | None, topic_max_message_bytes: int | None) -> None:
+    payload_bytes = record_bytes + (key_bytes or 0)
+    limit_bytes = config.integer("message.max.bytes")
+    if payload_bytes + RECORD_OVERHEAD_BYTES > limit_bytes:
+        raise RuleBroken(
+            "record-within-message-max",
+            f"a record's key, its value and {RECORD_OVERHEAD_BYTES} bytes of framing must fit in message.max.bytes",
+            f"{sizes_text(record_bytes, key_bytes)}, but message.max.bytes={limit_bytes}; "
+            f"set message.max.bytes to at least {payload_bytes + RECORD_OVERHEAD_BYTES}",
+        )
+    queue_bytes = _queue_bytes(config)
+    if record_bytes > queue_bytes:
+        raise RuleBroken(
+            "record-within-queue",
+            "a record's value must fit in queue.buffering.max.kbytes",
+            f"a value of {record_bytes} bytes, but the queue holds {queue_bytes} bytes; "
+            "raise queue.buffering.max.kbytes",
+        )
+    full_bytes = min(_max_batch_bytes(config), queue_bytes)
+    records = config.integer("batch.num.messages")
+    check_topic(config, full_bytes, records, record_bytes, key_bytes, topic_max_message_bytes)
+
+
+LIMITS: Final = Limits(
+    largest_message="message.max.bytes",
+    least_message_bytes=_LEAST_MESSAGE_BYTES,
+    queue=QUEUE_KBYTES,
+    max_batch_bytes=_max_batch_bytes,
+    queue_bytes=_queue_bytes,
+    framing_bytes=lambda _, __: RECORD_OVERHEAD_BYTES,
+    check=_check,
+)

@@ -1,0 +1,56 @@
+"""The properties of librdkafka, as the library lists them."""
+
+import json
+from importlib import resources
+from types import MappingProxyType
+from typing import Final
+
+from search_spaces.catalogue import Catalogue, Property
+from search_spaces.librdkafka.roles import JAVA_HINTS, hidden, role_of
+
+# librdkafka lists these Kafka names as aliases of names that only librdkafka uses. We make the Kafka names canonical,
+# because users know them and paste them into other tools.
+_KAFKA_NAMES: Final = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "queue.buffering.max.ms": "linger.ms",
+    "message.send.max.retries": "retries",
+    "compression.codec": "compression.type",
+    "request.required.acks": "acks",
+    "message.timeout.ms": "delivery.timeout.ms",
+}
+
+
+def _alias_of(name: str, alias_of: str | None) -> str | None:
+    """Return the canonical name that `name` is an alias of; None if `name` is canonical itself."""
+    canonical = _KAFKA_NAMES.get(alias_of or name, alias_of)
+    return None if canonical == name else canonical
+
+
+def load_catalogue() -> Catalogue:
+    """Return the catalogue of librdkafka."""
+    data = json.loads(resources.files("search_spaces.librdkafka").joinpath("2_16.json").read_text(encoding="utf-8"))
+    properties: dict[str, Property] = {}
+    for row in data["properties"]:
+        alias_of = _alias_of(row["name"], row["alias_of"])
+        role, reason = role_of(alias_of or row["name"], producer=row["producer"], pointer=row["type"] == "pointer")
+        entry = Property(
+            name=row["name"],
+            scope=row["scope"],
+            producer=row["producer"],
+            kind=row["type"],
+            low=row["low"],
+            high=row["high"],
+            choices=None if row["choices"] is None else tuple(row["choices"]),
+            default=row["default"],
+            alias_of=alias_of,
+            description=row["description"],
+            role=role,
+            reason=reason,
+        )
+        # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
+        # sets the global property, which is listed first.
+        properties.setdefault(entry.name, entry)
+    return Catalogue(
+        data["client"], data["version"], MappingProxyType(JAVA_HINTS), MappingProxyType(properties), hidden
+    )

@@ -1,0 +1,183 @@
+"""The rules between librdkafka's knobs, and their conditions."""
+
+from typing import Final
+
+from search_spaces.effective import Effective
+from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Rule, above, show, when_idempotent
+
+# The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
+# property's own range ends at 12, so zstd's higher levels are out of reach. zstd takes 0 for its default of 3.
+CODEC_LEVELS: Final = {"gzip": (0, 9), "lz4": (0, 12), "zstd": (0, 12)}
+NO_LEVEL: Final = -1
+_REFUSED: Final = "librdkafka 2.16.0 refuses to create the producer"
+_SILENT: Final = "librdkafka 2.16.0 accepts it but does not do it"
+
+
+def above_queue(name: str) -> Condition:
+    """Return the condition of a rule that a config breaks if it sets `name` to more bytes than the queue holds."""
+
+    def broken(config: Effective) -> str | None:
+        queue_bytes = config.integer("queue.buffering.max.kbytes") * 1024
+        if not config.is_given(name) or config.integer(name) <= queue_bytes:
+            return None
+        return show(config, name, "queue.buffering.max.kbytes") + f", which is {queue_bytes} bytes"
+
+    return broken
+
+
+def odd_acks(config: Effective) -> str | None:
+    """Return acks, as text, if brokers refuse its value as a number of replicas, such as 2; None otherwise."""
+    return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
+
+
+def level_beyond_codec(config: Effective) -> str | None:
+    """Return the given compression level and the codec, as text, if the codec has no such level; None otherwise."""
+    level = config.integer("compression.level")
+    low, high = CODEC_LEVELS.get(config.text("compression.type"), (NO_LEVEL, NO_LEVEL))
+    if level == NO_LEVEL or low <= level <= high:
+        return None
+    takes = "which has no levels" if high == NO_LEVEL else f"which has the levels {low} to {high}"
+    return f"compression.level={level} with {show(config, 'compression.type')}, {takes}"
+
+
+def linger_beyond_timeout(config: Effective) -> str | None:
+    """Return linger and delivery timeout, as text, if a record may time out while it waits for its batch.
+
+    The result is None if that can't happen. A timeout of 0 means that there is no timeout.
+    """
+    timeout_ms = config.number("delivery.timeout.ms")
+    if timeout_ms == 0 or config.number("linger.ms") < timeout_ms:
+        return None
+    return show(config, "linger.ms", "delivery.timeout.ms")
+
+
+RULES: Final = (
+    Rule(
+        name="idempotence-needs-acks-all",
+        knobs=("enable.idempotence", "acks"),
+        statement="an idempotent producer needs acks=all",
+        source=_REFUSED,
+        broken=when_idempotent("acks", lambda config: config.integer("acks") == -1),
+    ),
+    Rule(
+        name="idempotence-limits-in-flight",
+        knobs=("enable.idempotence", "max.in.flight"),
+        statement=f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
+        source=_REFUSED,
+        broken=when_idempotent(
+            "max.in.flight", lambda config: config.integer("max.in.flight") <= IDEMPOTENT_MAX_IN_FLIGHT
+        ),
+    ),
+    Rule(
+        name="idempotence-needs-retries",
+        knobs=("enable.idempotence", "retries"),
+        statement="an idempotent producer needs retries of at least 1",
+        source=_REFUSED,
+        broken=when_idempotent("retries", lambda config: config.integer("retries") >= 1),
+    ),
+    Rule(
+        name="idempotence-needs-fifo",
+        knobs=("enable.idempotence", "queuing.strategy"),
+        statement="an idempotent producer needs queuing.strategy=fifo",
+        source=_REFUSED,
+        broken=when_idempotent("queuing.strategy", lambda config: config.text("queuing.strategy") == "fifo"),
+    ),
+    Rule(
+        name="idempotence-fixes-backpressure",
+        knobs=("enable.idempotence", "queue.buffering.backpressure.threshold"),
+        statement="an idempotent producer needs queue.buffering.backpressure.threshold=1",
+        source=_REFUSED,
+        broken=when_idempotent(
+            "queue.buffering.backpressure.threshold",
+            lambda config: config.integer("queue.buffering.backpressure.threshold") == 1,
+        ),
+    ),
+    Rule(
+        name="acks-is-none-one-or-all",
+        knobs=("acks",),
+        statement="acks must be 0, 1 or all",
+        source="librdkafka 2.16.0 accepts up to 1000, but Kafka's ReplicaManager.isValidRequiredAcks does not",
+        broken=odd_acks,
+    ),
+    Rule(
+        name="batch-within-message-max",
+        knobs=("batch.size", "message.max.bytes"),
+        statement="a batch never grows beyond message.max.bytes, so a larger batch.size does nothing",
+        source=f"{_SILENT}: batches of at most 4,868 bytes with message.max.bytes=5000 and batch.size=100000",
+        broken=above("batch.size", "message.max.bytes"),
+    ),
+    Rule(
+        name="batch-within-queue-bytes",
+        knobs=("batch.size", "queue.buffering.max.kbytes"),
+        statement="a batch never grows beyond the queue it waits in, so a larger batch.size does nothing",
+        source=f"{_SILENT}: batches of at most 10,720 bytes with a queue of 10 KiB and batch.size=100000",
+        broken=above_queue("batch.size"),
+    ),
+    Rule(
+        name="batch-within-queue-messages",
+        knobs=("batch.num.messages", "queue.buffering.max.messages"),
+        statement="batch.num.messages must be at most queue.buffering.max.messages, as a batch waits in the queue",
+        source=f"{_SILENT}: produce() reports a full queue until linger.ms has passed",
+        broken=above("batch.num.messages", "queue.buffering.max.messages", unlimited=0),
+    ),
+    Rule(
+        name="message-within-queue-bytes",
+        knobs=("message.max.bytes", "queue.buffering.max.kbytes"),
+        statement="message.max.bytes must fit in the queue, as the client never accepts a value larger than the queue",
+        source=f"{_SILENT}: a queue of 1 KiB accepts a value of 1,024 bytes but never one of 1,025",
+        broken=above_queue("message.max.bytes"),
+    ),
+    Rule(
+        name="level-fits-codec",
+        knobs=("compression.type", "compression.level"),
+        statement="compression.level must be a level of the codec, and must be left out for a codec without levels",
+        source=f"{_SILENT}: levels above the codec's highest are lowered, and levels for none and snappy are ignored",
+        broken=level_beyond_codec,
+    ),
+    Rule(
+        name="linger-within-delivery-timeout",
+        knobs=("linger.ms", "delivery.timeout.ms"),
+        statement="linger.ms must be less than delivery.timeout.ms, unless that is 0 (no limit)",
+        source=f"{_REFUSED}; if only linger.ms is given, it refuses the topic at the first record instead",
+        broken=linger_beyond_timeout,
+    ),
+    Rule(
+        name="request-timeout-within-socket-timeout",
+        knobs=("request.timeout.ms", "socket.timeout.ms"),
+        statement="request.timeout.ms must be at most socket.timeout.ms, after which the client gives up a request",
+        source="the description of socket.timeout.ms in librdkafka 2.16.0",
+        broken=above("request.timeout.ms", "socket.timeout.ms"),
+    ),
+    Rule(
+        name="request-timeout-within-delivery-timeout",
+        knobs=("request.timeout.ms", "delivery.timeout.ms"),
+        statement="request.timeout.ms must be at most delivery.timeout.ms, after which the client gives up a record",
+        source="the description of delivery.timeout.ms in librdkafka 2.16.0",
+        broken=above("request.timeout.ms", "delivery.timeout.ms", unlimited=0),
+    ),
+    Rule(
+        name="retry-backoff-within-limit",
+        knobs=("retry.backoff.ms", "retry.backoff.max.ms"),
+        statement="retry.backoff.ms must be at most retry.backoff.max.ms, the limit up to which it doubles",
+        source=f"{_SILENT}: it warns of a static backoff of retry.backoff.max.ms",
+        broken=above("retry.backoff.ms", "retry.backoff.max.ms"),
+    ),
+    Rule(
+        name="metadata-backoff-within-limit",
+        knobs=("topic.metadata.refresh.fast.interval.ms", "retry.backoff.max.ms"),
+        statement="topic.metadata.refresh.fast.interval.ms must be at most retry.backoff.max.ms",
+        source=f"{_SILENT}: it warns of a static backoff of retry.backoff.max.ms",
+        broken=above("topic.metadata.refresh.fast.interval.ms", "retry.backoff.max.ms"),
+    ),
+    Rule(
+        name="reconnect-backoff-within-limit",
+        knobs=("reconnect.backoff.ms", "reconnect.backoff.max.ms"),
+        statement="reconnect.backoff.ms must be at most reconnect.backoff.max.ms",
+        source=_REFUSED,
+        broken=lambda config: (
+            show(config, "reconnect.backoff.ms", "reconnect.backoff.max.ms")
+            if config.number("reconnect.backoff.ms") > config.number("reconnect.backoff.max.ms")
+            else None
+        ),
+    ),
+)
