@@ -117,7 +117,15 @@ def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path
     compiler = KafkaJars(cache_root() / "java-compiler", COMPILER, "the Java compiler").class_path()
     with tempfile.TemporaryDirectory(dir=classes.parent, prefix="harness-") as folder:
         output = Path(folder) / "classes"
-        command = [java.path, "-XX:-UsePerfData", "-jar", compiler, f"-{_RELEASE}", "-nowarn", "-proc:none"]
+        command: list[str | Path] = [
+            java.path,
+            "-XX:-UsePerfData",
+            "-jar",
+            compiler,
+            f"-{_RELEASE}",
+            "-nowarn",
+            "-proc:none",
+        ]
         ran = run_java([*command, "-cp", class_path, "-d", output, *sources], _COMPILE_TIMEOUT_S)
         if ran.returncode != 0:
             raise GeneratorError(

@@ -18,6 +18,7 @@ from runners.java_client.jvm import Jvm
 from runners.java_client.keeping import kept_jvm
 from runners.java_client.load import JavaLoad, JavaResult
 from runners.java_client.reports import ClientTotals, Report
+from runners.java_client.warm_up import warm_up
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import (
     ClientActivity,
@@ -37,7 +38,13 @@ from search_spaces.producer_config import ProducerConfig
 
 CLIENT_ID: Final = "kafka-tuner"
 _SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
-_SAMPLES_MS: Final = 1000 * 60 * 60 * 24
+_OURS: Final = {
+    "key.serializer": _SERIALIZER,
+    "value.serializer": _SERIALIZER,
+    # The samples of the client's averages last as long as the producer; see `ClientTotals`.
+    "metrics.sample.window.ms": str(24 * 60 * 60 * 1000),
+}
+"""The properties that the load generator sets."""
 _NETWORK_THREAD: Final = "kafka-producer-"
 _SENDER_THREAD: Final = "tuner-sender-0"
 _COLLECTOR_THREADS: Final = ("GC Thread#", "G1 ")
@@ -58,6 +65,7 @@ class JavaRunner:
         limits: Limits that each measurement must respect.
         heap_bytes: The largest size of the Java process's heap; None for `default_heap_bytes`.
         threads: Number of threads that send records.
+        warms_up: Whether a new Java process is warmed up before it measures for the first time (`warm_up`).
     """
 
     cluster: RunningCluster
@@ -65,6 +73,7 @@ class JavaRunner:
     limits: Limits = DEFAULT_LIMITS
     heap_bytes: int | None = None
     threads: int = 1
+    warms_up: bool = True
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Send the records of a workload to the topic with the given config, and return what was measured.
@@ -83,6 +92,8 @@ class JavaRunner:
         loads: list[JavaLoad] = []
         try:
             with kept_jvm(config, heap_bytes) as jvm:
+                if self.warms_up and not jvm.warm:
+                    warm_up(jvm, config, workload, _OURS)
                 return self._measured(jvm, config, workload, watch, loads)
         except RunnerError as error:
             error.sent_bytes = sum(load.sent_bytes for load in loads)
@@ -137,9 +148,7 @@ class JavaRunner:
             "client.id": CLIENT_ID,
             **to_java(self.cluster.connection, config.client.version),
             **config.values,
-            "key.serializer": _SERIALIZER,
-            "value.serializer": _SERIALIZER,
-            "metrics.sample.window.ms": str(_SAMPLES_MS),
+            **_OURS,
         }
 
     def _stored(self) -> int | None:
@@ -217,7 +226,10 @@ def resources_of(result: JavaResult) -> Resources:
         waited_ns = end.client.wait_ns - start.client.wait_ns
         inside_ns = per_record_ns * (end.handed_over - start.handed_over) - waited_ns
         inside = min(1.0, max(0.0, inside_ns / (result.duration_s * NS_PER_S)))
-    return replace(usage(result.before, result.after), sender_in_client_ratio=inside)
+    used = usage(result.before, result.after)
+    if inside is not None and used.sender_demand_ratio is not None:
+        inside = min(inside, used.sender_demand_ratio)
+    return replace(used, sender_in_client_ratio=inside)
 
 
 def activity_of(result: JavaResult, partitions: int) -> ClientActivity | None:

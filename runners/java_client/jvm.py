@@ -38,7 +38,13 @@ Message = Mapping[str, Any]
 
 
 class Jvm:
-    """A Java process with the load generator, which carries out one run after another until its pipe is closed."""
+    """A Java process with the load generator, which carries out one run after another until its pipe is closed.
+
+    Attributes:
+        version: The release of kafka-clients.
+        heap_bytes: The largest size of the heap.
+        warm: Whether the process has been warmed up, so that its hot code is compiled.
+    """
 
     def __init__(self, harness: Harness, heap_bytes: int) -> None:
         """Start the process.
@@ -50,7 +56,7 @@ class Jvm:
         Raises:
             GeneratorError: It does not start.
         """
-        self.version, self.heap_bytes, self.busy_s = harness.version, heap_bytes, 0.0
+        self.version, self.heap_bytes, self.warm = harness.version, heap_bytes, False
         self._pool: PayloadPool | None = None
         self._said: deque[str] = deque(maxlen=_LINES_KEPT)
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()

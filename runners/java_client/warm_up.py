@@ -1,13 +1,12 @@
 """Warms up a new Java process, so that the first config that it measures is not measured slower than the others.
 
 A Java process interprets its code at first, and compiles what runs often. So a new one gets unbroken load at full speed
-until its throughput no longer grows. This load goes to librdkafka's mock cluster in this process, never to the cluster
-that is measured: a user who asks for a small rate must not get a burst, and the bytes need no allowance.
+until its throughput no longer grows. This load goes to a broker in the Java process that forgets all records
+(`FakeBroker`), never to the cluster that is measured: a user who asks for a small rate must not get a burst, and the
+bytes need no allowance.
 """
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,7 +15,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.host import HostProbe
 from runners.java_client.jvm import Jvm
 from runners.java_client.load import JavaLoad
-from runners.limits import Limits
+from runners.limits import DEFAULT_LIMITS
 from runners.measurement import Window
 from runners.payload import payload_of
 from runners.runner import WatchDecision
@@ -50,7 +49,7 @@ class Level:
         return WatchDecision.STOP if level else WatchDecision.GO_ON
 
 
-def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: dict[str, str]) -> tuple[float, ...]:
+def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Mapping[str, str]) -> tuple[float, ...]:
     """Warm up a new Java process, within `LONGEST_S` and `MOST_BYTES`.
 
     Args:
@@ -63,26 +62,16 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: di
         Records per second of the windows of a second.
 
     Raises:
-        RunnerError: The client can't send to the mock cluster either.
+        RunnerError: The client can't send with this config to the fake broker either.
     """
     full_speed = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=LONGEST_S)
     pool, _ = payload_of(workload)
     clock, level = SystemClock(), Level()
-    with mock_cluster() as cluster:
-        watchdog = Watchdog.over(cluster, Limits(), config, clock)
-        load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe({}), MOST_BYTES)
-        load.run({**properties, **config.values, **cluster.connection}, _TOPIC, level)
+    jvm.send({"do": "open fake broker"})
+    connection = {"bootstrap.servers": f"127.0.0.1:{jvm.receive(_PATIENCE_S)['port']}"}
+    watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
+    load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe({}), MOST_BYTES)
+    load.run({**properties, **config.values, **connection}, _TOPIC, level)
+    jvm.send({"do": "close fake broker"})
+    jvm.warm = True
     return tuple(level.rates)
-
-
-@contextmanager
-def mock_cluster() -> Iterator[RunningCluster]:
-    """Run librdkafka's mock cluster, which speaks Kafka's protocol and forgets the records."""
-    from confluent_kafka import Producer
-
-    logger = logging.Logger("mock cluster")
-    logger.addHandler(logging.NullHandler())
-    holder = Producer({"test.mock.num.brokers": 1}, logger=logger)
-    brokers = holder.list_topics(timeout=_PATIENCE_S).brokers.values()
-    address = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-    yield RunningCluster("mock", {"bootstrap.servers": address})

@@ -69,9 +69,10 @@ final class Batches {
             try {
                 var field = FutureRecordMetadata.class.getDeclaredField(name);
                 field.setAccessible(true);
-                return MethodHandles.lookup()
-                        .unreflectGetter(field)
-                        .asType(MethodType.methodType(type, FutureRecordMetadata.class));
+                // Before 3.0 the place was a long.
+                return MethodHandles.explicitCastArguments(
+                        MethodHandles.lookup().unreflectGetter(field),
+                        MethodType.methodType(type, FutureRecordMetadata.class));
             } catch (ReflectiveOperationException otherRelease) {
                 // The next name may be the one of this release.
             }

@@ -27,6 +27,7 @@ public final class Harness {
         pipe.send(Pipe.message("ready").put("client", AppInfoParser.getVersion()));
         Pool pool = null;
         Load load = null;
+        FakeBroker broker = null;
         for (JsonNode command = pipe.next(); command != null; command = pipe.next()) {
             switch (command.get("do").textValue()) {
                 case "pool" -> pool = Pool.read(command, pipe);
@@ -39,6 +40,11 @@ public final class Harness {
                 }
                 case "stop" -> load.end();
                 case "close" -> load.close();
+                case "open fake broker" -> {
+                    broker = new FakeBroker();
+                    pipe.send(Pipe.message("listening").put("port", broker.port()));
+                }
+                case "close fake broker" -> broker.close();
                 case "give up" -> load.giveUp();
                 default -> throw new IllegalArgumentException(command.toString());
             }

@@ -175,6 +175,11 @@ final class Load extends Thread {
     private void report() {
         while (!over) {
             LockSupport.parkNanos(PROGRESS_NS);
+            String refusal = tally.refusal();
+            if (refusal != null) {
+                refuse("record", refusal);
+                return;
+            }
             for (Sender sender : senders) {
                 Sender.Trouble trouble = sender.trouble;
                 if (trouble != null) {

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 
 /**
  * Counts all deliveries, and records the latency of those that were chosen when they were sent.
@@ -16,6 +17,7 @@ import org.apache.kafka.clients.producer.RecordMetadata;
  * back in the sender's thread. So successes are counted without a lock, and failures with one.
  */
 final class Tally {
+    private static final String NETWORK_THREAD = "kafka-producer-network-thread";
     private static final VarHandle ACKNOWLEDGED;
 
     static {
@@ -35,6 +37,7 @@ final class Tally {
     private final Durations measured = new Durations();
     private final Map<String, Long> failed = new TreeMap<>();
     private final Map<String, String> reasons = new TreeMap<>();
+    private String refusal;
     private long failures;
     private long[] partitions = new long[16];
     private long acknowledged;
@@ -77,8 +80,17 @@ final class Tally {
     private synchronized void fail(Exception error) {
         failures++;
         String name = error.getClass().getSimpleName();
+        if (error instanceof RecordTooLargeException && !Thread.currentThread().getName().startsWith(NETWORK_THREAD)) {
+            name = "refused by the client";
+            refusal = error.getMessage();
+        }
         failed.merge(name, 1L, Long::sum);
         reasons.putIfAbsent(name, String.valueOf(error.getMessage()));
+    }
+
+    /** Returns why the client itself refused a record, without a broker; null if it did not. */
+    synchronized String refusal() {
+        return refusal;
     }
 
     long acknowledged() {
