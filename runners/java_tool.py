@@ -21,8 +21,8 @@ from runners.clusters.java import KafkaJava, run_java
 from runners.clusters.topics import Topic
 from runners.errors import GeneratorError
 from runners.workload import Workload
-from search_spaces.java import translate_to_java
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.to_java import translate_to_java
 
 _FILE_BYTES: Final = 16 * 1024 * 1024
 _MAX_LINES: Final = 200_000

@@ -4,7 +4,7 @@ This package opens no connection to Kafka and does not depend on any search meth
 """
 
 from search_spaces.catalogue import Property, Value
-from search_spaces.client import Client, Kind, client_of, librdkafka
+from search_spaces.client import Client, Kind, client_of, java, librdkafka
 from search_spaces.connection import ConnectionConfig
 from search_spaces.domains import Chooser, ParamValue
 from search_spaces.errors import (
@@ -20,13 +20,13 @@ from search_spaces.errors import (
     UnknownProperty,
 )
 from search_spaces.guarantee import DURABILITY, Guarantee
-from search_spaces.java import perf_test_command, translate_to_java
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role, is_secret
 from search_spaces.space import SearchSpace
+from search_spaces.to_java import perf_test_command, translate_to_java
 
 __all__ = [
     "DURABILITY",
@@ -56,6 +56,7 @@ __all__ = [
     "client_of",
     "format_properties",
     "is_secret",
+    "java",
     "librdkafka",
     "parse_pairs",
     "parse_properties",

@@ -4,7 +4,7 @@ The dependencies of each client are in its folder; `search_spaces.dependencies` 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from search_spaces.effective import Effective
@@ -55,6 +55,7 @@ class Bounds:
             records.
         follows: Properties that are set back to the baseline's value together with another one: `{name: other name}`.
         statements: One sentence for each ordering that is not one of the client's rules, by the ordering's rule.
+        needs: Knobs that have an effect only if another property has a certain value: `{name: (other name, value)}`.
     """
 
     orderings: Callable[[Sizes], tuple[Ordering, ...]]
@@ -65,6 +66,7 @@ class Bounds:
     follow: Callable[[Effective, Sizes], dict[str, str]]
     follows: Mapping[str, str]
     statements: Mapping[str, str]
+    needs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def limit(ordering: Ordering, config: Effective) -> float:

@@ -139,6 +139,7 @@ _WORDS: Final = re.compile(r"[^._-]+")
 Value = str | int | float | bool
 
 _INTEGER: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)", re.ASCII)
+_ANY_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 # librdkafka ignores the case of these words and accepts no others: neither "yes" nor "on".
 _BOOLEANS: Final = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
@@ -192,7 +193,7 @@ def _integer(entry: Property, text: str) -> str:
     text = text.strip()
     if entry.name == "acks" and text.lower() == "all":
         return "-1"
-    if not _INTEGER.fullmatch(text):
+    if not (_INTEGER if entry.octal else _ANY_INTEGER).fullmatch(text):
         raise InvalidValue(entry.name, _takes(entry), text)
     number = int(text)
     _check_range(entry, number, text)

@@ -12,6 +12,14 @@ from search_spaces.bounds import Bounds
 from search_spaces.catalogue import Catalogue
 from search_spaces.effective import Effective
 from search_spaces.errors import UnknownClient
+from search_spaces.java_client import bounds as java_bounds
+from search_spaces.java_client import derived as java_derived
+from search_spaces.java_client import knobs as java_knobs
+from search_spaces.java_client import levels as java_levels
+from search_spaces.java_client import limits as java_limits
+from search_spaces.java_client import properties as java_properties
+from search_spaces.java_client import rules as java_rules
+from search_spaces.java_client.versions import minor_of
 from search_spaces.knobs import Knob, StartingPoint
 from search_spaces.librdkafka import bounds as librdkafka_bounds
 from search_spaces.librdkafka import derived as librdkafka_derived
@@ -134,6 +142,38 @@ def librdkafka() -> Client:
     )
 
 
+def java(version: str | None = None) -> Client:
+    """Return the Java client; every call with the same version returns the same object.
+
+    Args:
+        version: A release of kafka-clients, such as "3.9.1"; None for the newest that is known. A patch release has the
+            properties of its minor version.
+
+    Raises:
+        UnknownClient: The version is no release, or is older or newer than the known ones.
+    """
+    return _java(version or java_properties.newest_release())
+
+
+@lru_cache
+def _java(version: str) -> Client:
+    major, minor, _ = java_properties.newest_release().split(".")
+    release = minor_of(version, (int(major), int(minor)))
+    return Client(
+        kind=Kind.JAVA,
+        version=version,
+        catalogue=java_properties.load_catalogue(version, release),
+        derived=java_derived.derived,
+        rules=java_rules.rules_of(release),
+        knobs=java_knobs.knobs_of(release),
+        bounds=java_bounds.BOUNDS,
+        limits=java_limits.LIMITS,
+        starting_points=java_knobs.STARTING_POINTS,
+        spelt_out=java_levels.spelt_out,
+        influential=java_knobs.INFLUENTIAL,
+    )
+
+
 def client_named(kind: str, version: str | None = None) -> Client:
     """Return the client of a kind and version.
 
@@ -147,12 +187,14 @@ def client_named(kind: str, version: str | None = None) -> Client:
     """
     if kind == Kind.LIBRDKAFKA:
         return librdkafka()
+    if kind == Kind.JAVA:
+        return java(version)
     raise UnknownClient(f"the client must be librdkafka or java, not {kind!r}")
 
 
 def may_show(name: str) -> bool:
     """Return whether a message may show a text that stands in a file in place of a property's name, for any client."""
-    return librdkafka().catalogue.may_show(name)
+    return librdkafka().catalogue.may_show(name) or java().catalogue.may_show(name)
 
 
 def client_of(said: object) -> Client:

@@ -35,9 +35,10 @@ def _safety(client: Client) -> tuple[str, ...]:
 
 def ties(client: Client, sizes: Sizes) -> tuple[frozenset[str], ...]:
     """Return the groups of knobs whose ranges or effects depend on each other."""
-    pairs = (frozenset({ordering.small, ordering.large}) for ordering in client.bounds.orderings(sizes))
+    pairs = (frozenset({ordering.small, ordering.large, ordering.plus}) for ordering in client.bounds.orderings(sizes))
     levels = (knob.name for knob in client.level_knobs.values())
-    return frozenset(_safety(client)), frozenset({"compression.type", *levels}), *pairs
+    needs = (frozenset({name, other}) for name, (other, _) in client.bounds.needs.items())
+    return frozenset(_safety(client)), frozenset({"compression.type", *levels}), *pairs, *needs
 
 
 def drawing_order(client: Client) -> Callable[[str], tuple[int, str]]:
@@ -82,7 +83,8 @@ def is_drawn(parameter: Parameter, so_far: Effective) -> bool:
         return so_far.integer("acks") == -1
     if parameter.name in so_far.client.bounds.idempotent_words:
         return not so_far.flag(IDEMPOTENCE)
-    return parameter.codec in ("", so_far.text("compression.type"))
+    other, value = so_far.client.bounds.needs.get(parameter.name, ("", ""))
+    return parameter.codec in ("", so_far.text("compression.type")) and (not other or so_far.text(other) == value)
 
 
 def narrow(parameters: Parameters, fixed: Values, client: Client, sizes: Sizes, floor: Guarantee) -> None:

@@ -61,6 +61,14 @@ class Range:
     reach: float = 0
 
     @property
+    def asks_whole(self) -> bool:
+        """Whether a chooser is asked for a whole number; if not, its answer is rounded.
+
+        The extension of a logarithmic range may end between 0 and 1, where there is no whole number.
+        """
+        return self.whole and (self.special is None or not 0 < self.reach < 1)
+
+    @property
     def span(self) -> tuple[float, float]:
         """The smallest and the largest number, without the special value."""
         return self.low, self.high
@@ -96,16 +104,17 @@ class Range:
         if self.special is not None:
             low, high = min(low, self.reach), max(high, self.reach)
         answer: float
-        if self.whole:
+        if self.asks_whole:
             answer = chooser.integer(name, int(low), int(high), log=self.log)
         else:
             answer = chooser.real(name, low, high, log=self.log)
-        slack = 0 if self.whole else _SLACK * abs(answer)
+        slack = 0 if self.asks_whole else _SLACK * abs(answer)
         if not low - slack <= answer <= high + slack:
             raise ValueError(f"{name} must be chosen from {low} to {high}, but got {answer}")
         if self.special is not None and not self.low <= answer <= self.high:
             return _number(self.special)
-        return _number(min(max(answer, self.low), self.high))
+        inside = min(max(answer, self.low), self.high)
+        return _number(round(inside) if self.whole else inside)
 
     def answer(self, text: str) -> ParamValue | None:
         """Return the chooser's answer that leads to the value `text`; None if the range does not contain it."""
@@ -114,7 +123,7 @@ class Range:
             value = self.reach
         elif not self.low <= value <= self.high:
             return None
-        return int(value) if self.whole else value
+        return int(value) if self.asks_whole else value
 
 
 @dataclass(frozen=True, slots=True)

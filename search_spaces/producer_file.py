@@ -8,7 +8,7 @@ from pathlib import Path
 from search_spaces.catalogue import Property, canonical_value
 from search_spaces.client import librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
-from search_spaces.java_file import TUNED_NAMES, JavaProducer, translate_from_java
+from search_spaces.from_java import TUNED_NAMES, JavaProducer, translate_from_java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role

@@ -68,6 +68,8 @@ class Rule:
         statement: The rule in one sentence.
         source: How we know that the rule is needed.
         broken: Returns the values that break the rule, as text; None if the rule is kept.
+        idle: The property that has no effect in a config that breaks the rule, and may be left out; "" if the config
+            does not work at all, or does something else.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Rule:
     statement: str
     source: str
     broken: Condition
+    idle: str = ""
 
     def check(self, config: Effective) -> None:
         """Check that `config` keeps the rule.

@@ -14,9 +14,9 @@ from confluent_kafka import Producer
 from runners.clusters.cluster import RunningCluster
 from runners.java_tool import producer_performance, write_lines
 from search_spaces.client import librdkafka
-from search_spaces.java import translate_to_java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties, read_properties
+from search_spaces.to_java import translate_to_java
 from tests.conftest import TopicMaker
 from tests.present_tests.studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force

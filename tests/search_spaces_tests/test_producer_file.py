@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from search_spaces import Guarantee, translate_to_java
 from search_spaces.errors import ConfigProblems
-from search_spaces.java_file import JavaProducer, translate_from_java
+from search_spaces.from_java import JavaProducer, translate_from_java
 from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
 
 STRONGEST = Guarantee(acks=-1, ordered=True, idempotent=True)

@@ -17,7 +17,7 @@ from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.reporting import counted
 from runners.runner import Watch, WatchDecision
-from search_spaces.java import perf_test_command
+from search_spaces.to_java import perf_test_command
 from tuner.present.console import ERR, OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from runners.reporting import printable
-from search_spaces.java import LABEL, translate_to_java
+from search_spaces.to_java import LABEL, translate_to_java
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output

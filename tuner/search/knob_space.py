@@ -269,7 +269,7 @@ def _distribution(domain: Domain) -> BaseDistribution:
     if isinstance(domain, Numbers):
         return IntDistribution(domain.first, domain.first + len(domain.values) - 1)
     ends = [domain.low, domain.high, *([] if domain.special is None else [domain.reach])]
-    if domain.whole:
+    if domain.asks_whole:
         return IntDistribution(int(min(ends)), int(max(ends)), log=domain.log)
     return FloatDistribution(min(ends), max(ends), log=domain.log)
 

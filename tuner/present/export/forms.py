@@ -7,8 +7,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from search_spaces.java import Translation, translate_to_java
 from search_spaces.properties_file import format_properties
+from search_spaces.to_java import Translation, translate_to_java
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
 from tuner.present.wording import (
     NO_GAIN,

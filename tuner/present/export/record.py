@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from objectives.ratios import Ratio
 from search_spaces.errors import ConfigError
-from search_spaces.java import translate_to_java
+from search_spaces.to_java import translate_to_java
 from tuner.confirmation.effects import Effect
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal

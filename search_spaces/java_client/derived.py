@@ -1,0 +1,43 @@
+"""The values that the Java client derives from other properties.
+
+Source: `ProducerConfig.postProcessParsedConfig` and `KafkaProducer.configureDeliveryTimeout` of kafka-clients, tried
+with 2.8.2 to 4.3.1. The tests compare the derived values with those of constructed producers.
+"""
+
+from typing import Final
+
+from search_spaces.effective import Effective
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
+
+_INT_MAX: Final = 2**31 - 1
+# The default enable.idempotence=true had no effect in these releases. Source: "Upgrading to 3.2.0" in the
+# documentation of Apache Kafka, KAFKA-13598.
+_NOT_IDEMPOTENT_BY_DEFAULT: Final = frozenset({"3.0.0", "3.1.0"})
+
+
+def derived(config: Effective, name: str) -> str | None:
+    """Return the value that the client derives for a property that is not given; None if it does not derive one."""
+    match name:
+        case "enable.idempotence" if config.stated(name) == "true":
+            return None if _idempotent_by_default(config) else "false"
+        case "acks" if config.stated(name) != "-1":
+            # Before 3.0, the default of acks is 1.
+            return "-1" if config.stated(IDEMPOTENCE) == "true" else None
+        case "delivery.timeout.ms":
+            least_ms = min(_INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
+            return str(max(least_ms, int(config.stated(name))))
+        case "reconnect.backoff.max.ms" if config.is_given("reconnect.backoff.ms"):
+            return config.text("reconnect.backoff.ms")
+        case _:
+            return None
+
+
+def _idempotent_by_default(config: Effective) -> bool:
+    """Return whether a producer is idempotent that does not set `enable.idempotence`, whose default is true."""
+    return (
+        config.client.version not in _NOT_IDEMPOTENT_BY_DEFAULT
+        and config.stated("acks") == "-1"
+        and int(config.stated("retries")) > 0
+        and int(config.stated(IN_FLIGHT)) <= IDEMPOTENT_MAX_IN_FLIGHT
+    )

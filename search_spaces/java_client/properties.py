@@ -1,0 +1,93 @@
+"""The properties of the Java producer, as the releases of kafka-clients list them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from search_spaces.catalogue import Catalogue, Property
+from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
+from search_spaces.java_client.versions import Minor
+
+# What the client's own list does not say.
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")  # releases before 3.3 check the codec only when they start
+_LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
+_GZIP_LEVEL: Final = "compression.gzip.level"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    rows: tuple[Mapping[str, Any], ...]
+    newest_release: str
+
+
+@lru_cache
+def _known() -> _Known:
+    text = resources.files("search_spaces.java_client").joinpath("properties.json").read_text(encoding="utf-8")
+    data = json.loads(text)
+    return _Known(tuple(data["properties"]), data["releases"][-1])
+
+
+def newest_release() -> str:
+    """Return the newest release of kafka-clients that is known."""
+    return _known().newest_release
+
+
+def load_catalogue(version: str, minor: Minor) -> Catalogue:
+    """Return the properties of a release.
+
+    Args:
+        version: The release, such as "3.9.1".
+        minor: Its minor version, such as (3, 9).
+    """
+    found = {
+        row["name"]: _property(row) for row in _known().rows if _minor(row["since"]) <= minor <= _minor(row["until"])
+    }
+    return Catalogue(f"the Java client {version}", version, LIBRDKAFKA_HINTS, MappingProxyType(found))
+
+
+def _minor(text: str) -> Minor:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)
+
+
+def _property(row: Mapping[str, Any]) -> Property:
+    name, kind, low, high, default = row["name"], row["type"], row["low"], row["high"], row["default"]
+    choices = None if row["choices"] is None else tuple(choice for choice in row["choices"])
+    if name == "compression.type":
+        kind, choices = "enum", _CODECS
+    elif name == "metadata.recovery.strategy" and choices is not None:
+        choices = tuple(choice.lower() for choice in choices)  # the client ignores the case
+    elif name == "acks":
+        kind, choices, low, high = "int", None, -1, 1
+        default = "-1" if default == "all" else default
+    elif name == "linger.ms":
+        high = _LONGEST_LINGER_MS
+    elif name == _GZIP_LEVEL:
+        low = int(default)  # -1 means the codec's own default; 0 is refused by a rule
+    role, reason = role_of(name)
+    return Property(
+        name=name,
+        scope="global",
+        producer=True,
+        kind=_kind(kind),
+        low=low,
+        high=high,
+        choices=choices,
+        default=default,
+        alias_of=None,
+        description=row["description"],
+        role=role,
+        reason=reason,
+        octal=False,
+    )
+
+
+def _kind(text: str) -> Literal["bool", "int", "float", "string", "enum"]:
+    match text:
+        case "bool" | "int" | "float" | "string" | "enum":
+            return text
+    raise ValueError(f"properties.json has the unknown type {text}; run scripts/make_java_catalogue.py again")

@@ -1,0 +1,167 @@
+"""The rules between the knobs of the Java client, and their conditions."""
+
+from collections.abc import Callable
+from typing import Final
+
+from search_spaces.effective import Effective
+from search_spaces.java_client.versions import Minor
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Rule, show, when_idempotent
+
+ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
+AVAILABILITY: Final = "partitioner.availability.timeout.ms"
+PARTITIONER: Final = "partitioner.class"
+IGNORE_KEYS: Final = "partitioner.ignore.keys"
+CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
+_OWN_PARTITIONERS: Final = "org.apache.kafka.clients.producer."
+_REFUSED: Final = "kafka-clients refuses to create the producer"
+_SILENT: Final = "kafka-clients accepts it but does not do it"
+
+# Levels arrived with 3.8 (KIP-390), the adaptive partitioner with 3.3 (KIP-794). Since 4.0, more than five requests in
+# flight no longer switch idempotence off.
+LEVELS_SINCE: Final[Minor] = (3, 8)
+ADAPTIVE_SINCE: Final[Minor] = (3, 3)
+_IN_FLIGHT_REFUSED_SINCE: Final[Minor] = (4, 0)
+
+
+def rules_of(minor: Minor) -> tuple[Rule, ...]:
+    """Return the rules of a minor version."""
+    refuses = minor >= _IN_FLIGHT_REFUSED_SINCE
+    rules: tuple[Rule, ...] = (*_ALWAYS, _IN_FLIGHT_4 if refuses else _IN_FLIGHT_3)
+    if minor >= ADAPTIVE_SINCE:
+        rules = (*rules, *_PARTITIONING)
+    if minor >= LEVELS_SINCE:
+        rules = (*rules, *(_level_needs(codec) for codec in CODECS_WITH_LEVELS), _GZIP_LEVEL)
+    return rules
+
+
+def _delivery_below(config: Effective) -> str | None:
+    least_ms = config.integer("linger.ms") + config.integer("request.timeout.ms")
+    if not config.is_given("delivery.timeout.ms") or config.integer("delivery.timeout.ms") >= least_ms:
+        return None
+    return show(config, "delivery.timeout.ms", "linger.ms", "request.timeout.ms")
+
+
+def _too_many_in_flight(config: Effective) -> str | None:
+    """Since 4.0, the client checks this before acks and retries switch idempotence off."""
+    asked = config.stated(IDEMPOTENCE) == "true"
+    if not asked or config.integer(IN_FLIGHT) <= IDEMPOTENT_MAX_IN_FLIGHT:
+        return None
+    return show(config, IDEMPOTENCE, IN_FLIGHT) if config.is_given(IDEMPOTENCE) else show(config, IN_FLIGHT)
+
+
+def _foreign_partitioner(config: Effective) -> str | None:
+    if not config.is_given(PARTITIONER) or config.text(PARTITIONER).startswith(_OWN_PARTITIONERS):
+        return None
+    return show(config, PARTITIONER)
+
+
+def _given_but(name: str, other: str, holds: Callable[[Effective], bool]) -> Condition:
+    """Return the condition of a rule that a config breaks if it gives `name` although `holds` returns False."""
+    return lambda config: show(config, name, other) if config.is_given(name) and not holds(config) else None
+
+
+def _level_needs(codec: str) -> Rule:
+    level = f"compression.{codec}.level"
+    return Rule(
+        name=f"{codec}-level-needs-{codec}",
+        knobs=("compression.type", level),
+        statement=f"{level} has an effect only with compression.type={codec}",
+        source=_SILENT,
+        broken=_given_but(level, "compression.type", lambda config: config.text("compression.type") == codec),
+        idle=level,
+    )
+
+
+def _needs_default_partitioner(name: str) -> Rule:
+    return Rule(
+        name=f"default-partitioner-for-{name.split('.')[1]}",
+        knobs=(name, PARTITIONER),
+        statement=f"{name} has an effect only with the client's default partitioner",
+        source="KIP-794; the description of the property in kafka-clients",
+        broken=_given_but(name, PARTITIONER, lambda config: not config.is_given(PARTITIONER)),
+        idle=name,
+    )
+
+
+_ALWAYS: Final = (
+    Rule(
+        name="idempotence-needs-acks-all",
+        knobs=(IDEMPOTENCE, "acks"),
+        statement="an idempotent producer needs acks=all",
+        source=_REFUSED,
+        broken=when_idempotent("acks", lambda config: config.integer("acks") == -1),
+    ),
+    Rule(
+        name="idempotence-needs-retries",
+        knobs=(IDEMPOTENCE, "retries"),
+        statement="an idempotent producer needs retries of at least 1",
+        source=_REFUSED,
+        broken=when_idempotent("retries", lambda config: config.integer("retries") >= 1),
+    ),
+    Rule(
+        name="delivery-covers-linger-and-request",
+        knobs=("delivery.timeout.ms", "linger.ms", "request.timeout.ms"),
+        statement="delivery.timeout.ms must be at least linger.ms + request.timeout.ms",
+        source=f"{_REFUSED}, but raises a delivery.timeout.ms that is not given",
+        broken=_delivery_below,
+    ),
+    Rule(
+        name="batch-within-buffer",
+        knobs=("batch.size", "buffer.memory"),
+        statement="a batch must fit in buffer.memory, from which the client takes it",
+        source="BufferPool.allocate of kafka-clients: every send() fails",
+        broken=lambda config: (
+            show(config, "batch.size", "buffer.memory")
+            if config.integer("batch.size") > config.integer("buffer.memory")
+            else None
+        ),
+    ),
+    Rule(
+        name="partitioner-of-the-client",
+        knobs=(PARTITIONER,),
+        statement="partitioner.class must be one of the client's own, because the load generator has no other code",
+        source="the load generator's class path",
+        broken=_foreign_partitioner,
+        idle=PARTITIONER,
+    ),
+)
+_IN_FLIGHT_3: Final = Rule(
+    name="idempotence-limits-in-flight",
+    knobs=(IDEMPOTENCE, IN_FLIGHT),
+    statement=f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
+    source=_REFUSED,
+    broken=when_idempotent(IN_FLIGHT, lambda config: config.integer(IN_FLIGHT) <= IDEMPOTENT_MAX_IN_FLIGHT),
+)
+_IN_FLIGHT_4: Final = Rule(
+    name="idempotence-limits-in-flight",
+    knobs=(IDEMPOTENCE, IN_FLIGHT),
+    statement=(
+        f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight, and a Java producer "
+        "since 4.0 counts as idempotent unless it sets enable.idempotence=false"
+    ),
+    source=_REFUSED,
+    broken=_too_many_in_flight,
+)
+_PARTITIONING: Final = (
+    _needs_default_partitioner(ADAPTIVE),
+    _needs_default_partitioner(AVAILABILITY),
+    Rule(
+        name="availability-needs-adaptive",
+        knobs=(ADAPTIVE, AVAILABILITY),
+        statement=f"{AVAILABILITY} has an effect only with {ADAPTIVE}=true",
+        source="the description of the property in kafka-clients",
+        broken=_given_but(AVAILABILITY, ADAPTIVE, lambda config: config.flag(ADAPTIVE)),
+        idle=AVAILABILITY,
+    ),
+    _needs_default_partitioner(IGNORE_KEYS),
+)
+_GZIP_LEVEL: Final = Rule(
+    name="gzip-has-no-level-0",
+    knobs=("compression.gzip.level",),
+    statement="compression.gzip.level must be 1 to 9, or -1 for the codec's default",
+    source=_REFUSED,
+    broken=lambda config: (
+        show(config, "compression.gzip.level") if config.integer("compression.gzip.level") == 0 else None
+    ),
+)
