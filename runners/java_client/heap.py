@@ -16,7 +16,6 @@ _OBJECTS_BYTES: Final = 150
 """What the client keeps on the heap for a record that waits: its callback, its future and an entry of its batch."""
 _FRAMING_BYTES: Final = 7
 """The least that a record takes in a batch besides key and value. Source: record format v2."""
-_DEFAULT_BUFFER_BYTES: Final = 32 << 20
 
 
 def default_heap_bytes() -> int:
@@ -35,7 +34,7 @@ def check_heap(config: ProducerConfig, workload: Workload, heap_bytes: int) -> N
     Raises:
         WorkloadRefused: It can't.
     """
-    buffer_bytes = int(config.values.get("buffer.memory", _DEFAULT_BUFFER_BYTES))
+    buffer_bytes = config.in_force.integer("buffer.memory")
     record_bytes = workload.record_sizes.mean_bytes + workload.key_bytes + _FRAMING_BYTES
     needed = round(buffer_bytes * (1 + _OBJECTS_BYTES / record_bytes)) + _ROOM_BYTES
     if needed > heap_bytes:

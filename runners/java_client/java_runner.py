@@ -35,6 +35,7 @@ from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.java_connection import to_java
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
 
 CLIENT_ID: Final = "kafka-tuner"
 _SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
@@ -86,7 +87,14 @@ class JavaRunner:
 
         Raises:
             RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
+            RuleBroken: The config or the topic does not allow records of this size.
         """
+        check_record(
+            config,
+            workload.record_sizes.largest_bytes,
+            workload.key_bytes or None,
+            topic_max_message_bytes=self.topic.max_message_bytes,
+        )
         heap_bytes = self.heap_bytes or default_heap_bytes()
         check_heap(config, workload, heap_bytes)
         loads: list[JavaLoad] = []

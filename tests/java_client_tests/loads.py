@@ -3,7 +3,6 @@
 `python -m tests.java_client_tests.loads` runs an endless load and writes the id of the Java process.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -58,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -84,7 +84,9 @@ final class Load extends Thread {
         }
         producer = new KafkaProducer<>(asked.properties());
         metrics = new ClientMetrics(producer);
-        prime();
+        if (!prime()) {
+            return;
+        }
         Plan plan = asked.startingAt(System.nanoTime() + LEAD_NS);
         Tally before = tally;
         tally = new Tally(plan.measuredFromNs(), plan.endNs());
@@ -102,13 +104,22 @@ final class Load extends Thread {
         flush();
     }
 
-    /** Sends one record and waits for its delivery, so that missing rights show before the load begins. */
-    private void prime() {
+    /**
+     * Sends one record and waits for its delivery, so that missing rights show before the load begins.
+     *
+     * <p>Returns whether the load may send so much.
+     */
+    private boolean prime() {
+        if (pool.bytes(0) > asked.maxBytes()) {
+            refuse("budget", "");
+            return false;
+        }
         primed = 1;
         producer.send(pool.on(asked.topic())[0], tally.timed(System.nanoTime()));
         while (tally.done() == 0) {
             LockSupport.parkNanos(PRIME_LOOK_NS);
         }
+        return true;
     }
 
     private void cut(int number, Plan plan) {
