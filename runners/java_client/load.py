@@ -166,6 +166,8 @@ class JavaLoad:
                 "measured_from_ns": phases.measured_from_ns,
             }
         )
+        self.watchdog.pulse.begin()
+        self._pulse.begin()
         start_ns = int(self._await("started")["start_ns"])
         return self._control(phases, start_ns, watch)
 
