@@ -116,6 +116,7 @@ final class Load extends Thread {
         }
         primed = 1;
         producer.send(pool.on(asked.topic())[0], tally.timed(System.nanoTime()));
+        producer.flush(); // the record need not wait for linger.ms
         while (tally.done() == 0) {
             LockSupport.parkNanos(PRIME_LOOK_NS);
         }
