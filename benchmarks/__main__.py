@@ -1,6 +1,6 @@
 """Runs the benchmarks one after another.
 
-    python -m benchmarks [generator] [paced] [latency_agreement] [memory] [overhead] [--short] [--write]
+    python -m benchmarks [generator] [java_generator] [paced] [latency_agreement] [memory] [overhead] [--short] [--write]
 
 A full run of all benchmarks takes an hour or more. With `--short` it takes about 7 minutes, and only shows that the
 benchmarks work. `--write` puts the results on the pages of docs/evidence.
@@ -16,6 +16,7 @@ from benchmarks.evidence import WRITE, commands
 
 PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "generator": ("--rounds", "2", "--seconds", "1", "--warmup", "1"),
+    "java_generator": ("--rounds", "2", "--seconds", "1", "--warmup", "1"),
     "paced": ("--runs", "2", "--seconds", "3"),
     "latency_agreement": ("--runs", "1", "--seconds", "5"),
     "memory": (

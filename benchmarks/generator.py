@@ -23,7 +23,7 @@ from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
 from runners.clock import US_PER_S
 from runners.java_tool import java_throughput
-from runners.librdkafka.librdkafka_runner import Limits
+from runners.limits import Limits
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
 from search_spaces.producer_config import ProducerConfig

@@ -2,14 +2,17 @@
 
 The limit of 3 % is the one of the VU thesis (De Vos Meaker, 2020).
 
-python -m benchmarks.latency_agreement [--runs 3] [--seconds 20]
+python -m benchmarks.latency_agreement [--client librdkafka] [--runs 3] [--seconds 20]
 """
 
 import sys
+from contextlib import ExitStack
 
+from benchmarks.clients import measuring
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import Kind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
@@ -17,19 +20,22 @@ from tuner.model.target import Target
 # Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would
 # be over different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
-CONFIG = {"queue.buffering.max.kbytes": "32768"}
+CONFIGS = {Kind.LIBRDKAFKA: {"queue.buffering.max.kbytes": "32768"}, Kind.JAVA: {"buffer.memory": "33554432"}}
 
 
 def main() -> None:
     """Measure, and print a table. The exit code is 1 if a latency differs from the client's by more than 3 %."""
     parser = benchmark_parser(__doc__)
+    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
     parser.add_argument("--runs", type=whole_number, default=3)
     parser.add_argument("--seconds", type=positive_number, default=20.0)
     asked = parser.parse_args()
-    config = ProducerConfig.parse(CONFIG)
+    client = client_of(asked.client)
+    config = ProducerConfig.parse(CONFIGS[client.kind], client=client)
     missed = False
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
-        runner = opened.runner()
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_target(Target(), lambda said: print(said, file=sys.stderr)))
+        runner = stack.enter_context(measuring(opened, config))
         print("| record | load | seen | client's own | queue | batch | socket | round trip | difference | drain |")
         print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         for size, rate in LOADS:

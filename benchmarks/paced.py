@@ -2,14 +2,16 @@
 
 The send delay is the time from when a record is due until it is sent.
 
-python -m benchmarks.paced [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
+python -m benchmarks.paced [--client librdkafka] [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
 """
 
 import statistics
 import sys
 
+from benchmarks.clients import measuring
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
@@ -21,6 +23,7 @@ MAX_RATE_ERROR_RATIO = 0.005
 def main() -> None:
     """Measure and print the table; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
+    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
     parser.add_argument("--runs", type=whole_number, default=5)
     parser.add_argument("--seconds", type=positive_number, default=10.0)
     parser.add_argument("--rate", type=positive_number, default=20_000.0)
@@ -29,9 +32,11 @@ def main() -> None:
     workload = Workload(
         RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
     )
-    config = ProducerConfig.parse({})
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
-        runner = opened.runner()
+    config = ProducerConfig.parse({}, client=client_of(asked.client))
+    with (
+        open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened,
+        measuring(opened, config) as runner,
+    ):
         runner.run(config, workload)  # a burn-in run, because a broker that has just started is slow
         runs = [runner.run(config, workload) for _ in range(asked.runs)]
     print("| run | records/s | off by | send delay p50 | p99 | max | latency p50 | p99 | p99.9 |")

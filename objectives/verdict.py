@@ -23,6 +23,11 @@ DRAIN_BUSY_RATIO: Final = 0.8
 
 The share is below `BUSY_RATIO`, because this thread shares the Python interpreter with the thread that sends.
 """
+CALLER_BUSY_RATIO: Final = 0.7
+"""From this share on, the sender's thread counts as busy with the client's own code.
+
+The share is below `BUSY_RATIO`, because the loop around the calls needs a core, too.
+"""
 HELD_RATE_RATIO: Final = 0.98
 """From this share of the requested rate on, the rate counts as held; missing records may be in flight at the end."""
 UNDER_WAY_RATIO: Final = 0.9
@@ -212,12 +217,14 @@ def _generator(evidence: Evidence) -> str | None:
         return f"{busy}{_on_a_full_host(evidence)}"
     full = f"the client's queue was full only {evidence.queue_full_ratio:.0%} of the time"
     if evidence.offered_records_per_s is None:
+        if _busy_in_client(evidence):
+            return None
         # A saturating sender waits only when the queue is full.
         return (
             f"{full}, so the load generator hardly had to wait: it sent as fast as it could{_on_a_full_host(evidence)}"
         )
     busiest = max(evidence.resources.sender_demand_ratio or 0.0, evidence.resources.drain_demand_ratio or 0.0)
-    if busiest >= BUSY_RATIO:
+    if busiest >= BUSY_RATIO and not _busy_in_client(evidence):
         return (
             f"{full}, and a thread of the load generator was busy {busiest:.0%} of the time: "
             f"it could not send faster{_on_a_full_host(evidence)}"
@@ -233,7 +240,15 @@ def _on_a_full_host(evidence: Evidence) -> str:
     return f" (the host's CPU is {evidence.resources.host_cpu_ratio:.0%} used)"
 
 
+def _busy_in_client(evidence: Evidence) -> bool:
+    """Return whether the sender's thread was busy most of the time with the client's own code."""
+    return (evidence.resources.sender_in_client_ratio or 0.0) >= CALLER_BUSY_RATIO
+
+
 def _client_thread(evidence: Evidence) -> str | None:
+    if _busy_in_client(evidence):
+        busy = f"the thread that sends was busy in the client's code {evidence.resources.sender_in_client_ratio:.0%}"
+        return f"{busy} of the time: this client builds and compresses batches there{_on_a_full_host(evidence)}"
     if (evidence.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
     busy = f"the client's own thread needed a core {evidence.resources.client_thread_demand_ratio:.0%} of the time"

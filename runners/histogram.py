@@ -72,6 +72,21 @@ class Histogram:
         counts.flags.writeable = False
         return Histogram(counts, round(self.sum_us * int(counts.sum()) / self.count) if self.count else 0)
 
+    @classmethod
+    def decoded(cls, text: str, sum_us: int) -> Self:
+        """Return the histogram from HdrHistogram's compressed base64 format.
+
+        Args:
+            text: A histogram with our range and precision, as `encoded` and the other HdrHistogram libraries write it.
+            sum_us: The exact sum of the values, which the format lacks.
+        """
+        hdr = HdrHistogram.decode(text)
+        counts = np.zeros(_SIZE, dtype=np.int64)
+        known = np.ctypeslib.as_array(hdr.counts)[:_SIZE]
+        counts[: len(known)] = known
+        counts.flags.writeable = False
+        return cls(counts, sum_us)
+
     @property
     def count(self) -> int:
         """Number of recorded values."""

@@ -5,6 +5,7 @@ platform does not report, or that we may not read, is None and never 0.
 """
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +17,15 @@ import psutil
 
 from runners.clusters.cluster import LocalBroker
 from runners.kernel_counters import (
+    CLIENT_THREAD_PREFIX,
     Connection,
     HeldBack,
     SocketTimes,
     ThreadTime,
     between,
     busiest,
-    client_thread_times,
     most_held_back,
+    named_thread_times,
     thread_times,
     user_s,
 )
@@ -44,12 +46,13 @@ class Reading:
             handles the delivery reports.
         client_threads: CPU times of the client library's threads, by thread id and name.
         client_user_s: User-mode CPU time of the client library's threads, added up.
-        process_cpu_s: CPU time of this process.
+        process_cpu_s: CPU time of the process that holds the client.
         host_busy_s: Time in which the host's cores were busy, added up over all cores.
         host_total_s: Time in which the host's cores were busy or idle, added up over all cores.
         brokers: CPU time of each local broker, by process id.
         broker_threads: CPU times of the local brokers' threads, by process id and thread id.
         sockets: How long each TCP connection had to wait for the network or for its receiver.
+        collector_s: CPU time of the garbage collector's threads, added up; None if there is no such collector.
     """
 
     at_s: float
@@ -62,24 +65,55 @@ class Reading:
     brokers: Mapping[int, float] | None
     broker_threads: Mapping[tuple[int, int], ThreadTime] | None
     sockets: Mapping[Connection, HeldBack] | None
+    collector_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProcess:
+    """The process that holds the client, and how the names of its threads begin.
+
+    Attributes:
+        pid: Process id; None for this process.
+        client: The threads of the client library.
+        sender: The thread that sends the records; empty if it is one of Python's threads.
+        collector: The threads of the garbage collector; empty if there is none.
+    """
+
+    pid: int | None = None
+    client: tuple[str, ...] = (CLIENT_THREAD_PREFIX,)
+    sender: str = ""
+    collector: tuple[str, ...] = ()
+
+    def collector_s(self) -> float | None:
+        """Return the CPU time that the garbage collector has used; None if there is none."""
+        if not self.collector:
+            return None
+        return sum(each.used_s for each in named_thread_times(self.pid or os.getpid(), self.collector).values())
 
 
 @dataclass(slots=True)
 class HostProbe:
-    """Reads the counters of this process, of the host and of the local brokers.
+    """Reads the counters of the process that holds the client, of the host and of the local brokers.
 
     Attributes:
         threads: The load generator's own threads, by role: `sender` sends the records, and `drain` handles the
             delivery reports. Their thread ids are looked up at each reading.
         brokers: The broker processes on this host.
-        sockets: Samples the TCP connections of this process. Between two readings, call `sockets.look()` several times
+        process: The process that holds the client.
+        sockets: Samples the TCP connections of that process. Between two readings, call `sockets.look()` several times
             a second.
     """
 
     threads: Mapping[str, threading.Thread]
     brokers: Sequence[LocalBroker] = ()
-    sockets: SocketTimes = field(default_factory=SocketTimes)
-    _process: psutil.Process = field(default_factory=psutil.Process)
+    process: ClientProcess = ClientProcess()
+    sockets: SocketTimes = field(init=False)
+    _process: psutil.Process = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look up the process, and see none of its connections yet."""
+        self.sockets = SocketTimes(self.process.pid)
+        self._process = psutil.Process(self.process.pid)
 
     def read(self) -> Reading:
         """Return the current values of all counters."""
@@ -89,22 +123,29 @@ class HostProbe:
         total = sum(host) - getattr(host, "guest", 0.0) - getattr(host, "guest_nice", 0.0)
         own = self._process.cpu_times()
         self.sockets.look()
-        client_threads = client_thread_times()
+        pid = self.process.pid or os.getpid()
+        client_threads = named_thread_times(pid, self.process.client)
         broker_cpu, broker_threads = self._broker_times()
         return Reading(
             at_s=time.monotonic(),
-            own_threads={
-                role: spent for role, thread in self.threads.items() if (spent := ThreadTime.of(thread)) is not None
-            },
+            own_threads=self._own_threads(pid),
             client_threads=client_threads,
-            client_user_s=user_s({number for number, _ in client_threads}),
+            client_user_s=user_s({number for number, _ in client_threads}, pid),
             process_cpu_s=own.user + own.system,
             host_busy_s=total - idle,
             host_total_s=total,
             brokers=broker_cpu or None,
             broker_threads=broker_threads or None,
             sockets=self.sockets.held_back(),
+            collector_s=self.process.collector_s(),
         )
+
+    def _own_threads(self, pid: int) -> dict[str, ThreadTime]:
+        spent = {role: times for role, thread in self.threads.items() if (times := ThreadTime.of(thread)) is not None}
+        if self.process.sender:
+            for times in named_thread_times(pid, (self.process.sender,)).values():
+                spent["sender"] = times
+        return spent
 
     def _broker_times(self) -> tuple[dict[int, float], dict[tuple[int, int], ThreadTime]]:
         """Return the CPU times of the local brokers that still run, and of their threads.
@@ -157,6 +198,7 @@ def usage(before: Reading, after: Reading) -> Resources:
         broker_thread_demand_ratio=_demand(broker_thread),
         network_limited_ratio=None if held_back is None else held_back.network_s,
         receiver_limited_ratio=None if held_back is None else held_back.receiver_s,
+        collector_cpu_cores=_collector_cores(before, after, elapsed),
     )
 
 
@@ -174,6 +216,12 @@ def _user_demand_cores(before: Reading, after: Reading, elapsed: float) -> float
     if not used:
         return None
     return (after.client_user_s - before.client_user_s) / elapsed * sum(each.demand_s for each in spent) / used
+
+
+def _collector_cores(before: Reading, after: Reading, elapsed: float) -> float | None:
+    if before.collector_s is None or after.collector_s is None:
+        return None
+    return (after.collector_s - before.collector_s) / elapsed
 
 
 def _used(spent: ThreadTime | None) -> float | None:

@@ -21,6 +21,7 @@ from runners.clusters.java import KafkaJava, run_java
 from runners.clusters.topics import Topic
 from runners.errors import GeneratorError
 from runners.workload import Workload
+from search_spaces.client import Kind
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.to_java import translate_to_java
 
@@ -71,17 +72,23 @@ class PerformanceReport:
 
 
 def java_throughput(
-    cluster: RunningCluster, topic: Topic, config: ProducerConfig, workload: Workload, expected_records_per_s: float
+    cluster: RunningCluster,
+    topic: Topic,
+    config: ProducerConfig,
+    workload: Workload,
+    expected_records_per_s: float,
+    heap_bytes: int | None = None,
 ) -> PerformanceSummary:
     """Run a workload with the Java producer, and return the tool's summary of the records after the warm-up.
 
     Args:
         cluster: The cluster to send to.
         topic: The topic to write to.
-        config: The config, in librdkafka's properties; `search_spaces.translate_to_java` translates it.
+        config: The config. One in librdkafka's properties is translated by `search_spaces.translate_to_java`.
         workload: The workload, with one fixed record size. Keys are not sent.
         expected_records_per_s: Roughly the rate that the run will reach. It decides how many records are sent, so that
             the run takes about as many seconds as the workload says.
+        heap_bytes: The size of the heap; None for Java's default.
 
     Raises:
         RunnerError: The tool failed. The message quotes its output.
@@ -98,7 +105,8 @@ def java_throughput(
             payload_file=write_lines(Path(folder) / "payload.txt", size, workload.seed),
             records_per_s=workload.rate_records_per_s,
             warmup_records=warmup,
-            properties=translate_to_java(config).properties,
+            properties=config.values if config.client.kind is Kind.JAVA else translate_to_java(config).properties,
+            heap_bytes=heap_bytes,
             timeout_s=seconds * _SLOWEST_SHARE + _SPARE_S,
         )
     return report.steady or report.whole
@@ -122,6 +130,7 @@ def producer_performance(
     records_per_s: float | None = None,
     warmup_records: int = 0,
     properties: Mapping[str, str] | None = None,
+    heap_bytes: int | None = None,
     timeout_s: float,
 ) -> PerformanceReport:
     """Run Kafka's own `ProducerPerformance`, version 4.3.
@@ -135,6 +144,7 @@ def producer_performance(
         warmup_records: Number of records at the start that count as warm-up, so that `steady` leaves them out.
         properties: Producer properties under their Java names. They are passed in a file, because the tool splits
             properties on its command line at every `=`.
+        heap_bytes: The size of the heap; None for Java's default.
         timeout_s: Seconds that the run may take.
 
     Raises:
@@ -150,7 +160,8 @@ def producer_performance(
         config.write_text(properties_text(properties or {}), encoding="ascii")
         arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
         arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
-        command = KafkaJava.prepare().command(_TOOL, *arguments, "--command-config", str(config))
+        heap = [] if heap_bytes is None else [f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
+        command = KafkaJava.prepare().command(_TOOL, *arguments, "--command-config", str(config), flags=heap)
         try:
             ran = run_java(command, timeout_s)
         except subprocess.TimeoutExpired:

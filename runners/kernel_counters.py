@@ -15,6 +15,7 @@ each interval that ends with unsent data. Source: Linux, include/uapi/linux/tcp.
 """
 
 import contextlib
+import ctypes
 import os
 import socket
 import struct
@@ -38,6 +39,8 @@ _UNSENT: Final = struct.Struct("=I")
 _UNSENT_OFFSET: Final = 144
 _TIMES: Final = struct.Struct("=QQQ")
 _TIMES_OFFSET: Final = 168
+_PIDFD_GETFD: Final = 438
+"""The number of this system call of Linux on every processor. Source: pidfd_getfd(2), Linux 5.6."""
 
 Connection = tuple[int, str]
 """The file descriptor of a connection and the address of its peer."""
@@ -87,22 +90,38 @@ def thread_times(pid: int) -> dict[int, ThreadTime]:
 
 
 def client_thread_times() -> dict[tuple[int, str], ThreadTime]:
-    """Return the times of the client library's threads in this process, by thread id and name.
+    """Return the times of librdkafka's threads in this process, by thread id and name.
 
     The result is empty on platforms where threads have no names.
     """
+    return named_thread_times(os.getpid(), (CLIENT_THREAD_PREFIX,))
+
+
+def named_thread_times(pid: int, prefixes: tuple[str, ...]) -> dict[tuple[int, str], ThreadTime]:
+    """Return the times of the threads of a process whose names begin in one of these ways, by thread id and name.
+
+    The result is empty on platforms where threads have no names. Linux keeps the first 15 letters of a name.
+
+    Raises:
+        psutil.Error: The process has ended, or we may not read its times.
+    """
     found = {}
-    for number, spent in thread_times(os.getpid()).items():
+    for number, spent in thread_times(pid).items():
         with contextlib.suppress(OSError):
-            name = Path(f"/proc/self/task/{number}/comm").read_text().strip()
-            if name.startswith(CLIENT_THREAD_PREFIX):
+            name = Path(f"/proc/{pid}/task/{number}/comm").read_text().strip()
+            if name.startswith(prefixes):
                 found[number, name] = spent
     return found
 
 
-def user_s(thread_ids: Collection[int]) -> float:
-    """Return the user-mode CPU time that threads of this process have used since they began, added up, in seconds."""
-    return sum(each.user_time for each in psutil.Process().threads() if each.id in thread_ids)
+def user_s(thread_ids: Collection[int], pid: int | None = None) -> float:
+    """Return the user-mode CPU time that threads have used since they began, added up, in seconds.
+
+    Args:
+        thread_ids: Ids of threads.
+        pid: The process that they belong to; by default this one.
+    """
+    return sum(each.user_time for each in psutil.Process(pid).threads() if each.id in thread_ids)
 
 
 def _schedstat(pid: int, thread_id: int | None) -> tuple[float, float] | None:
@@ -148,14 +167,19 @@ class HeldBack:
 
 @dataclass(slots=True)
 class SocketTimes:
-    """Adds up how long each TCP connection waits for the network and for its receiver. Only one thread may use it."""
+    """Adds up how long each TCP connection waits for the network and for its receiver. Only one thread may use it.
 
+    Attributes:
+        pid: The process whose connections are looked at: this one, or one that it has started. None for this one.
+    """
+
+    pid: int | None = None
     _seen: dict[Connection, tuple[int, int]] = field(default_factory=dict)
     _held: dict[Connection, HeldBack] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take one sample of the waiting times of every TCP connection of this process."""
-        self.add(_tcp_infos())
+        """Take one sample of the waiting times of every TCP connection of the process."""
+        self.add(_tcp_infos(self.pid))
 
     def add(self, sample: Iterable[tuple[Connection, bytes]]) -> None:
         """Add one sample: for each open connection, the kernel's `struct tcp_info`."""
@@ -189,15 +213,20 @@ def _has_tcp_info() -> bool:
     return Path("/proc/self/fd").exists() and hasattr(socket, "TCP_INFO")
 
 
-def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
+def _tcp_infos(pid: int | None) -> Iterator[tuple[Connection, bytes]]:
     if not _has_tcp_info():
         return
-    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - iterdir would keep a descriptor of the folder open
-        # librdkafka may close a socket while we look at it.
+    folder = f"/proc/{pid or 'self'}/fd"
+    try:
+        entries = os.listdir(folder)  # noqa: PTH208 - iterdir would keep a descriptor of the folder open
+    except OSError:
+        return  # the process has ended
+    for entry in entries:
+        # The client may close a socket while we look at it.
         with contextlib.suppress(OSError):
-            if not str(Path("/proc/self/fd", entry).readlink()).startswith("socket:"):
+            if not str(Path(folder, entry).readlink()).startswith("socket:"):
                 continue
-            copy = os.dup(int(entry))
+            copy = _copied(int(entry), pid)
             try:
                 connection = socket.socket(fileno=copy)
             except OSError:
@@ -209,6 +238,24 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
                 info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
                 if len(info) == _INFO_BYTES:  # an older kernel returns a shorter struct
                     yield (int(entry), str(connection.getpeername())), info
+
+
+def _copied(descriptor: int, pid: int | None) -> int:
+    """Return a copy of a descriptor of this process or, if the kernel allows it, of one that this process has started.
+
+    Raises:
+        OSError: The descriptor is closed, or we may not copy it.
+    """
+    if pid is None:
+        return os.dup(descriptor)
+    process = os.pidfd_open(pid)
+    try:
+        copy: int = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, process, descriptor, 0)
+        if copy < 0:
+            raise OSError(ctypes.get_errno(), "pidfd_getfd")
+        return copy
+    finally:
+        os.close(process)
 
 
 def most_held_back(

@@ -1,7 +1,7 @@
 """The result of one run of one config under one workload, as immutable values."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
@@ -15,6 +15,7 @@ LATENCY_AGREEMENT_RATIO: Final = 0.03
 
 Source: VU thesis, metric validation: 3 %.
 """
+_FAIR_SHARE_RATIO: Final = 0.1
 
 
 class Phase(StrEnum):
@@ -105,10 +106,11 @@ class Counts:
     Attributes:
         handed_over: Records that the client accepted from us.
         acknowledged: Successful deliveries that the client reported to us.
-        failed: Number of records that the client failed to deliver, by librdkafka's error name.
+        failed: Number of records that the client failed to deliver, by the client's name for the error.
         transmitted: Records that the client wrote into requests, including those sent again, according to its
             statistics; None if unknown.
-        retries: Requests that the client sent again, according to its statistics.
+        retries: Requests that the client sent again, according to its statistics. The Java client counts the records
+            of such requests; then this is their number, divided by the records of a batch.
         stored: Growth of the topic's end offsets; None if they could not be read.
         acks: The config's `acks`: 0, 1 or -1 (all).
         idempotent: Whether the producer is idempotent, so that retries can't cause duplicates.
@@ -235,6 +237,11 @@ class Resources:
             not for the receiver's window or the send buffer. The connection with the largest share counts.
         receiver_limited_ratio: Share of the time in which a connection had to wait for its receiver, which did not
             read. The connection with the largest share counts.
+        collector_cpu_cores: CPU that the threads of the client's garbage collector used, in cores; None for a client
+            without one.
+        sender_in_client_ratio: Share of the time in which our sender thread was inside the client's own code and did
+            not wait for room in the client's queue. None if unknown. Kafka's Java client serialises and compresses in
+            the caller's thread, so that this, and not `client_thread_cpu_ratio`, can be its limit.
     """
 
     sender_cpu_ratio: float | None = None
@@ -252,6 +259,8 @@ class Resources:
     broker_thread_demand_ratio: float | None = None
     network_limited_ratio: float | None = None
     receiver_limited_ratio: float | None = None
+    collector_cpu_cores: float | None = None
+    sender_in_client_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +295,24 @@ class ClientActivity:
     partitions_used: int | None
 
 
+def used_partitions(records: Sequence[int]) -> int | None:
+    """Return the number of partitions that received at least a tenth of their fair share; None if none got a record.
+
+    Args:
+        records: Number of records written to each partition.
+    """
+    if not sum(records):
+        return None
+    fair = sum(records) / len(records)
+    return sum(each >= fair * _FAIR_SHARE_RATIO for each in records)
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where, when and by which software a measurement was taken.
 
     Attributes:
-        generator: The load generator: `native`, `python`, or `simulated`.
+        generator: The load generator: `native` or `python` on librdkafka, `java`, or `simulated`.
         client_version: Version of the client library.
         cluster: Kind of cluster.
         topic: Topic that was written to.

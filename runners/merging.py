@@ -176,6 +176,8 @@ def _resources(all_resources: Sequence[Resources]) -> Resources:
         broker_thread_demand_ratio=highest(lambda each: each.broker_thread_demand_ratio),
         network_limited_ratio=highest(lambda each: each.network_limited_ratio),
         receiver_limited_ratio=highest(lambda each: each.receiver_limited_ratio),
+        collector_cpu_cores=_sum(each.collector_cpu_cores for each in all_resources),
+        sender_in_client_ratio=highest(lambda each: each.sender_in_client_ratio),
     )
 
 

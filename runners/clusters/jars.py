@@ -1,4 +1,4 @@
-"""Fetches Kafka's jars once, and repairs them if they get damaged."""
+"""Fetches Kafka's jars, and those of its Java client, once, and repairs them if they get damaged."""
 
 import contextlib
 import hashlib
@@ -10,11 +10,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
 from runners.places import cache_root, locked, write_atomically
 from runners.reporting import Say, first_line, silent
+
+if TYPE_CHECKING:
+    from jgo.maven import MavenContext
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"
 _TOLD_EVERY = 10
@@ -25,7 +29,7 @@ _LOCK_TIMEOUT_S = 600.0
 
 
 class KafkaJars:
-    """The jars of Kafka's class path, in a folder below the cache folder.
+    """The jars of a class path, in a folder below the cache folder: by default those of the broker and its tools.
 
     `kafka-4.3.1/jars/` holds the jars that `pinned_jars` lists. A downloaded jar is moved there by a rename after its
     SHA-256 has been checked, so that a killed download leaves no partial jar. `kafka-4.3.1/manifest.json` holds the
@@ -33,15 +37,22 @@ class KafkaJars:
     the jar is not read again.
     """
 
-    def __init__(self, root: Path | None = None, pinned: Sequence[PinnedJar] = PINNED_JARS) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        pinned: Sequence[PinnedJar] = PINNED_JARS,
+        what: str = f"Kafka {KAFKA_VERSION}",
+    ) -> None:
         """Set the folder of the jars, without reading or writing anything.
 
         Args:
             root: The folder for the files of this Kafka version. None: a folder below the cache folder.
             pinned: The jars of the class path.
+            what: What the jars are, for messages about a download.
         """
         self.root = root or cache_root() / f"kafka-{KAFKA_VERSION}"
         self._pinned = pinned
+        self._what = what
         self._jars = self.root / "jars"
         self._manifest = self.root / "manifest.json"
 
@@ -105,11 +116,11 @@ class KafkaJars:
             shutil.rmtree(left, ignore_errors=True)
         self._jars.mkdir(parents=True, exist_ok=True)
         megabytes = sum(jar.size_bytes for jar in missing) / 1e6
-        what = f"fetching Kafka {KAFKA_VERSION} ({megabytes:.0f} MB)"
+        what = f"fetching {self._what} ({megabytes:.0f} MB)"
         progress(f"{what}: 0 of {len(missing)} jars")
         with (
             tempfile.TemporaryDirectory(dir=self.root, prefix="download-") as download,
-            _jgo_kept_quiet(),
+            jgo_kept_quiet(),
             ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as workers,
         ):
             futures = [workers.submit(self._fetch_one, jar, Path(download)) for jar in missing]
@@ -129,14 +140,7 @@ class KafkaJars:
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
         """Download one jar, and move it into the folder of Kafka's jars if it has the pinned SHA-256."""
-        from jgo.maven import MavenContext
-
-        repository = os.environ.get(_REPOSITORY_VARIABLE)
-        maven = MavenContext(
-            repo_cache=download,
-            remote_repos={"mirror": repository.rstrip("/")} if repository else None,
-            timeout=_REQUEST_TIMEOUT_S,
-        )
+        maven = maven_context(download)
         group, artifact, version = jar.coordinate.split(":")
         wanted = maven.project(group, artifact).at_version(version).artifact()
         reason = ""
@@ -160,6 +164,22 @@ class KafkaJars:
         )
 
 
+def maven_context(download: Path) -> "MavenContext":
+    """Return access to Maven's repository, or to the mirror that the user has named.
+
+    Args:
+        download: The folder for downloaded files.
+    """
+    from jgo.maven import MavenContext
+
+    repository = os.environ.get(_REPOSITORY_VARIABLE)
+    return MavenContext(
+        repo_cache=download,
+        remote_repos={"mirror": repository.rstrip("/")} if repository else None,
+        timeout=_REQUEST_TIMEOUT_S,
+    )
+
+
 def _is_whole(path: Path, jar: PinnedJar) -> bool:
     if path.stat().st_size != jar.size_bytes:
         return False
@@ -168,7 +188,7 @@ def _is_whole(path: Path, jar: PinnedJar) -> bool:
 
 
 @contextlib.contextmanager
-def _jgo_kept_quiet() -> Iterator[None]:
+def jgo_kept_quiet() -> Iterator[None]:
     """Keep log messages of jgo, the library that downloads the jars, off the terminal.
 
     We check the downloaded jars ourselves, so the user does not need these messages.

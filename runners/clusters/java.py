@@ -23,7 +23,7 @@ _VERSION = re.compile(r'version "(?P<text>(?P<first>\d++)(?:\.(?P<second>\d++))?
 # These variables would change how a JVM runs, or make it print to standard error, without our knowledge.
 _VARIABLES_READ_BY_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 # The flags of Kafka's own start script. Source: KAFKA_JVM_PERFORMANCE_OPTS in bin/kafka-run-class.sh, Kafka 4.
-_KAFKA_FLAGS = (
+KAFKA_FLAGS = (
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
     "-XX:InitiatingHeapOccupancyPercent=35",
@@ -32,7 +32,7 @@ _KAFKA_FLAGS = (
 )
 # The first flag avoids files in /tmp/hsperfdata. The second one avoids the warnings that Java 24 and later print about
 # the native libraries of Kafka's codecs.
-_OUR_FLAGS = ("-XX:-UsePerfData", "--enable-native-access=ALL-UNNAMED")
+OUR_FLAGS = ("-XX:-UsePerfData", "--enable-native-access=ALL-UNNAMED")
 
 # A night of warnings must not fill the disk: after the first 4000 lines, at most 20 lines a second are logged.
 _LOG4J = """\
@@ -202,7 +202,7 @@ class KafkaJava:
             flags: Further JVM flags, such as `-Xmx512m`.
         """
         java = str(self.java.path)
-        return [java, *_KAFKA_FLAGS, *_OUR_FLAGS, *flags, "-cp", self.class_path, main_class, *arguments]
+        return [java, *KAFKA_FLAGS, *OUR_FLAGS, *flags, "-cp", self.class_path, main_class, *arguments]
 
     def log_flag(self) -> str:
         """Return the JVM flag that makes a broker write its log to standard output.

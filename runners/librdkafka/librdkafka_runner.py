@@ -9,27 +9,28 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
-from runners.clock import NS_PER_US, US_PER_S, Clock, SystemClock
+from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topic_admin import stored_records
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError
-from runners.host import HostProbe, runs, usage
+from runners.host import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.python import PythonClient
 from runners.librdkafka.statistics import Report
 from runners.librdkafka.tally import DrainDelay, Tally
-from runners.librdkafka.threads import LoadClient, first_sample_ratio
-from runners.librdkafka.watchdog import Watchdog
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin
-from runners.payload import PayloadPool, make_pool
+from runners.librdkafka.threads import LoadClient
+from runners.limits import DEFAULT_LIMITS, Limits
+from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, used_partitions
+from runners.payload import PayloadPool, payload_of
 from runners.runner import Watch, go_on
-from runners.workload import RecordSizes, Workload
+from runners.sampling import first_sample_ratio
+from runners.watchdog import Watchdog
+from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 
@@ -38,25 +39,10 @@ OpenClient = Callable[[Mapping[str, str], str, PayloadPool, Tally], LoadClient]
 GENERATORS: Final[Mapping[str, OpenClient]] = {"native": NativeClient, "python": PythonClient}
 CLIENT_ID: Final = "kafka-tuner"
 
-_STALL_PATIENCE_S: Final = 15.0
 _STATISTICS_MS: Final = 100
 _WIDE_STATISTICS_MS: Final = 1_000
 _WIDE_PARTITIONS: Final = 64
 _SWITCH_INTERVAL_S: Final = 0.0001
-_FAIR_SHARE_RATIO = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits that a measurement must respect.
-
-    Attributes:
-        max_bytes: Largest number of bytes of values and keys that the measurement may send; None for no limit.
-        min_free_disk_bytes: Free space that must remain on the disks of local brokers.
-    """
-
-    max_bytes: int | None = None
-    min_free_disk_bytes: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +59,7 @@ class LibrdkafkaRunner:
     cluster: RunningCluster
     topic: Topic
     generator: str = "native"
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Send the records of a workload to the topic with the given config, and return what was measured.
@@ -102,21 +88,19 @@ class LibrdkafkaRunner:
             workload.key_bytes or None,
             topic_max_message_bytes=self.topic.max_message_bytes,
         )
-        pool, zlib_ratio = _payload(
-            workload.record_sizes, workload.key_bytes, workload.compressibility_ratio, workload.seed
-        )
+        pool, zlib_ratio = payload_of(workload)
         started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
         tally = Tally(seed=workload.seed, sample_ratio=ratio)
-        stored_before = self._stored()
+        stored_before = stored_records(self.cluster.connection, self.topic.name, self.topic.partitions)
         with _quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)
-            watchdog = self._watchdog(config, clock)
+            watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
             load = Load(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
             loads.append(load)
             result = load.run(watch)
-        stored_after = self._stored()
+        stored_after = stored_records(self.cluster.connection, self.topic.name, self.topic.partitions)
         stored = None if stored_before is None or stored_after is None else stored_after - stored_before
         resources = usage(result.before, result.after)
         return Measurement(
@@ -153,16 +137,6 @@ class LibrdkafkaRunner:
             sent_bytes=load.sent_bytes,
         )
 
-    def _watchdog(self, config: ProducerConfig, clock: Clock) -> Watchdog:
-        brokers = self.cluster.local_brokers
-        return Watchdog(
-            clock,
-            stall_patience_s=_STALL_PATIENCE_S + config.linger_ms / 1e3,
-            disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
-            min_free_disk_bytes=self.limits.min_free_disk_bytes,
-            broker_alive=lambda: not brokers or any(runs(broker.pid) for broker in brokers),
-        )
-
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:
         interval_ms = _STATISTICS_MS if self.topic.partitions <= _WIDE_PARTITIONS else _WIDE_STATISTICS_MS
         properties = {
@@ -172,26 +146,6 @@ class LibrdkafkaRunner:
             "statistics.interval.ms": str(interval_ms),
         }
         return GENERATORS[self.generator](properties, self.topic.name, pool, tally)
-
-    def _stored(self) -> int | None:
-        """Return the number of records written to the topic so far, from its end offsets.
-
-        The result is None if we may not read the end offsets.
-        """
-        try:
-            return sum(TopicAdmin(self.cluster.connection).end_offsets(self.topic.name, self.topic.partitions))
-        except RunnerError:
-            return None
-
-
-@lru_cache(maxsize=1)
-def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, seed: int) -> tuple[PayloadPool, float]:
-    """Return a pool of records to send, and its size after zlib compression divided by its size before.
-
-    The pool is cached for the next measurement, because making a pool takes a third of a second.
-    """
-    pool = make_pool(sizes, key_bytes=key_bytes, compressibility_ratio=compressibility_ratio, seed=seed)
-    return pool, pool.zlib_ratio()
 
 
 @contextmanager
@@ -318,8 +272,4 @@ def _wire_bytes(result: LoadResult) -> int | None:
 
 def _partitions_used(start: Report | None, end: Report) -> int | None:
     before = dict(start.partition_records) if start else {}
-    written = [records - before.get(number, 0) for number, records in end.partition_records]
-    if not sum(written):
-        return None
-    fair = sum(written) / len(written)
-    return sum(records >= fair * _FAIR_SHARE_RATIO for records in written)
+    return used_partitions([records - before.get(number, 0) for number, records in end.partition_records])

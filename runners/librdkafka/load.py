@@ -17,12 +17,13 @@ from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import Cut, Drain, LoadClient, Sender, check_budget
-from runners.librdkafka.watchdog import Watchdog
+from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
 from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
 from runners.runner import Phases, Watch, WatchDecision
+from runners.watchdog import Watchdog
+from runners.windows import Cut, window_between
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -227,20 +228,7 @@ class Load:
 
     def _window(self, number: int, phases: Phases, start_ns: int, previous: Cut, cut: Cut) -> Window:
         self._check()
-        duration_ns = max(cut.at_ns - previous.at_ns, 1)
-        records = cut.acknowledged - previous.acknowledged
-        window = Window(
-            number=number,
-            phase=phases.phase(number),
-            at_s=(cut.at_ns - start_ns) / NS_PER_S,
-            duration_s=duration_ns / NS_PER_S,
-            records=records,
-            value_bytes=records * self.pool.mean_bytes,
-            failed=cut.failed - previous.failed,
-            queue_full_ratio=min(1.0, (cut.full_ns - previous.full_ns) / duration_ns),
-            latency=cut.latency,
-            total_windows=len(phases.ends_ns),
-        )
+        window = window_between(number, phases, start_ns, previous, cut, self.pool.mean_bytes)
         self._series.append(TimePoint.of(window))
         return window
 

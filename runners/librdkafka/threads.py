@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_MS, NS_PER_S, NS_PER_US, Clock
-from runners.errors import ByteBudgetExceeded
 from runners.histogram import Histogram, Recorder
 from runners.librdkafka.tally import Tally
+from runners.limits import budget_exceeded
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
 from runners.runner import Phases
+from runners.sampling import SAMPLES_PER_S
+from runners.windows import Cut
 
 CALL_RECORDS: Final = 1_000
 """The largest number of records that one call hands to the client.
@@ -49,15 +51,8 @@ TICK_NS: Final = 250_000
 
 So a record leaves at most this much later than intended because of the checks.
 """
-SAMPLES_PER_S: Final = 20_000
-"""Number of latencies to record per second.
-
-In ten seconds, 200,000 latencies locate a p99.9 within a few percent. Recording them costs 2 % of a core.
-"""
 _POLL_MS: Final = 20
 _FAR_OFF_MS: Final = 1_000_000
-_GUESS_RECORDS_PER_S: Final = 4e6
-_GUESS_BYTES_PER_S: Final = 300e6
 
 
 class LoadClient(Protocol):
@@ -237,42 +232,7 @@ def check_budget(pool: PayloadPool, sent: int, records: int, max_bytes: int | No
         ByteBudgetExceeded: The run would exceed `max_bytes`.
     """
     if max_bytes is not None and pool.bytes_of_first(sent + records) > max_bytes:
-        raise ByteBudgetExceeded(
-            f"a run may send at most {max_bytes:,} bytes, but has already sent {pool.bytes_of_first(sent):,}; allow "
-            "more (--max-bytes, or in a study file safety.max_bytes_per_trial and search.max_bytes), or measure for "
-            "fewer seconds"
-        )
-
-
-def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> float:
-    """Return the share of deliveries whose latency is recorded during the warm-up.
-
-    The share is computed from the planned rate, or from a guessed rate if records are sent as fast as possible. At the
-    end of the warm-up, the share is adapted to the real rate.
-    """
-    guess = rate_records_per_s or min(_GUESS_RECORDS_PER_S, _GUESS_BYTES_PER_S / mean_bytes)
-    return min(1.0, SAMPLES_PER_S / guess)
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The counters at the end of a window, which is a period of at most a second.
-
-    All counters start with the measurement, but `latency` covers only this window.
-
-    Attributes:
-        at_ns: Time on the benchmark's clock.
-        acknowledged: Number of acknowledged records.
-        failed: Number of records that the client gave up.
-        full_ns: Time for which the sender waited for room in the client's queue.
-        latency: Latencies of the sampled deliveries of this window.
-    """
-
-    at_ns: int
-    acknowledged: int
-    failed: int
-    full_ns: int
-    latency: Histogram
+        raise budget_exceeded(max_bytes, pool.bytes_of_first(sent))
 
 
 @dataclass(slots=True)

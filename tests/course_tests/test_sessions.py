@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.librdkafka.librdkafka_runner import Limits
+from runners.limits import Limits
 from runners.reporting import silent
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes

@@ -96,6 +96,15 @@ def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bot
     assert verdict.says_nothing_of_config == (verdict.bound is not Bottleneck.QUOTA)
 
 
+def test_a_sender_that_is_busy_in_the_client_s_code_shows_the_client_s_limit() -> None:
+    """The Java client compresses in the thread that sends, so that thread never waits for a full queue."""
+    never_waits = replace(SATURATING, queue_full_ratio=0.0)
+    assert judge(known(never_waits, sender_in_client_ratio=0.2)).bound is Bottleneck.GENERATOR
+    verdict = judge(known(never_waits, sender_in_client_ratio=0.9))
+    assert verdict.bound is Bottleneck.CLIENT_THREAD
+    assert "90%" in verdict.because
+
+
 def test_other_processes_do_not_slow_a_thread_that_has_its_own_core() -> None:
     busy = known(SATURATING, host_cpu_ratio=1.0, process_cpu_cores=0.9, client_thread_demand_ratio=0.95)
     assert judge(busy).bound is Bottleneck.OTHER_PROCESSES

@@ -110,43 +110,50 @@ def watched(runner: Runner, workload: Workload, config: ProducerConfig = CONFIG,
 
 
 class RunnerContract:
-    """The contract tests. A subclass names its implementation in `covers` and provides one in the fixture `runner`."""
+    """The contract tests. A subclass names its implementation in `covers` and provides one in the fixture `runner`.
+
+    Attributes:
+        config: A config of the runner's client with `linger.ms=1` and `acks=all`.
+        small_queue: A config whose queue holds a few of the records of `SATURATING`.
+    """
 
     covers: ClassVar[type]
+    config: ClassVar[ProducerConfig] = CONFIG
+    small_queue: ClassVar[ProducerConfig] = SMALL_QUEUE
 
     @pytest.fixture
     def runner(self) -> Runner:
         raise NotImplementedError
 
     def test_a_paced_run(self, runner: Runner) -> None:
-        ran = watched(runner, PACED)
+        ran = watched(runner, PACED, self.config)
         self.check_windows(ran, Phases.of(PACED))
         self.check_sums(ran)
         self.check_nothing_is_left(ran)
         seen = ran.measurement
         assert len(ran.windows) == 3
-        assert (seen.config, seen.workload) == (CONFIG, PACED)
+        assert (seen.config, seen.workload) == (self.config, PACED)
         assert not seen.stopped_early
         assert seen.latency.count > 0
         assert 0 < seen.sample_ratio <= 1
         assert seen.counts.acks == -1
 
     def test_a_saturating_run_without_warm_up(self, runner: Runner) -> None:
-        ran = watched(runner, SATURATING, SMALL_QUEUE)
+        ran = watched(runner, SATURATING, self.small_queue)
         self.check_windows(ran, Phases.of(SATURATING))
         self.check_sums(ran)
         assert ran.measurement.send_delay.count == 0
         assert ran.measurement.latency.count > 0
 
     def test_a_stop_in_the_warm_up(self, runner: Runner) -> None:
-        ran = watched(runner, PACED, stop=lambda _: True)
+        ran = watched(runner, PACED, self.config, stop=lambda _: True)
         assert len(ran.windows) == 1
         assert ran.measurement.stopped_early
         self.check_sums(ran)
         self.check_nothing_is_left(ran)
 
     def test_a_stop_while_measuring(self, runner: Runner) -> None:
-        ran = watched(runner, PACED, stop=lambda window: window.number >= 1)
+        ran = watched(runner, PACED, self.config, stop=lambda window: window.number >= 1)
         assert [window.number for window in ran.windows] == [0, 1]
         assert ran.measurement.stopped_early
         self.check_sums(ran)
@@ -160,7 +167,7 @@ class RunnerContract:
 
         before = Left.now()
         with pytest.raises(Enough):
-            runner.run(CONFIG, PACED, watch)
+            runner.run(self.config, PACED, watch)
         assert eventually(lambda: not Left.now().more_than(before))
 
     def check_windows(self, ran: Ran, phases: Phases) -> None:

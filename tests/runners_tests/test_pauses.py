@@ -13,7 +13,8 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
-from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.limits import Limits
 from runners.local_pool import LocalPool
 from runners.measurement import Measurement, Window
 from runners.pool import Done, Job

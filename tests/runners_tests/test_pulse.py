@@ -6,7 +6,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.errors import LoadPaused
-from runners.librdkafka.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count
+from runners.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count
 
 CORES = 2
 

@@ -2,8 +2,9 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,12 +15,16 @@ from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
-from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.java_client.java_runner import JavaRunner
+from runners.java_client.keeping import end_kept_jvms
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import Measurement, Window
-from runners.runner import WatchDecision
+from runners.runner import Runner, WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated, Leased, owned_topic
 from search_spaces.catalogue import Value
+from search_spaces.client import Client, java, librdkafka
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually
@@ -29,10 +34,53 @@ from tests.runners_tests.runner_contract import Left
 pytestmark = pytest.mark.broker
 
 READ_TIMEOUT_S = 30.0
+# With batches that hold the records of 50 ms, linger.ms decides when a batch is sent.
+ROOMY: Mapping[str, Mapping[str, Value]] = {"librdkafka": {}, "java": {"batch_size": 1_000_000}}
 
 
-def config(**properties: Value) -> ProducerConfig:
-    return ProducerConfig.parse({name.replace("_", "."): value for name, value in properties.items()})
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A client, and the runner that measures with it.
+
+    Attributes:
+        client: The client.
+        on: Makes the runner for a topic.
+        tiny_queue: Properties with which the queue holds at most 20 records of 100 B.
+        too_large: How the client calls the broker's answer to a record that is too large.
+    """
+
+    client: Client
+    on: Callable[[RunningCluster, Topic, Limits], Runner]
+    tiny_queue: Mapping[str, Value]
+    too_large: str
+
+    def config(self, **properties: Value) -> ProducerConfig:
+        """Return a config of this client."""
+        given = {name.replace("_", "."): value for name, value in properties.items()}
+        return ProducerConfig.parse(given, client=self.client)
+
+
+CLIENTS = {
+    "librdkafka": Tested(
+        librdkafka(),
+        lambda cluster, topic, limits: LibrdkafkaRunner(cluster, topic, limits=limits),
+        {"queue_buffering_max_messages": 20, "batch_num_messages": 20},
+        "MSG_SIZE_TOO_LARGE",
+    ),
+    "java": Tested(
+        java(),
+        lambda cluster, topic, limits: JavaRunner(cluster, topic, limits, warms_up=False),
+        {"buffer_memory": 2_000, "batch_size": 1_000},
+        "RecordTooLargeException",
+    ),
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def tested(request: pytest.FixtureRequest) -> Iterator[Tested]:
+    """Each client in turn, with no process of it that waits for a run."""
+    yield CLIENTS[request.param]
+    end_kept_jvms()
 
 
 def short(sizes: str = "100", rate: float | None = None, **more: float) -> Workload:
@@ -40,19 +88,23 @@ def short(sizes: str = "100", rate: float | None = None, **more: float) -> Workl
     return Workload(RecordSizes.parse(sizes), rate_records_per_s=rate, **fields)  # type: ignore[arg-type]
 
 
-def measure(cluster: RunningCluster, topic: Topic, wanted: ProducerConfig, workload: Workload) -> Measurement:
+def measure(
+    tested: Tested, cluster: RunningCluster, topic: Topic, workload: Workload, **properties: Value
+) -> Measurement:
     before = Left.now()
-    seen = LibrdkafkaRunner(cluster, topic, limits=Limits(max_bytes=5 * 10**9)).run(wanted, workload)
+    runner = tested.on(cluster, topic, Limits(max_bytes=5 * 10**9))
+    seen = runner.run(tested.config(**properties), workload)
+    end_kept_jvms()
     assert eventually(lambda: not Left.now().more_than(before))
     return seen
 
 
 @pytest.mark.parametrize("durability", [{"acks": 1}, {"acks": "all"}, {"enable_idempotence": True}])
 def test_three_counts_agree_exactly(
-    broker: RunningCluster, new_topic: TopicMaker, durability: dict[str, Value]
+    tested: Tested, broker: RunningCluster, new_topic: TopicMaker, durability: dict[str, Value]
 ) -> None:
     topic = new_topic(3)
-    seen = measure(broker, topic, config(**durability), short())
+    seen = measure(tested, broker, topic, short(), **durability)
     assert seen.counts.differences() == ()
     assert seen.counts.stored == seen.counts.transmitted == seen.counts.acknowledged == seen.counts.handed_over
     assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == seen.counts.acknowledged > seen.records > 0
@@ -62,16 +114,26 @@ def test_three_counts_agree_exactly(
 
 
 def test_without_acknowledgements_a_real_latency_is_marked_as_local(
-    broker: RunningCluster, new_topic: TopicMaker
+    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
-    seen = measure(broker, new_topic(), config(acks=0), short(rate=2_000, measured_s=0.5))
+    seen = measure(tested, broker, new_topic(), short(rate=2_000, measured_s=0.5), acks=0)
     assert seen.latency_is_local
     assert seen.counts.transmitted == seen.counts.acknowledged == seen.counts.handed_over
 
 
-def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(
+    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     # linger.ms makes up most of the latency, so a busy machine adds little to it.
-    seen = measure(broker, new_topic(), config(acks=1, linger_ms=50), short("1000", rate=4_000, measured_s=2.0))
+    seen = measure(
+        tested,
+        broker,
+        new_topic(),
+        short("1000", rate=4_000, measured_s=2.0),
+        acks=1,
+        linger_ms=50,
+        **ROOMY[tested.client.kind],
+    )
     # On a busy machine, some records are still in flight at the end of so short a phase, but not more than these.
     assert seen.counts.handed_over == pytest.approx(4_000 * 2.5, rel=0.1)
     assert seen.records_per_s == pytest.approx(4_000, rel=0.25)
@@ -96,9 +158,11 @@ def read_all(cluster: RunningCluster, topic: Topic, records: int) -> Iterator[tu
         consumer.close()
 
 
-def test_the_topic_holds_the_mix_of_sizes_and_the_keys(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_topic_holds_the_mix_of_sizes_and_the_keys(
+    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     topic, workload = new_topic(3), short("100:3,1000:1", rate=2_000, key_bytes=8, measured_s=1.0)
-    seen = measure(broker, topic, config(acks=1), workload)
+    seen = measure(tested, broker, topic, workload, acks=1)
     keys, values = zip(*read_all(broker, topic, seen.counts.acknowledged), strict=True)
     assert len(values) == seen.counts.acknowledged
     assert len(set(values)) == len(values), "all values are distinct"
@@ -110,18 +174,19 @@ def test_the_topic_holds_the_mix_of_sizes_and_the_keys(broker: RunningCluster, n
     assert seen.activity.partitions_used == 3, "keys spread over all partitions"
 
 
-def test_compression_saves_bytes_on_the_wire(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_compression_saves_bytes_on_the_wire(tested: Tested, broker: RunningCluster, new_topic: TopicMaker) -> None:
     compressible = short("1000", compressibility_ratio=0.8, measured_s=1.0)
-    seen = measure(broker, new_topic(), config(acks=1, compression_type="lz4"), compressible)
+    seen = measure(tested, broker, new_topic(), compressible, acks=1, compression_type="lz4")
     assert seen.origin.payload_zlib_ratio == pytest.approx(0.2, abs=0.02)
     assert seen.wire_bytes_per_value_byte is not None
     assert 0.15 < seen.wire_bytes_per_value_byte < 0.4
     assert seen.counts.agree
 
 
-def test_a_full_queue_is_back_pressure_and_its_time_is_counted(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    tiny = config(acks=1, queue_buffering_max_messages=20, batch_num_messages=20)
-    seen = measure(broker, new_topic(3), tiny, short(measured_s=1.0))
+def test_a_full_queue_is_back_pressure_and_its_time_is_counted(
+    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    seen = measure(tested, broker, new_topic(3), short(measured_s=1.0), acks=1, **tested.tiny_queue)
     assert seen.counts.failed == {}
     assert seen.counts.agree
     assert seen.activity is not None
@@ -129,39 +194,41 @@ def test_a_full_queue_is_back_pressure_and_its_time_is_counted(broker: RunningCl
     assert seen.activity.queued_records <= 20
 
 
-def test_records_too_large_for_the_topic_are_refused(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_records_too_large_for_the_topic_are_refused(
+    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
     topic = new_topic(configs={"max.message.bytes": "10000"})
     assert topic.max_message_bytes == 10_000
     with pytest.raises(RuleBroken, match="record-within-topic"):
-        measure(broker, topic, config(acks=1), short("20000"))
+        measure(tested, broker, topic, short("20000"), acks=1)
     # We can't know the size of a batch after its compression, so the broker has to refuse it.
-    with pytest.raises(WorkloadRefused, match=r"max\.message\.bytes.*MSG_SIZE_TOO_LARGE"):
-        measure(broker, topic, config(acks=1, compression_type="lz4"), short("20000"))
+    with pytest.raises(WorkloadRefused, match=rf"max\.message\.bytes.*{tested.too_large}"):
+        measure(tested, broker, topic, short("20000"), acks=1, compression_type="lz4")
 
 
-def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(broker: RunningCluster) -> None:
+def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(tested: Tested, broker: RunningCluster) -> None:
     used: list[str] = []
 
     def on_topic(topic: Topic) -> Isolated:
         used.append(topic.name)
-        return Isolated(LibrdkafkaRunner(broker, topic, limits=Limits(max_bytes=1_000_000)))
+        return Isolated(tested.on(broker, topic, Limits(max_bytes=1_000_000)))
 
     with OwnedTopics(broker) as topics:
         with pytest.raises(ByteBudgetExceeded, match="at most 1,000,000 bytes"):
-            Leased(owned_topic(topics), on_topic).run(config(acks=1), short())
+            Leased(owned_topic(topics), on_topic).run(tested.config(acks=1), short())
         assert not set(used) & set(TopicAdmin(broker.connection).names())
     assert len(used) == 1
 
 
 @pytest.mark.campaign
 @pytest.mark.long
-def test_three_brokers_acknowledge_together() -> None:
+def test_three_brokers_acknowledge_together(tested: Tested) -> None:
     cluster = EmbeddedCluster(3)
     try:
         running = cluster.start()
         with OwnedTopics(running) as topics:
             topic = topics.create(6, 3, {"min.insync.replicas": "2"})
-            seen = measure(running, topic, config(acks="all", enable_idempotence=True), short(measured_s=1.0))
+            seen = measure(tested, running, topic, short(measured_s=1.0), acks="all", enable_idempotence=True)
         assert seen.counts.agree
         assert seen.counts.stored == seen.counts.acknowledged > 0
         assert seen.activity is not None
@@ -171,12 +238,12 @@ def test_three_brokers_acknowledge_together() -> None:
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
-def test_a_broker_that_is_killed_or_stopped_ends_the_run(signal_number: signal.Signals) -> None:
+def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: Tested, signal_number: signal.Signals) -> None:
     cluster = EmbeddedCluster()
     running = cluster.start()
     try:
         # Only the run's client is kept. Another client would search for the dead broker with ever new threads.
-        runner = LibrdkafkaRunner(running, OwnedTopics(running).create())
+        runner = tested.on(running, OwnedTopics(running).create(), DEFAULT_LIMITS)
 
         def watch(window: Window) -> WatchDecision:
             if window.number == 1:
@@ -186,9 +253,11 @@ def test_a_broker_that_is_killed_or_stopped_ends_the_run(signal_number: signal.S
         before = Left.now()
         # A client of a stopped broker reports nothing within the few seconds that we wait.
         with pytest.raises(
-            BrokerLost, match=r"none came for \d s while [\d,]+ records waited; .*(refused|down|Disconnected|no error)"
+            BrokerLost,
+            match=r"none came for \d s while [\d,]+ records waited; "
+            ".*(refused|down|Disconnected|could not be established|no error)",
         ):
-            runner.run(config(acks=1), short("1000", measured_s=60.0), watch)
+            runner.run(tested.config(acks=1), short("1000", measured_s=60.0), watch)
         assert eventually(lambda: not Left.now().more_than(before))
     finally:
         with suppress(ProcessLookupError):

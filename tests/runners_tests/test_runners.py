@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 from uuid import uuid4
 
 import pytest
@@ -14,18 +15,23 @@ from benchmarks.problems.table_runner import TableRunner
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
-from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.java_client.java_runner import JavaRunner
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.limits import Limits
 from runners.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated, Leased, end_kept
+from search_spaces.client import java
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually
+from tests.conftest import TopicMaker
 from tests.runners_tests.mock_cluster import PARTITIONS
 from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract
 
+SHORTEST = Workload(RecordSizes.fixed(100), partitions=PARTITIONS, warmup_s=0.0, measured_s=0.1)
 TABLE = """\
 # title: what the contract asks for
 # source: made up
@@ -41,7 +47,16 @@ def new_topic() -> Topic:
 
 
 class RealRunnerContract(RunnerContract):
-    """The contract of runners that use a real client."""
+    """The contract of runners that use a real client.
+
+    Attributes:
+        small_records: A config that allows records of 10,000 B, and the rule that refuses larger ones.
+    """
+
+    small_records: ClassVar[tuple[ProducerConfig, str]] = (
+        ProducerConfig.parse({"message.max.bytes": 10_000}),
+        "record-within-message-max",
+    )
 
     @pytest.fixture
     def limited(self, runner: Runner) -> Runner:
@@ -49,15 +64,15 @@ class RealRunnerContract(RunnerContract):
         raise NotImplementedError
 
     def test_a_record_that_the_config_forbids_is_refused_with_its_rule(self, runner: Runner) -> None:
-        config = ProducerConfig.parse({"message.max.bytes": 10_000})
-        with pytest.raises(RuleBroken, match="record-within-message-max") as caught:
+        config, rule = self.small_records
+        with pytest.raises(RuleBroken, match=rule) as caught:
             runner.run(config, Workload(RecordSizes.fixed(20_000)))
-        assert caught.value.rule == "record-within-message-max"
+        assert caught.value.rule == rule
 
     def test_the_byte_budget_ends_the_run(self, limited: Runner) -> None:
         before, interpreter = Left.now(), (sys.getswitchinterval(), gc.isenabled())
         with pytest.raises(ByteBudgetExceeded, match="at most 100,000 bytes") as caught:
-            limited.run(CONFIG, PACED)
+            limited.run(self.config, PACED)
         assert caught.value.sent_bytes is not None
         assert 0 < caught.value.sent_bytes <= 100_000
         assert (sys.getswitchinterval(), gc.isenabled()) == interpreter
@@ -115,6 +130,50 @@ class TestLibrdkafka(RealRunnerContract):
             LibrdkafkaRunner(mock_cluster, topic, generator, Limits(max_bytes=99)).run(CONFIG, PACED)
         assert caught.value.sent_bytes == 0
         assert LibrdkafkaRunner(mock_cluster, topic, generator).run(CONFIG, PACED).counts.agree
+
+
+@pytest.mark.broker
+class JavaRunnerContract(RealRunnerContract):
+    """The contract of runners that use the Java client, which needs a real broker."""
+
+    config = ProducerConfig.parse({"linger.ms": 1, "acks": "all"}, client=java())
+    small_queue = ProducerConfig.parse({"buffer.memory": 100_000, "batch.size": 10_000}, client=java())
+    small_records = (ProducerConfig.parse({"max.request.size": 10_000}, client=java()), "record-within-request")
+
+
+class TestJava(JavaRunnerContract):
+    covers = JavaRunner
+
+    @pytest.fixture(autouse=True)
+    def one_waits(self, runner: Runner) -> None:
+        """Keep a Java process of an earlier run waiting, so that a run need not start one."""
+        runner.run(self.config, SHORTEST)
+
+    @pytest.fixture
+    def runner(self, broker: RunningCluster, new_topic: TopicMaker) -> Runner:
+        return JavaRunner(broker, new_topic(PARTITIONS), warms_up=False)
+
+    @pytest.fixture
+    def limited(self, broker: RunningCluster, new_topic: TopicMaker) -> Runner:
+        return JavaRunner(broker, new_topic(PARTITIONS), Limits(max_bytes=100_000), warms_up=False)
+
+    def test_a_budget_below_one_record_sends_nothing(self, broker: RunningCluster, new_topic: TopicMaker) -> None:
+        topic = new_topic(PARTITIONS)
+        with pytest.raises(ByteBudgetExceeded, match="has already sent 0") as caught:
+            JavaRunner(broker, topic, Limits(max_bytes=9), warms_up=False).run(self.config, PACED)
+        assert caught.value.sent_bytes == 0
+
+
+class TestIsolatedJava(JavaRunnerContract):
+    covers = Isolated
+
+    @pytest.fixture
+    def runner(self, broker: RunningCluster, new_topic: TopicMaker) -> Runner:
+        return Isolated(JavaRunner(broker, new_topic(PARTITIONS), warms_up=False))
+
+    @pytest.fixture
+    def limited(self, broker: RunningCluster, new_topic: TopicMaker) -> Runner:
+        return Isolated(JavaRunner(broker, new_topic(PARTITIONS), Limits(max_bytes=100_000), warms_up=False))
 
 
 class TestIsolated(RealRunnerContract):

@@ -10,7 +10,7 @@ from runners.clock import NS_PER_S
 from runners.clusters import memory
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.watchdog import Watchdog
+from runners.watchdog import Watchdog
 from tests.runners_tests.moved_clock import MovedClock
 
 PATIENCE_S = 15.0

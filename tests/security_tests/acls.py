@@ -100,6 +100,11 @@ def grant_only(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
     grant(cluster, granted)
 
 
+def rights(*sections: str, user: str = "User:tuner") -> list[AclBinding]:
+    """Return the rights in sections of the page, for a user."""
+    return [each for section in sections for command in documented(section) for each in bindings(command, user)]
+
+
 def grant(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
     """Add these ACLs to the cluster."""
     admin = Contact(cluster.connection).admin

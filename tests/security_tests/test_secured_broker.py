@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AclBinding  # type: ignore[attr-defined]
 
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.leftovers import find_leftovers, remove_leftovers
@@ -23,15 +22,12 @@ from tests.security_tests.acls import (
     documented,
     grant,
     grant_only,
+    rights,
     without,
 )
-from tests.security_tests.secured import PASSWORD, TOPIC, USER, Secured, principal, write_client
+from tests.security_tests.secured import PASSWORD, TOPIC, Secured, principal, write_client
 
 pytestmark = [pytest.mark.broker, pytest.mark.campaign]
-
-
-def rights(*sections: str, user: str = f"User:{USER}") -> list[AclBinding]:
-    return [each for section in sections for command in documented(section) for each in bindings(command, user)]
 
 
 def topics_of(secured: Secured, listener: str = "SCRAM") -> OwnedTopics:

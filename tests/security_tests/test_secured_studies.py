@@ -11,10 +11,10 @@ from runners.clusters.leftovers import find_leftovers
 from runners.places import state_root
 from tests.builders.kafka_tools import run_tool
 from tests.cli_tests.command import Ended, tuner
-from tests.security_tests.acls import OURS, YOURS, bindings, commands, documented, grant, grant_only, without
+from tests.security_tests.acls import OURS, YOURS, bindings, commands, documented, grant, grant_only, rights, without
 from tests.security_tests.secured import PASSWORD, TOPIC, USER, Secured, principal, write_client
 from tests.security_tests.studies import study_file, target_by_environment, target_by_file
-from tests.security_tests.test_secured_broker import KEPT_OUT, kept_out, rights
+from tests.security_tests.test_secured_broker import KEPT_OUT, kept_out
 from tests.security_tests.watched import Watcher, holding
 
 pytestmark = [pytest.mark.broker, pytest.mark.campaign]

@@ -22,7 +22,7 @@ from runners.clusters.memory import memory_root
 from runners.clusters.topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
-from runners.librdkafka.librdkafka_runner import Limits
+from runners.limits import Limits
 from runners.places import cache_root, state_root
 from runners.reporting import silent
 from runners.workload import RecordSizes, Workload

@@ -18,7 +18,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import Race, Range, Stop
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
-from runners.librdkafka.librdkafka_runner import Limits
+from runners.limits import Limits
 from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision

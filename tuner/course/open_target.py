@@ -30,7 +30,8 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.librdkafka import capi
-from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.places import target_lock
 from runners.reporting import Say, counted, silent

@@ -81,7 +81,11 @@ class Pulse:
     _counted: Counted = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read the clock and the counters for the first time."""
+        """Begin at once."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was before, so that the next look covers the time from now on."""
         self._before = self._counted = self.count()
         self._looked_ns = self._counted_ns = self.now_ns()
 

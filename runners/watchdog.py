@@ -1,57 +1,112 @@
 """Raises an error that names the cause, within seconds, when a measurement is no longer possible."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S, Clock
+from runners.clusters.cluster import RunningCluster
 from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
-from runners.host import free_disk_bytes
-from runners.librdkafka.pulse import Pulse
-from runners.librdkafka.tally import Tally
+from runners.host import free_disk_bytes, runs
+from runners.limits import Limits
+from runners.pulse import Pulse
+from search_spaces.producer_config import ProducerConfig
 
 _DOWN_PATIENCE_S: Final = 3.0
 """Seconds that we wait when the client reports all brokers down: just long enough for the client to reconnect.
 
 librdkafka's `reconnect.backoff.ms` is 100 by default.
 """
+_STALL_PATIENCE_S: Final = 15.0
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
 
 _PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
     (
-        frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG"}),
+        frozenset(
+            {
+                *("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG"),
+                *("RecordTooLargeException", "RecordBatchTooLargeException", "InvalidRecordException"),
+            }
+        ),
         WorkloadRefused,
         "every record must fit the topic's max.message.bytes, but the broker answered {}; raise the topic's "
         "max.message.bytes, or measure smaller records",
     ),
     (
         frozenset(
-            {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}
+            {
+                *("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"),
+                *("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TopicAuthorizationException"),
+                "ClusterAuthorizationException",
+            }
         ),
         TargetRefused,
         "the user must have the right to write to the topic, but the broker answered {}; grant WRITE on it, or name "
         "another topic (--topic)",
     ),
     (
-        frozenset({"INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"}),
+        frozenset({"SaslAuthenticationException", "SslAuthenticationException"}),
+        TargetRefused,
+        "the cluster must accept the login, but the client reports {}; check the connection file",
+    ),
+    (
+        frozenset(
+            {
+                *("INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"),
+                *("InvalidRequiredAcksException", "UnsupportedCompressionTypeException", "PolicyViolationException"),
+                *("UnsupportedVersionException",),
+            }
+        ),
         TargetRefused,
         "the broker must accept the config, but it answered {}; change the config, or the settings of the broker",
     ),
     (
-        frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}),
+        frozenset(
+            {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UnknownTopicOrPartitionException"}
+        ),
         BrokerLost,
         "the topic must exist for the whole run, but the broker answered {}; check whether the topic was deleted",
     ),
 )
-"""Groups of librdkafka's errors that no retry can change, each with the exception to raise and its message.
+"""Groups of errors that no retry can change, each with the exception to raise and its message.
+
+Names in capitals are librdkafka's, the others are exceptions of the Java client.
 
 If several groups match, the first group is used.
 """
 
-_DOWN_SIGNS: Final = ("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE")
+_DOWN_SIGNS: Final = (
+    *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE"),
+    *("could not be established", "Couldn't resolve server", "disconnected"),
+)
+"""What a client says when it has no connection: librdkafka's errors, and texts of the Java client's `NetworkClient`."""
+
+
+class Deliveries(Protocol):
+    """What a client has reported so far: deliveries, and errors.
+
+    Attributes:
+        acknowledged: Number of successful deliveries.
+        failed: Number of records that the client gave up, by the client's name for the error.
+        fatal: The error after which the client can't send any more; None if there was none.
+    """
+
+    @property
+    def acknowledged(self) -> int: ...  # noqa: D102
+    @property
+    def failed(self) -> Mapping[str, int]: ...  # noqa: D102
+    @property
+    def fatal(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def done(self) -> int:
+        """Number of records whose delivery has succeeded or failed."""
+
+    def complaints(self) -> list[str]:
+        """Return the client's error messages since a record was last acknowledged, oldest first."""
 
 
 @dataclass(slots=True)
@@ -81,7 +136,35 @@ class Watchdog:
     _disk_ns: int = 0
     _flush_ns: int = 0
 
-    def look(self, tally: Tally, waiting: int) -> None:
+    @classmethod
+    def over(
+        cls,
+        cluster: RunningCluster,
+        limits: Limits,
+        config: ProducerConfig,
+        clock: Clock,
+        pulse: Pulse | None = None,
+    ) -> Self:
+        """Return the watchdog of a run of this config on this cluster.
+
+        Args:
+            cluster: The cluster to send to.
+            limits: The limits of the run.
+            config: The config to measure. A record may wait for its `linger.ms` before anything is delivered.
+            clock: The benchmark's clock.
+            pulse: Notices if the load stood still; by default, whether this process did.
+        """
+        brokers = cluster.local_brokers
+        return cls(
+            clock,
+            stall_patience_s=_STALL_PATIENCE_S + config.linger_ms / 1e3,
+            disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
+            min_free_disk_bytes=limits.min_free_disk_bytes,
+            broker_alive=lambda: not brokers or any(runs(broker.pid) for broker in brokers),
+            pulse=pulse or Pulse(),
+        )
+
+    def look(self, tally: Deliveries, waiting: int) -> None:
         """Raise an error if missing deliveries, client errors or full disks make the measurement impossible.
 
         Args:
@@ -101,14 +184,14 @@ class Watchdog:
         self._check_deliveries(tally, waiting)
         self._check_disk()
 
-    def _check_errors(self, tally: Tally) -> None:
+    def _check_errors(self, tally: Deliveries) -> None:
         if tally.fatal is not None:
             raise DeliveryFailed(f"the client must be able to continue, but it stopped for good: {tally.fatal}")
         for answers, error, sentence in _PERMANENT:
             if found := answers.intersection(tally.failed):
                 raise error(sentence.format(", ".join(found)))
 
-    def _check_deliveries(self, tally: Tally, waiting: int) -> None:
+    def _check_deliveries(self, tally: Deliveries, waiting: int) -> None:
         now = self.clock.now_ns()
         if tally.acknowledged != self._acknowledged or not waiting:
             self._acknowledged, self._acknowledged_ns = tally.acknowledged, now

@@ -1,0 +1,135 @@
+"""Prepares the load generator for a release of kafka-clients: fetches its jars, and compiles it at first use."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from runners.clusters.jars import KafkaJars, jgo_kept_quiet, maven_context
+from runners.clusters.java import Java, find_java, run_java
+from runners.clusters.pinned_jars import PinnedJar
+from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable
+from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
+from runners.java_client.resolving import pinned_by_checksum, resolved
+from runners.places import cache_root, locked, write_atomically
+from runners.reporting import Say, first_line, silent
+
+SOURCES: Final = Path(__file__).parent / "harness"
+MAIN_CLASS: Final = "harness.Harness"
+_COMPILE_TIMEOUT_S: Final = 120.0
+_LOCK_TIMEOUT_S: Final = 600.0
+_DIGITS: Final = 16
+_RELEASE: Final = "17"
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """The compiled load generator, with a release of kafka-clients.
+
+    Attributes:
+        java: The runtime.
+        class_path: The value for `java -cp`.
+        version: The release of kafka-clients.
+    """
+
+    java: Java
+    class_path: str
+    version: str
+
+    @classmethod
+    def prepare(cls, version: str, progress: Say = silent) -> Self:
+        """Find Java, fetch the jars of a release and compile the load generator, each only if it is not there yet.
+
+        Args:
+            version: The release of kafka-clients, such as `4.3.1`.
+            progress: Receives the progress of a download.
+
+        Raises:
+            JavaNotFound: No Java runtime is usable.
+            JarsUnavailable: The jars could not be fetched.
+            GeneratorError: The load generator does not compile with this release.
+        """
+        java, root = find_java(), cache_root() / f"java-client-{version}"
+        try:
+            jars = KafkaJars(root, (*_client_jars(version, root, progress), *HARNESS_JARS), _named(version))
+            class_path = jars.class_path(progress)
+            return cls(java, os.pathsep.join((str(_classes(java, root, class_path, progress)), class_path)), version)
+        except EmbeddedBrokerError:
+            raise
+        except OSError as error:
+            raise JarsUnavailable(
+                f"The Java client's files must be kept in {root}, but that failed: {error}. Free some space there or "
+                "change the permissions, or set KAFKA_TUNER_CACHE to another folder."
+            ) from None
+
+
+def _named(version: str) -> str:
+    return f"Kafka's Java client {version}"
+
+
+def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]:
+    """Return the jars of a release. Those of a release that is not pinned are found once, and then pinned by a file."""
+    if version in CLIENT_JARS:
+        return CLIENT_JARS[version]
+    pins = root / "pins.json"
+    with locked(root / "pins-lock", _LOCK_TIMEOUT_S, progress):
+        if not pins.exists():
+            write_atomically(pins, json.dumps(_found(version, root, progress)))
+        return [PinnedJar(*each) for each in json.loads(pins.read_text(encoding="utf-8"))]
+
+
+def _found(version: str, root: Path, progress: Say) -> list[PinnedJar]:
+    progress(f"looking for {_named(version)}")
+    with tempfile.TemporaryDirectory(dir=root, prefix="resolve-") as download, jgo_kept_quiet():
+        try:
+            return [pinned_by_checksum(jar) for jar in resolved(maven_context(Path(download)), version)]
+        except JarsUnavailable:
+            raise
+        # jgo raises errors of its HTTP library, of the file system and of its own, which share no base class.
+        except Exception as error:  # noqa: BLE001
+            raise JarsUnavailable(
+                f"kafka-clients {version} must be in Maven's repository, but could not be fetched: "
+                f"{first_line(error)}\nCheck the version; {', '.join(CLIENT_JARS)} are tested."
+            ) from None
+
+
+def _classes(java: Java, root: Path, class_path: str, progress: Say) -> Path:
+    """Return the folder with the compiled classes."""
+    sources = sorted(SOURCES.glob("*.java"))
+    digest = hashlib.sha256(b"\0".join((str(java.major).encode(), *(path.read_bytes() for path in sources))))
+    classes = root / f"harness-{digest.hexdigest()[:_DIGITS]}"
+    if not classes.exists():
+        with locked(root / "compile-lock", _LOCK_TIMEOUT_S, progress):
+            if not classes.exists():
+                _compile(java, sources, class_path, classes)
+    return classes
+
+
+def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path) -> None:
+    """Compile the sources, and give the folder its name when it is complete."""
+    for left in classes.parent.glob("harness-*"):  # of older sources, or of a killed process
+        shutil.rmtree(left, ignore_errors=True)
+    compiler = KafkaJars(cache_root() / "java-compiler", COMPILER, "the Java compiler").class_path()
+    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="harness-") as folder:
+        output = Path(folder) / "classes"
+        command: list[str | Path] = [
+            java.path,
+            "-XX:-UsePerfData",
+            "-jar",
+            compiler,
+            f"-{_RELEASE}",
+            "-nowarn",
+            "-proc:none",
+        ]
+        ran = run_java([*command, "-cp", class_path, "-d", output, *sources], _COMPILE_TIMEOUT_S)
+        if ran.returncode != 0:
+            raise GeneratorError(
+                "the load generator must compile with this release of kafka-clients, but the compiler reports: "
+                f"{ran.stderr.strip()[:2000]}"
+            )
+        output.rename(classes)

@@ -1,0 +1,243 @@
+package harness;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+
+/**
+ * One run: opens a producer, sends one record, then the load, window by window, and waits for the last deliveries.
+ *
+ * <p>The other process hears of the counters ten times a second, and of each window when it ends.
+ */
+final class Load extends Thread {
+    private static final long PROGRESS_NS = 100_000_000;
+    private static final long LEAD_NS = 5_000_000;
+    private static final long PRIME_LOOK_NS = 1_000_000;
+    private static final int SAMPLES_PER_S = 20_000;
+
+    /** Where OAUTHBEARER gets its tokens. From Kafka 3.9.1 on, a program must allow such an address. */
+    private static final String TOKENS = "sasl.oauthbearer.token.endpoint.url";
+
+    private static final String ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls";
+
+    private final Pipe pipe;
+    private final Pool pool;
+    private final Plan asked;
+    private final List<Sender> senders = new CopyOnWriteArrayList<>();
+    private volatile KafkaProducer<byte[], byte[]> producer;
+    private volatile ClientMetrics metrics;
+    private volatile Tally tally = new Tally(Long.MAX_VALUE, Long.MAX_VALUE);
+    private volatile long primed;
+    private volatile boolean stopped;
+    private volatile boolean over;
+    private final CountDownLatch read = new CountDownLatch(1);
+
+    Load(Pipe pipe, Pool pool, Plan asked) {
+        super("tuner-load");
+        this.pipe = pipe;
+        this.pool = pool;
+        this.asked = asked;
+    }
+
+    /** Ends the load after the records that are being sent, and waits for their deliveries. */
+    void end() {
+        stopped = true;
+        LockSupport.unpark(this);
+    }
+
+    /** Makes the client give up all records that it still holds. */
+    void giveUp() {
+        KafkaProducer<byte[], byte[]> open = producer;
+        if (open != null) {
+            open.close(Duration.ZERO);
+        }
+    }
+
+    @Override
+    public void run() {
+        Thread reporter = new Thread(this::report, "tuner-report");
+        reporter.setDaemon(true);
+        reporter.start();
+        try {
+            measure();
+        } catch (RuntimeException error) {
+            over = true;
+            refuse("config", describe(error));
+        } finally {
+            over = true;
+            senders.forEach(Sender::release);
+            giveUp();
+        }
+    }
+
+    private void measure() {
+        String tokens = asked.properties().getProperty(TOKENS);
+        if (tokens != null) {
+            System.setProperty(ALLOWED, tokens);
+        }
+        producer = new KafkaProducer<>(asked.properties());
+        metrics = new ClientMetrics(producer);
+        if (!prime()) {
+            return;
+        }
+        Plan plan = asked.startingAt(System.nanoTime() + LEAD_NS);
+        Tally before = tally;
+        tally = new Tally(plan.measuredFromNs(), plan.endNs());
+        tally.continueFrom(before);
+        Batches batches = new Batches(pool.keyed());
+        ProducerRecord<byte[], byte[]>[] records = pool.on(plan.topic());
+        for (int i = 0; i < plan.threads(); i++) {
+            senders.add(new Sender(i, producer, pool, records, tally, batches, plan, primed));
+        }
+        senders.forEach(Thread::start);
+        pipe.send(counters("started").put("start_ns", plan.startNs()));
+        for (int window = 0; window < plan.endsNs().length && !stopped; window++) {
+            cut(window, plan);
+        }
+        flush();
+    }
+
+    /**
+     * Sends one record and waits for its delivery, so that missing rights show before the load begins.
+     *
+     * <p>Returns whether the load may send so much.
+     */
+    private boolean prime() {
+        if (pool.bytes(0) > asked.maxBytes()) {
+            refuse("budget", "");
+            return false;
+        }
+        primed = 1;
+        producer.send(pool.on(asked.topic())[0], tally.timed(System.nanoTime()));
+        producer.flush(); // the record need not wait for linger.ms
+        while (tally.done() == 0) {
+            LockSupport.parkNanos(PRIME_LOOK_NS);
+        }
+        return true;
+    }
+
+    private void cut(int number, Plan plan) {
+        long endNs = plan.endsNs()[number];
+        for (long left = endNs - System.nanoTime(); left > 0; left = endNs - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+            if (stopped) {
+                return;
+            }
+        }
+        ObjectNode message = counters("window").put("number", number);
+        tally.windowInto(message);
+        pipe.send(message);
+        if (number + 1 == plan.warmWindows()) {
+            double rate = tally.acknowledged() * 1e9 / Math.max(1, plan.measuredFromNs() - plan.startNs());
+            senders.forEach(sender -> sender.resample(Math.min(1.0, SAMPLES_PER_S / Math.max(rate, 1.0))));
+        }
+    }
+
+    private void flush() {
+        long from = System.nanoTime();
+        senders.forEach(Sender::end);
+        try {
+            for (Sender sender : senders) {
+                sender.awaitFinished();
+            }
+            producer.flush();
+        } catch (InterruptedException | RuntimeException closed) {
+            // The other process has made the client give up.
+        }
+        while (tally.done() < handedOver()) {
+            LockSupport.parkNanos(PRIME_LOOK_NS);
+        }
+        over = true;
+        ObjectNode message = counters("ended").put("flush_s", (System.nanoTime() - from) / 1e9);
+        tally.totalsInto(message);
+        Durations delays = new Durations();
+        senders.forEach(sender -> delays.add(sender.delays()));
+        delays.into(message, "send_delay");
+        message.put("sample_ratio", senders.get(0).sampleRatio());
+        pipe.send(message);
+        awaitRead();
+    }
+
+    /** Keeps the threads and connections until the other process has read their counters. */
+    private void awaitRead() {
+        try {
+            read.await();
+        } catch (InterruptedException closed) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Closes the producer of a load that has ended. */
+    void close() {
+        read.countDown();
+    }
+
+    private long handedOver() {
+        return primed + senders.stream().mapToLong(sender -> sender.handedOver.get()).sum();
+    }
+
+    /** Tells the counters, until the run is over or a sender is in trouble. */
+    private void report() {
+        while (!over) {
+            LockSupport.parkNanos(PROGRESS_NS);
+            String refusal = tally.refusal();
+            if (refusal != null) {
+                refuse("record", refusal);
+                return;
+            }
+            for (Sender sender : senders) {
+                Sender.Trouble trouble = sender.trouble;
+                if (trouble != null) {
+                    refuse(trouble.kind(), trouble.because());
+                    return;
+                }
+            }
+            if (!over) {
+                pipe.send(counters("progress"));
+            }
+        }
+    }
+
+    private void refuse(String kind, String because) {
+        pipe.send(counters("refused").put("kind", kind).put("because", because));
+    }
+
+    private ObjectNode counters(String kind) {
+        ObjectNode message = Pipe.message(kind).put("at_ns", System.nanoTime());
+        message.put("handed_over", handedOver());
+        message.put("bytes", (primed == 0 ? 0 : pool.bytes(0)) + sum(sender -> sender.bytes.get()));
+        message.put("sampled", sum(sender -> sender.sampled.get()));
+        message.put("in_send_ns", sum(sender -> sender.inSendNs.get()));
+        message.put("batch_age_ns", sum(sender -> sender.batchAgeNs.get()));
+        message.put("collector_ms", ManagementFactory.getGarbageCollectorMXBeans().stream()
+                .mapToLong(GarbageCollectorMXBean::getCollectionTime)
+                .sum());
+        tally.into(message);
+        ClientMetrics known = metrics;
+        if (known != null) {
+            known.into(message);
+        }
+        return message;
+    }
+
+    private long sum(java.util.function.ToLongFunction<Sender> counter) {
+        return senders.stream().mapToLong(counter).sum();
+    }
+
+    /** Returns an error's texts and those of its causes. */
+    static String describe(Throwable error) {
+        StringBuilder text = new StringBuilder();
+        for (Throwable each = error; each != null; each = each.getCause()) {
+            text.append(text.isEmpty() ? "" : ": ").append(each.getClass().getSimpleName()).append(": ")
+                    .append(each.getMessage());
+        }
+        return text.toString();
+    }
+}

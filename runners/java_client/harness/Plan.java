@@ -1,0 +1,62 @@
+package harness;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Map;
+import java.util.Properties;
+
+/**
+ * What one run has to do.
+ *
+ * <p>Times are on the clock of System.nanoTime. With a rate of 0, records are sent as fast as the client accepts them.
+ */
+record Plan(
+        Properties properties,
+        String topic,
+        double rate,
+        int threads,
+        long maxBytes,
+        double sampleRatio,
+        long seed,
+        long[] endsNs,
+        int warmWindows,
+        long measuredFromNs,
+        long startNs,
+        long endNs) {
+
+    /** Reads a command of the other process, whose times are relative to the start of the load. */
+    static Plan of(JsonNode command) {
+        Properties properties = new Properties();
+        for (Map.Entry<String, JsonNode> each : command.get("properties").properties()) {
+            properties.setProperty(each.getKey(), each.getValue().textValue());
+        }
+        JsonNode ends = command.get("ends_ns");
+        long[] endsNs = new long[ends.size()];
+        for (int i = 0; i < endsNs.length; i++) {
+            endsNs[i] = ends.get(i).longValue();
+        }
+        return new Plan(
+                properties,
+                command.get("topic").textValue(),
+                command.path("rate_records_per_s").asDouble(0),
+                command.get("threads").intValue(),
+                command.path("max_bytes").asLong(Long.MAX_VALUE),
+                command.get("sample_ratio").doubleValue(),
+                command.get("seed").longValue(),
+                endsNs,
+                command.get("warm_windows").intValue(),
+                command.get("measured_from_ns").longValue(),
+                0,
+                endsNs[endsNs.length - 1]);
+    }
+
+    /** Returns the same plan for a load that starts at this moment. */
+    Plan startingAt(long ns) {
+        long[] ends = endsNs.clone();
+        for (int i = 0; i < ends.length; i++) {
+            ends[i] += ns - startNs;
+        }
+        long shift = ns - startNs;
+        return new Plan(properties, topic, rate, threads, maxBytes, sampleRatio, seed, ends, warmWindows,
+                measuredFromNs + shift, ns, endNs + shift);
+    }
+}

@@ -1,0 +1,283 @@
+"""The `Runner` that measures one config of Kafka's Java producer on a real cluster.
+
+This module also turns the raw result of a load (`JavaResult`) into a `Measurement`.
+"""
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import Final
+
+from runners.clock import NS_PER_S, NS_PER_US, SystemClock
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topic_admin import stored_records
+from runners.clusters.topics import Topic
+from runners.errors import RunnerError
+from runners.host import ClientProcess, HostProbe, usage
+from runners.java_client.heap import check_heap, default_heap_bytes
+from runners.java_client.jvm import Jvm
+from runners.java_client.keeping import kept_jvm
+from runners.java_client.load import JavaLoad, JavaResult
+from runners.java_client.reports import ClientTotals, Report
+from runners.java_client.warm_up import warm_up
+from runners.limits import DEFAULT_LIMITS, Limits
+from runners.measurement import (
+    ClientActivity,
+    Counts,
+    LatencyCheck,
+    Measurement,
+    Origin,
+    Resources,
+    used_partitions,
+)
+from runners.payload import payload_of
+from runners.runner import Watch, go_on
+from runners.watchdog import Watchdog
+from runners.workload import Workload
+from search_spaces.java_connection import to_java
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
+
+CLIENT_ID: Final = "kafka-tuner"
+_SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
+_OURS: Final = {
+    "key.serializer": _SERIALIZER,
+    "value.serializer": _SERIALIZER,
+    # The samples of the client's averages last as long as the producer; see `ClientTotals`.
+    "metrics.sample.window.ms": str(24 * 60 * 60 * 1000),
+}
+"""The properties that the load generator sets."""
+_NETWORK_THREAD: Final = "kafka-producer-"
+_SENDER_THREAD: Final = "tuner-sender-0"
+_COLLECTOR_THREADS: Final = ("GC Thread#", "G1 ")
+_MUCH_COLLECTED_RATIO: Final = 0.05
+"""From this share of the time on, the pauses of the garbage collector are worth a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRunner:
+    """Measures configs of the Java client on one topic of a running cluster.
+
+    This `Runner` can be pickled and used in another process. The Java process is a child of the process that calls
+    `run`. It is kept for the next run there, because a Java process is slow until it has compiled its hot code.
+
+    Attributes:
+        cluster: The cluster to send to.
+        topic: The topic to write to.
+        limits: Limits that each measurement must respect.
+        heap_bytes: The largest size of the Java process's heap; None for `default_heap_bytes`.
+        threads: Number of threads that send records.
+        warms_up: Whether a new Java process is warmed up before it measures for the first time (`warm_up`).
+    """
+
+    cluster: RunningCluster
+    topic: Topic
+    limits: Limits = DEFAULT_LIMITS
+    heap_bytes: int | None = None
+    threads: int = 1
+    warms_up: bool = True
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Send the records of a workload to the topic with the given config, and return what was measured.
+
+        Args:
+            config: The producer config to measure, in the Java client's properties.
+            workload: The records to send: their sizes, their rate and how long to send them.
+            watch: Called with the values of each window (a period of at most a second). It can stop the measurement
+                early.
+
+        Raises:
+            RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
+            RuleBroken: The config or the topic does not allow records of this size.
+        """
+        check_record(
+            config,
+            workload.record_sizes.largest_bytes,
+            workload.key_bytes or None,
+            topic_max_message_bytes=self.topic.max_message_bytes,
+        )
+        heap_bytes = self.heap_bytes or default_heap_bytes()
+        check_heap(config, workload, heap_bytes)
+        loads: list[JavaLoad] = []
+        try:
+            with kept_jvm(config, heap_bytes) as jvm:
+                if self.warms_up and not jvm.warm:
+                    warm_up(jvm, config, workload, _OURS)
+                return self._measured(jvm, config, workload, watch, loads)
+        except RunnerError as error:
+            error.sent_bytes = sum(load.sent_bytes for load in loads)
+            raise
+
+    def _measured(
+        self, jvm: Jvm, config: ProducerConfig, workload: Workload, watch: Watch, loads: list[JavaLoad]
+    ) -> Measurement:
+        """Measure the config, and add the load to `loads` before it sends its first record."""
+        pool, zlib_ratio = payload_of(workload)
+        started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        stored_before = self._stored()
+        clock = SystemClock()
+        process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, _COLLECTOR_THREADS)
+        probe = HostProbe({}, self.cluster.local_brokers, process)
+        watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
+        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, self.threads)
+        loads.append(load)
+        result = load.run(self._properties(config), self.topic.name, watch)
+        stored_after = self._stored()
+        stored = None if stored_before is None or stored_after is None else stored_after - stored_before
+        return Measurement(
+            config=config,
+            workload=workload,
+            origin=Origin(
+                generator="java",
+                client_version=f"kafka-clients {jvm.version}",
+                cluster=self.cluster.kind,
+                topic=self.topic.name,
+                started_at=started_at,
+                payload_zlib_ratio=zlib_ratio,
+            ),
+            duration_s=result.duration_s,
+            records=result.records,
+            value_bytes=result.records * pool.mean_bytes,
+            latency=result.latency,
+            send_delay=result.send_delay,
+            sample_ratio=result.sample_ratio,
+            counts=counts_of(result, config, stored, sole_writer=self.topic.owned),
+            latency_check=latency_check_of(result),
+            resources=resources_of(result),
+            activity=activity_of(result, self.topic.partitions),
+            series=result.series,
+            stopped_early=result.stopped_early,
+            warnings=warnings_of(result),
+            flush_s=result.flush_s,
+            sent_bytes=load.sent_bytes,
+        )
+
+    def _properties(self, config: ProducerConfig) -> dict[str, str]:
+        return {
+            "client.id": CLIENT_ID,
+            **to_java(self.cluster.connection, config.client.version),
+            **config.values,
+            **_OURS,
+        }
+
+    def _stored(self) -> int | None:
+        return stored_records(self.cluster.connection, self.topic.name, self.topic.partitions)
+
+
+def counts_of(result: JavaResult, config: ProducerConfig, stored: int | None, *, sole_writer: bool) -> Counts:
+    """Return the numbers of records that the client accepted, that were acknowledged, and that the topic stored.
+
+    Args:
+        result: The raw result of the load.
+        config: The config that was measured.
+        stored: Growth of the topic's end offsets; None if they could not be read.
+        sole_writer: Whether nobody else writes to the topic.
+    """
+    last = result.last
+    return Counts(
+        handed_over=last.handed_over,
+        acknowledged=last.acknowledged,
+        failed=dict(last.failed),
+        transmitted=round(last.client.records),
+        retries=_retries(last.client.retried_records, last.client),
+        stored=stored,
+        acks=config.acks,
+        idempotent=config.idempotent,
+        sole_writer=sole_writer,
+    )
+
+
+def _retries(records: float, client: ClientTotals) -> int:
+    """Return about how many batches these retried records were in; at least one if there are any."""
+    return max(1, round(records * client.batches / client.records)) if records else 0
+
+
+def latency_check_of(result: JavaResult) -> LatencyCheck | None:
+    """Compare the mean latency that we measured with the mean latency that the client's own metrics give.
+
+    Both means cover the phase after the warm-up. The client's mean is
+
+        record-queue-time-avg - (mean age of a batch when a record goes into it) + request-latency-avg
+
+    The client's queue time is that of a batch and begins with its first record; the other records come later. The
+    averages are those of the measured phase (`ClientTotals`). They weigh each batch and each request the same, however
+    many records it has.
+
+    Returns:
+        The comparison; None if the client reported no batches in the measured phase, or no latency was recorded.
+    """
+    start, end = result.at_start, result.at_end
+    batches, responses = end.client.batches - start.client.batches, end.client.responses - start.client.responses
+    sampled = end.sampled - start.sampled
+    if batches <= 0 or not sampled or not result.served.count:
+        return None
+    age_us = (end.batch_age_ns - start.batch_age_ns) / sampled / NS_PER_US
+    queue_us = (end.client.queue_us - start.client.queue_us) / batches - age_us
+    rtt_us = (end.client.rtt_us - start.client.rtt_us) / responses if responses > 0 else 0.0
+    delay_us = result.send_delay.mean_us if result.send_delay.count else 0.0
+    return LatencyCheck(
+        seen_us=result.served.mean_us - delay_us,
+        client_us=queue_us + rtt_us,
+        queue_us=queue_us,
+        outbuf_us=0.0,
+        rtt_us=rtt_us,
+        drain_us=None,
+    )
+
+
+def resources_of(result: JavaResult) -> Resources:
+    """Return the use of CPU and sockets, and how long the sender's thread was inside the client's code."""
+    start, end = result.at_start, result.at_end
+    sampled = end.sampled - start.sampled
+    inside = None
+    if sampled:
+        per_record_ns = (end.in_send_ns - start.in_send_ns) / sampled
+        waited_ns = end.client.wait_ns - start.client.wait_ns
+        inside_ns = per_record_ns * (end.handed_over - start.handed_over) - waited_ns
+        inside = min(1.0, max(0.0, inside_ns / (result.duration_s * NS_PER_S)))
+    used = usage(result.before, result.after)
+    if inside is not None and used.sender_demand_ratio is not None:
+        inside = min(inside, used.sender_demand_ratio)
+    return replace(used, sender_in_client_ratio=inside)
+
+
+def activity_of(result: JavaResult, partitions: int) -> ClientActivity | None:
+    """Return the values from the client's metrics for the measured phase; None if it reported no batch there.
+
+    Args:
+        result: The raw result of the load.
+        partitions: Number of partitions of the topic.
+    """
+    start, end = result.at_start.client, result.at_end.client
+    batches, responses = end.batches - start.batches, end.responses - start.responses
+    if batches <= 0 or not result.gauges:
+        return None
+    reports = len(result.gauges)
+    return ClientActivity(
+        queue_full_ratio=min(1.0, (end.wait_ns - start.wait_ns) / NS_PER_S / result.duration_s),
+        queue_growth_ratio=(_waiting(result.at_end) - _waiting(result.at_start)) / max(1, result.records),
+        queued_records=sum(waiting for _, waiting in result.gauges) / reports,
+        queued_bytes=sum(client.queued_bytes for client, _ in result.gauges) / reports,
+        in_flight_requests=sum(client.in_flight for client, _ in result.gauges) / reports,
+        throttle_ms=max(0.0, end.throttle_ms - start.throttle_ms) / responses if responses > 0 else 0.0,
+        wire_bytes=round(end.wire_bytes - start.wire_bytes),
+        batch_records=(end.records - start.records) / batches,
+        batch_bytes=(end.batch_bytes - start.batch_bytes) / batches,
+        retries=_retries(end.retried_records - start.retried_records, end),
+        partitions_used=used_partitions(result.partition_records[:partitions]),
+    )
+
+
+def _waiting(report: Report) -> int:
+    return report.handed_over - report.done
+
+
+def warnings_of(result: JavaResult) -> tuple[str, ...]:
+    """Return a warning if the garbage collector stopped the client for long."""
+    stopped_s = (result.at_end.collector_ms - result.at_start.collector_ms) / 1e3
+    ratio = stopped_s / result.duration_s
+    if ratio < _MUCH_COLLECTED_RATIO:
+        return ()
+    return (
+        f"the garbage collector stopped the Java client for {stopped_s:.1f} s of {result.duration_s:.1f} s "
+        f"({ratio:.0%}); a larger heap may need less",
+    )

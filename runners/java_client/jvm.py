@@ -1,0 +1,200 @@
+"""The Java process that measures, and the pipe to it.
+
+Both sides write one JSON object per line. Nothing secret is in its command line, in its environment or in a file: the
+properties of the client and the bytes to send go through the pipe. When the pipe closes, because this process has
+ended, the Java process ends too.
+"""
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import IO, Any, Final, Self
+
+from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
+from runners.errors import GeneratorError, WorkerLost
+from runners.java_client.compiled import MAIN_CLASS, Harness
+from runners.payload import PayloadPool
+from runners.reporting import one_line
+
+_LINES_KEPT: Final = 200
+_SHOWN_LINES: Final = 3
+_FAREWELL_S: Final = 5.0
+_START_S: Final = 60.0
+_OUT_OF_MEMORY: Final = "OutOfMemoryError"
+_FLAGS: Final = (
+    *KAFKA_FLAGS,
+    *OUR_FLAGS,
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:+DisplayVMOutputToStderr",  # standard output is the pipe
+    "-Xshare:auto",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+Message = Mapping[str, Any]
+
+
+class Jvm:
+    """A Java process with the load generator, which carries out one run after another until its pipe is closed.
+
+    Attributes:
+        version: The release of kafka-clients.
+        heap_bytes: The largest size of the heap.
+        warm: Whether the process has been warmed up, so that its hot code is compiled.
+    """
+
+    def __init__(self, harness: Harness, heap_bytes: int) -> None:
+        """Start the process.
+
+        Args:
+            harness: The compiled load generator, with a release of the client.
+            heap_bytes: The largest size of the heap.
+
+        Raises:
+            GeneratorError: It does not start.
+        """
+        self.version, self.heap_bytes, self.warm = harness.version, heap_bytes, False
+        self._pool: PayloadPool | None = None
+        self._said: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        command = [str(harness.java.path), *_FLAGS, f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
+        self._process = subprocess.Popen(
+            [*command, "-cp", harness.class_path, MAIN_CLASS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=java_environment(),
+            process_group=0,  # Ctrl-C reaches a whole process group, but only we decide whether the process ends
+        )
+        self._readers = [self._reader("answers", self._read_answers), self._reader("log", self._read_log)]
+        try:
+            self.receive(_START_S)
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def load(self, pool: PayloadPool) -> None:
+        """Give the process the records to send, unless it has them.
+
+        Raises:
+            GeneratorError: The process has ended.
+        """
+        if pool is self._pool:
+            return
+        keys, key_bytes = pool.keys.shape
+        self.send({"do": "pool", "records": len(pool), "keys": keys if key_bytes else 0, "key_bytes": key_bytes})
+        for part in (pool.lengths.astype("<i4"), pool.values, pool.keys):
+            self._write(part.tobytes())
+        self._pool = pool
+
+    def send(self, message: Message) -> None:
+        """Send a command.
+
+        Raises:
+            GeneratorError: The process has ended.
+        """
+        self._write(json.dumps(message).encode() + b"\n")
+
+    def receive(self, timeout_s: float) -> Message:
+        """Return the next answer.
+
+        Raises:
+            TimeoutError: None has come in time.
+            GeneratorError: The process has ended.
+        """
+        try:
+            message = self._messages.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError from None
+        if message is None:
+            raise self._ended()
+        return message
+
+    def complaints(self) -> list[str]:
+        """Return what the client has logged since this was last called, and what the process has written otherwise."""
+        said = []
+        with contextlib.suppress(IndexError):
+            while True:
+                said.append(self._said.popleft())
+        return said
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._process.wait()
+        for reader in self._readers:
+            reader.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _write(self, content: bytes) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(content)
+            pipe.flush()
+        except OSError:
+            raise self._ended() from None
+
+    def _reader(self, name: str, read: Any) -> threading.Thread:
+        thread = threading.Thread(target=read, name=f"tuner-java-{name}", daemon=True)
+        thread.start()
+        return thread
+
+    def _read_answers(self) -> None:
+        for line in _lines(self._process.stdout):
+            try:
+                self._messages.put(json.loads(line))
+            except ValueError:
+                self._said.append(one_line(line))
+        self._messages.put(None)
+
+    def _read_log(self) -> None:
+        for line in _lines(self._process.stderr):
+            self._said.append(one_line(line))
+
+    def _ended(self) -> GeneratorError:
+        """Return the error of a process that has ended, with what it has said last."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_FAREWELL_S)
+        self._process.kill()
+        self._readers[1].join(_FAREWELL_S)
+        said = self.complaints()
+        if any(_OUT_OF_MEMORY in line for line in said):
+            cause = next(line for line in said if _OUT_OF_MEMORY in line)
+            return GeneratorError(
+                f"the Java client must fit into its heap of {self.heap_bytes / 2**20:.0f} MiB, but ran out of memory "
+                f"({cause}); lower buffer.memory, or raise heap_bytes"
+            )
+        code = self._process.poll()
+        return WorkerLost(
+            f"the Java client's process must run until it reports a result, but it ended with exit code {code}; check "
+            f"whether it was killed, for example because memory ran out. It wrote: {' / '.join(said[-_SHOWN_LINES:])}"
+        )
+
+
+def _lines(pipe: IO[bytes] | None) -> Any:
+    assert pipe is not None
+    for line in pipe:
+        yield line.decode(errors="replace").rstrip("\n")

@@ -1,0 +1,314 @@
+"""Directs one load that the Java process sends, and collects what it reports, window by window."""
+
+import os
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import psutil
+
+from runners.clock import NS_PER_S, Clock
+from runners.errors import DeliveryFailed, GeneratorError, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
+from runners.histogram import Histogram
+from runners.host import HostProbe, Reading
+from runners.java_client.jvm import Jvm, Message
+from runners.java_client.reports import ClientTotals, Report, histogram_of
+from runners.kernel_counters import thread_times
+from runners.limits import budget_exceeded
+from runners.measurement import TimePoint, Window
+from runners.payload import PayloadPool
+from runners.pulse import Counted, Pulse, count
+from runners.runner import Phases, Watch, WatchDecision
+from runners.sampling import first_sample_ratio
+from runners.watchdog import Watchdog
+from runners.windows import Cut, window_between
+from runners.workload import Workload
+
+_LOOK_S: Final = 0.2
+_SILENCE_S: Final = 10.0
+"""Seconds without an answer after which the Java process counts as stopped. It answers ten times a second."""
+_COMPLAINTS_KEPT: Final = 200
+_COLLECTOR: Final = -1
+
+
+@dataclass(slots=True)
+class Heard:
+    """What the Java client has reported last, as the watchdog asks for it."""
+
+    report: Report | None = None
+    fatal: str | None = None
+    _said: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_COMPLAINTS_KEPT))
+
+    @property
+    def acknowledged(self) -> int:
+        """Number of successful deliveries."""
+        return self.report.acknowledged if self.report else 0
+
+    @property
+    def failed(self) -> Mapping[str, int]:
+        """Number of records that the client gave up, by the name of its exception."""
+        return self.report.failed if self.report else {}
+
+    @property
+    def done(self) -> int:
+        """Number of records whose delivery has succeeded or failed."""
+        return self.report.done if self.report else 0
+
+    @property
+    def waiting(self) -> int:
+        """Number of records that were handed over and are not done."""
+        return self.report.handed_over - self.report.done if self.report else 0
+
+    def complaints(self) -> list[str]:
+        """Return the client's messages since a record was last acknowledged, oldest first."""
+        return [sentence for acknowledged, sentence in self._said if acknowledged == self.acknowledged]
+
+    def say(self, sentences: list[str]) -> None:
+        """Keep messages of the client."""
+        self._said.extend((self.acknowledged, sentence) for sentence in sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class JavaResult:
+    """The raw result of a load.
+
+    Attributes:
+        duration_s: Actual length of the measured phase in seconds.
+        records: Number of records acknowledged in the measured phase.
+        latency: Latencies of the records that the measurement covers; see `Measurement.latency`.
+        served: Latencies of the records whose delivery arrived in the measured phase.
+        send_delay: Delays from the intended send time until the client was given the record; empty at saturation.
+        sample_ratio: Share of the records of the measured phase whose latency was recorded.
+        series: The summary of each window.
+        before: The counters of the host at the start of the measured phase.
+        after: The same counters at its end.
+        at_start: The report at the start of the measured phase.
+        at_end: The report at its end.
+        last: The report after the last delivery.
+        gauges: The client's counters of each report in the measured phase, with the number of its records that waited.
+        partition_records: Number of records acknowledged in the whole run, by partition.
+        stopped_early: Whether `watch` stopped the load before its end.
+        flush_s: Seconds from the end of the last window until the last delivery.
+    """
+
+    duration_s: float
+    records: int
+    latency: Histogram
+    served: Histogram
+    send_delay: Histogram
+    sample_ratio: float
+    series: tuple[TimePoint, ...]
+    before: Reading
+    after: Reading
+    at_start: Report
+    at_end: Report
+    last: Report
+    gauges: tuple[tuple[ClientTotals, int], ...]
+    partition_records: tuple[int, ...]
+    stopped_early: bool
+    flush_s: float
+
+
+@dataclass(slots=True)
+class JavaLoad:
+    """Has the Java process send the records of a workload, and measures throughput and latency."""
+
+    jvm: Jvm
+    pool: PayloadPool
+    workload: Workload
+    clock: Clock
+    watchdog: Watchdog
+    probe: HostProbe
+    max_bytes: int | None = None
+    threads: int = 1
+    heard: Heard = field(default_factory=Heard)
+    _pulse: Pulse = field(init=False)
+    _series: list[TimePoint] = field(default_factory=list)
+    _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Watch whether the Java process stands still."""
+        self._pulse = Pulse(now_ns=self._reported_ns, count=self._counted)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Number of bytes of values and keys that the client was given so far; final when `run` has ended."""
+        return self.heard.report.sent_bytes if self.heard.report else 0
+
+    def run(self, properties: Mapping[str, str], topic: str, watch: Watch) -> JavaResult:
+        """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
+
+        If this raises an error, the Java process may go on sending, so the caller must end it.
+
+        Args:
+            properties: Properties of the Java producer, with those of the connection.
+            topic: The topic to write to.
+            watch: Called with the values of each window (a period of at most a second). It can stop the load early.
+
+        Raises:
+            RunnerError: There is no result. The class says why.
+        """
+        phases = Phases.of(self.workload)
+        self.jvm.load(self.pool)
+        self.jvm.send(
+            {
+                "do": "run",
+                "properties": dict(properties),
+                "topic": topic,
+                "rate_records_per_s": self.workload.rate_records_per_s,
+                "threads": self.threads,
+                "max_bytes": self.max_bytes,
+                "sample_ratio": first_sample_ratio(self.workload.rate_records_per_s, self.pool.mean_bytes),
+                "seed": self.workload.seed,
+                "ends_ns": phases.ends_ns,
+                "warm_windows": phases.warm_windows,
+                "measured_from_ns": phases.measured_from_ns,
+            }
+        )
+        self.watchdog.pulse.begin()
+        self._pulse.begin()
+        start_ns = int(self._await("started")["start_ns"])
+        return self._control(phases, start_ns, watch)
+
+    def _control(self, phases: Phases, start_ns: int, watch: Watch) -> JavaResult:
+        stopped, served = False, Histogram.merge(())
+        before, at_start = self.probe.read(), self._report()
+        self._gauges.clear()
+        previous = origin = self._cut(Histogram.merge(()), start_ns)
+        for number in range(len(phases.ends_ns)):
+            latency = histogram_of(self._await("window")["latency"])
+            cut = self._cut(latency)
+            served = Histogram.merge((served, latency))
+            window = window_between(number, phases, start_ns, previous, cut, self.pool.mean_bytes)
+            self._series.append(TimePoint.of(window))
+            previous = cut
+            warm = (self.probe.read(), self._report(), cut) if number == phases.warm_windows - 1 else None
+            if self._stops(window, watch):
+                stopped = True
+                break
+            if warm:
+                # The values of the warm-up are used only if the run is stopped during the warm-up.
+                before, at_start, origin = warm
+                served = Histogram.merge(())
+                self._gauges.clear()
+        after, at_end, gauges = self.probe.read(), self._report(), tuple(self._gauges)
+        ended = self._flushed()
+        self.jvm.send({"do": "close"})
+        measured_ns = max(previous.at_ns - origin.at_ns, 1)
+        in_warm_up = stopped and len(self._series) <= phases.warm_windows
+        paced = self.workload.rate_records_per_s is not None and not in_warm_up
+        return JavaResult(
+            duration_s=measured_ns / NS_PER_S,
+            records=previous.acknowledged - origin.acknowledged,
+            latency=histogram_of(ended["latency"]) if paced else served,
+            served=served,
+            send_delay=histogram_of(ended["send_delay"]),
+            sample_ratio=float(ended["sample_ratio"]),
+            series=tuple(self._series),
+            before=before,
+            after=after,
+            at_start=at_start,
+            at_end=at_end,
+            last=self._report(),
+            gauges=gauges,
+            partition_records=tuple(ended["partitions"]),
+            stopped_early=stopped,
+            flush_s=float(ended["flush_s"]),
+        )
+
+    def _stops(self, window: Window, watch: Watch) -> bool:
+        if watch(window) is not WatchDecision.STOP:
+            return False
+        self.jvm.send({"do": "stop"})
+        return True
+
+    def _cut(self, latency: Histogram, at_ns: int | None = None) -> Cut:
+        report = self._report()
+        full_ns = int(report.client.wait_ns / self.threads)
+        return Cut(at_ns or report.at_ns, report.acknowledged, sum(report.failed.values()), full_ns, latency)
+
+    def _report(self) -> Report:
+        assert self.heard.report is not None
+        return self.heard.report
+
+    def _flushed(self) -> Message:
+        """Wait until the client has delivered, or given up, every record."""
+        gave_up = False
+        while True:
+            message = self._next()
+            if not gave_up and self.watchdog.flush_is_over():
+                self.jvm.send({"do": "give up"})
+                gave_up = True
+            if message["is"] == "ended":
+                break
+        if not self.heard.acknowledged:
+            raise DeliveryFailed(
+                f"a run must deliver at least one record, but the client gave up all records: {self.heard.failed}"
+            )
+        return message
+
+    def _await(self, kind: str) -> Message:
+        while True:
+            message = self._next()
+            if message["is"] == kind:
+                return message
+
+    def _next(self) -> Message:
+        """Return the next message, after looking whether the load can still give a measurement."""
+        looks = 0
+        while True:
+            try:
+                message = self.jvm.receive(_LOOK_S)
+            except TimeoutError:
+                looks += 1
+                self._look()
+                if looks * _LOOK_S > _SILENCE_S:
+                    raise LoadPaused(
+                        "the Java client's process must answer ten times a second, but was silent for "
+                        f"{_SILENCE_S:.0f} s; check whether it was stopped"
+                    ) from None
+            else:
+                self._take(message)
+                return message
+
+    def _take(self, message: Message) -> None:
+        if "at_ns" in message:
+            self.heard.report = Report.parse(message)
+            self._gauges.append((self.heard.report.client, self.heard.waiting))
+        if message["is"] == "refused":
+            raise self._refused(message["kind"], message["because"])
+        if "at_ns" in message:
+            self._pulse.look()
+        self._look()
+
+    def _look(self) -> None:
+        self.heard.say(self.jvm.complaints())
+        self.watchdog.look(self.heard, self.heard.waiting)
+        self.probe.sockets.look()
+
+    def _refused(self, kind: str, because: str) -> RunnerError:
+        match kind:
+            case "budget":
+                return budget_exceeded(self.max_bytes or 0, self.sent_bytes)
+            case "record":
+                return WorkloadRefused(f"the client refuses a record: {because}")
+            case "config":
+                return TargetRefused(f"The properties must be valid for the Java client, but it reports: {because}")
+            case "fatal":
+                return DeliveryFailed(f"the client must be able to continue, but it stopped for good: {because}")
+            case _:
+                return GeneratorError(f"the Java load generator failed: {because}")
+
+    def _reported_ns(self) -> int:
+        return self.heard.report.at_ns if self.heard.report else self.clock.now_ns()
+
+    def _counted(self) -> Counted:
+        """Read for how long the threads of the Java process waited for a core, or stood still for its collector."""
+        host = count()
+        try:
+            waited_s = {number: each.waited_s for number, each in thread_times(self.jvm.pid).items()}
+        except psutil.Error:  # it has ended, which its pipe tells
+            waited_s = {os.getpid(): 0.0}
+        collected_s = self.heard.report.collector_ms / 1e3 if self.heard.report else 0.0
+        return Counted({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)

@@ -1,0 +1,149 @@
+"""What the Java process reports: our counters, and the client's own metrics.
+
+Source: `KafkaProducerMetrics`, `SenderMetricsRegistry` and `BufferPool` of kafka-clients 2.8 to 4.3. The harness makes
+the samples of the client's averages last as long as the producer, so each average covers everything since the producer
+began. From the averages and their counts follow sums, and from two sums the mean in between.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from runners.histogram import Histogram
+
+MS_TO_US: Final = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTotals:
+    """What the client has counted since it began. All but the gauges only grow.
+
+    Attributes:
+        records: Records written into requests, including those sent again.
+        retried_records: Records that were sent again.
+        batches: Batches written into requests.
+        batch_bytes: Their size on the wire.
+        requests: Requests with records.
+        responses: Responses to them.
+        queue_us: Time from the start of a batch until it was written into a request, summed over the batches.
+        rtt_us: Time from sending a request until its response, summed over the responses.
+        throttle_ms: Time for which brokers told the client to pause, summed over the responses.
+        wait_ns: Time for which `send` waited for room in the buffer.
+        wire_bytes: Bytes sent to brokers, in requests of all kinds.
+        in_flight: Requests that await a response (gauge).
+        queued_bytes: Bytes of the buffer in use (gauge).
+    """
+
+    records: float = 0.0
+    retried_records: float = 0.0
+    batches: float = 0.0
+    batch_bytes: float = 0.0
+    requests: float = 0.0
+    responses: float = 0.0
+    queue_us: float = 0.0
+    rtt_us: float = 0.0
+    throttle_ms: float = 0.0
+    wait_ns: float = 0.0
+    wire_bytes: float = 0.0
+    in_flight: float = 0.0
+    queued_bytes: float = 0.0
+
+    @classmethod
+    def of(cls, metrics: Mapping[str, float]) -> Self:
+        """Return the totals from the client's metrics by name; a metric that the client does not know yet is left out.
+
+        A batch has one value in `batch-size-avg` and in `record-queue-time-avg`, and its bytes are added to the topic's
+        `byte-total`. A request has one value in `records-per-request-avg`. A response has one value in
+        `request-latency-avg`.
+        """
+
+        def value(name: str) -> float:
+            return metrics.get(name, 0.0)
+
+        batches = _ratio(value("byte-total"), value("batch-size-avg"))
+        requests = _ratio(value("record-send-total"), value("records-per-request-avg"))
+        responses = max(0.0, requests - value("requests-in-flight"))
+        waited = "bufferpool-wait-time-ns-total" if "bufferpool-wait-time-ns-total" in metrics else _OLD_WAIT
+        return cls(
+            records=value("record-send-total"),
+            retried_records=value("record-retry-total"),
+            batches=batches,
+            batch_bytes=value("byte-total"),
+            requests=requests,
+            responses=responses,
+            queue_us=value("record-queue-time-avg") * batches * MS_TO_US,
+            rtt_us=value("request-latency-avg") * responses * MS_TO_US,
+            throttle_ms=value("produce-throttle-time-avg") * responses,
+            wait_ns=value(waited),
+            wire_bytes=value("outgoing-byte-total"),
+            in_flight=value("requests-in-flight"),
+            queued_bytes=value("buffer-total-bytes") - value("buffer-available-bytes"),
+        )
+
+
+_OLD_WAIT: Final = "bufferpool-wait-time-total"
+"""The name of the metric before Kafka 3.1 (KIP-773)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The counters of a run at one moment. All but the client's gauges only grow.
+
+    Attributes:
+        at_ns: Time on the benchmark's clock.
+        handed_over: Records that the client was given.
+        sent_bytes: The size of their keys and values.
+        acknowledged: Records whose delivery has succeeded.
+        failed: Number of records that the client gave up, by the name of its exception.
+        reasons: The text of the first of these exceptions, by its name.
+        sampled: Records whose latency is recorded.
+        in_send_ns: Time that the calls of `send` for the sampled records took, with the wait for room in the buffer.
+        batch_age_ns: Time from the start of a record's batch until the record was in it, summed over sampled records.
+        collector_ms: Time for which the garbage collector stopped the process.
+        client: The client's own counters.
+    """
+
+    at_ns: int
+    handed_over: int
+    sent_bytes: int
+    acknowledged: int
+    failed: Mapping[str, int]
+    reasons: Mapping[str, str]
+    sampled: int
+    in_send_ns: int
+    batch_age_ns: int
+    collector_ms: int
+    client: ClientTotals
+
+    @classmethod
+    def parse(cls, message: Mapping[str, Any]) -> Self:
+        """Return the report in a message of the Java process."""
+        return cls(
+            at_ns=int(message["at_ns"]),
+            handed_over=int(message["handed_over"]),
+            sent_bytes=int(message["bytes"]),
+            acknowledged=int(message["acknowledged"]),
+            failed=dict(message["failed"]),
+            reasons=dict(message["reasons"]),
+            sampled=int(message["sampled"]),
+            in_send_ns=int(message["in_send_ns"]),
+            batch_age_ns=int(message["batch_age_ns"]),
+            collector_ms=int(message["collector_ms"]),
+            client=ClientTotals.of(message.get("metrics", {})),
+        )
+
+    @property
+    def done(self) -> int:
+        """Number of records whose delivery has succeeded or failed."""
+        return self.acknowledged + sum(self.failed.values())
+
+
+def histogram_of(part: Mapping[str, Any]) -> Histogram:
+    """Return the histogram in a part of a message."""
+    return Histogram.decoded(part["hdr"], int(part["sum_us"]))
+
+
+def _ratio(total: float, mean: float) -> float:
+    """Return how many values have this total and this mean."""
+    return total / mean if mean and math.isfinite(mean) else 0.0

@@ -1,0 +1,77 @@
+"""Warms up a new Java process, so that the first config that it measures is not measured slower than the others.
+
+A Java process interprets its code at first, and compiles what runs often. So a new one gets unbroken load at full speed
+until its throughput no longer grows. This load goes to a broker in the Java process that forgets all records
+(`FakeBroker`), never to the cluster that is measured: a user who asks for a small rate must not get a burst, and the
+bytes need no allowance.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from runners.clock import SystemClock
+from runners.clusters.cluster import RunningCluster
+from runners.host import HostProbe
+from runners.java_client.jvm import Jvm
+from runners.java_client.load import JavaLoad
+from runners.limits import DEFAULT_LIMITS
+from runners.measurement import Window
+from runners.payload import payload_of
+from runners.runner import WatchDecision
+from runners.watchdog import Watchdog
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+
+LONGEST_S: Final = 12.0
+MOST_BYTES: Final = 8 << 30
+_PATIENCE_S: Final = 30.0
+_TOPIC: Final = "warm-up"
+_GROWTH: Final = 1.05
+_LEVEL_WINDOWS: Final = 3
+
+
+@dataclass(slots=True)
+class Level:
+    """Ends a load when its throughput no longer grows.
+
+    Attributes:
+        rates: Records per second of the windows so far.
+    """
+
+    rates: list[float] = field(default_factory=list)
+
+    def __call__(self, window: Window) -> WatchDecision:
+        """Add a window, and stop the load if the last ones were hardly faster than the best one before them."""
+        self.rates.append(window.records_per_s)
+        before, last = self.rates[:-_LEVEL_WINDOWS], self.rates[-_LEVEL_WINDOWS:]
+        level = bool(before) and max(last) <= _GROWTH * max(before)
+        return WatchDecision.STOP if level else WatchDecision.GO_ON
+
+
+def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Mapping[str, str]) -> tuple[float, ...]:
+    """Warm up a new Java process, within `LONGEST_S` and `MOST_BYTES`.
+
+    Args:
+        jvm: The process.
+        config: The config that it will measure first.
+        workload: The workload that it will measure first. The same records are sent here, but as fast as possible.
+        properties: The properties that the load generator sets.
+
+    Returns:
+        Records per second of the windows of a second.
+
+    Raises:
+        RunnerError: The client can't send with this config to the fake broker either.
+    """
+    full_speed = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=LONGEST_S)
+    pool, _ = payload_of(workload)
+    clock, level = SystemClock(), Level()
+    jvm.send({"do": "open fake broker"})
+    connection = {"bootstrap.servers": f"127.0.0.1:{jvm.receive(_PATIENCE_S)['port']}"}
+    watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
+    load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe({}), MOST_BYTES)
+    load.run({**properties, **config.values, **connection}, _TOPIC, level)
+    jvm.send({"do": "close fake broker"})
+    jvm.warm = True
+    return tuple(level.rates)

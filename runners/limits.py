@@ -1,0 +1,35 @@
+"""Limits that a measurement must respect, whichever client it uses."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from runners.errors import ByteBudgetExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits that a measurement must respect.
+
+    Attributes:
+        max_bytes: Largest number of bytes of values and keys that the measurement may send; None for no limit.
+        min_free_disk_bytes: Free space that must remain on the disks of local brokers.
+    """
+
+    max_bytes: int | None = None
+    min_free_disk_bytes: int = 1 << 30
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+def budget_exceeded(max_bytes: int, sent_bytes: int) -> ByteBudgetExceeded:
+    """Return the error of a run that may not send its next records.
+
+    Args:
+        max_bytes: Largest number of bytes of values and keys that the run may send.
+        sent_bytes: How many it has sent.
+    """
+    return ByteBudgetExceeded(
+        f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}; allow more (--max-bytes, or "
+        "in a study file safety.max_bytes_per_trial and search.max_bytes), or measure for fewer seconds"
+    )

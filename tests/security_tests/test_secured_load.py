@@ -1,0 +1,80 @@
+"""Both clients send a load through every way to log in, and say why they are kept out."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.topics import OwnedTopics, Topic
+from runners.errors import TargetRefused
+from runners.java_client.java_runner import JavaRunner
+from runners.java_client.keeping import end_kept_jvms
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
+from runners.runner import Runner
+from runners.workload import RecordSizes, Workload
+from search_spaces.client import Client, java, librdkafka
+from search_spaces.connection import ConnectionConfig
+from search_spaces.producer_config import ProducerConfig
+from tests.security_tests.acls import OURS, grant_only, rights
+from tests.security_tests.secured import PASSWORD, TOPIC, Secured, principal
+
+pytestmark = pytest.mark.broker
+
+WORKLOAD: Final = Workload(RecordSizes.fixed(100), warmup_s=0.2, measured_s=0.3, rate_records_per_s=1_000)
+RUNNERS: Final[dict[str, tuple[Client, Callable[[RunningCluster, Topic], Runner]]]] = {
+    "librdkafka": (librdkafka(), LibrdkafkaRunner),
+    "java": (java(), lambda cluster, topic: JavaRunner(cluster, topic, warms_up=False)),
+    "java 2.8.2": (java("2.8.2"), lambda cluster, topic: JavaRunner(cluster, topic, warms_up=False)),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_java_process_is_left() -> Iterator[None]:
+    yield
+    end_kept_jvms()
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("listener", ["SCRAM", "PLAIN", "MUTUAL"])
+def test_every_client_sends_through_every_login(secured: Secured, listener: str, runner: str) -> None:
+    client, on = RUNNERS[runner]
+    grant_only(secured.admin, rights(OURS, user=principal(listener)))
+    connection = ConnectionConfig.parse(secured.ways_in()[listener]).values
+    cluster = ExistingCluster(secured.address(listener), connection).start()
+    with OwnedTopics(cluster) as topics:
+        seen = on(cluster, topics.create()).run(ProducerConfig.parse({"acks": "all"}, client=client), WORKLOAD)
+    assert seen.counts.differences() == ()
+    assert seen.counts.stored == seen.counts.acknowledged > 200
+
+
+@pytest.mark.parametrize(
+    ("listener", "given", "said"),
+    [
+        ("SCRAM", {"sasl.password": "wrong"}, "SaslAuthenticationException"),
+        ("PLAIN", {"sasl.username": "nobody"}, "SaslAuthenticationException"),
+        ("SCRAM", {"ssl.ca.location": "other-ca.pem"}, "SslAuthenticationException"),
+    ],
+)
+def test_the_java_client_says_why_it_is_kept_out(
+    secured: Secured, listener: str, given: dict[str, str], said: str
+) -> None:
+    properties = {**secured.ways_in()[listener], **given}
+    if "ssl.ca.location" in given:
+        properties["ssl.ca.location"] = str(secured.keys / given["ssl.ca.location"])
+    connection = {**ConnectionConfig.parse(properties).values, "bootstrap.servers": secured.address(listener)}
+    topic = Topic(TOPIC, 1, 1, owned=False)
+    runner = JavaRunner(RunningCluster("existing", connection), topic, warms_up=False)
+    with pytest.raises(TargetRefused, match=said) as caught:
+        runner.run(ProducerConfig.parse({}, client=java()), WORKLOAD)
+    assert PASSWORD not in str(caught.value)
+
+
+def test_the_java_client_names_the_missing_right(secured: Secured) -> None:
+    grant_only(secured.admin, [])
+    connection = ConnectionConfig.parse(secured.scram).values
+    cluster = ExistingCluster(secured.address("SCRAM"), connection).start()
+    runner = JavaRunner(cluster, Topic(TOPIC, 1, 1, owned=False), warms_up=False)
+    with pytest.raises(TargetRefused, match="right to write to the topic"):
+        runner.run(ProducerConfig.parse({}, client=java()), WORKLOAD)
