@@ -133,6 +133,8 @@ def in_one_line(why: Explanation) -> str:
         return next(iter(closest_lines(why)), "")
     if why.telling:
         return effect_line(why, why.telling[0])
+    if len(why.silent) > 1:
+        return "no single change makes a measurable difference, only all changes together do"
     return next(iter((*change_notes(why), *bound_lines(why.found))), "")
 
 
