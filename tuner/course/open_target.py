@@ -29,6 +29,8 @@ from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
+from runners.java_client.compiled import Harness
+from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
@@ -86,14 +88,16 @@ class OpenTarget:
         The runner can be pickled.
 
         Raises:
-            WorkloadRefused: There is no load generator for the client.
+            WorkloadRefused: The client has no load generator of this name.
         """
-        if self.client.kind is not Kind.LIBRDKAFKA:
+        if self.client.kind is Kind.LIBRDKAFKA:
+            return LibrdkafkaRunner(self.cluster, topic, generator, limits)
+        if generator != "native":
             raise WorkloadRefused(
-                f"only librdkafka can be measured so far, but the client is {self.client.label}; set `client: "
-                "librdkafka`, or `executor: {kind: simulated}` to try the study without Kafka"
+                f"the load generator {generator} needs the client librdkafka, but the client is {self.client.label}; "
+                "leave the generator out"
             )
-        return LibrdkafkaRunner(self.cluster, topic, generator, limits)
+        return JavaRunner(self.cluster, topic, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
         """Return a runner that takes a topic for each config, and measures the config in a separate process."""
@@ -113,8 +117,11 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
-        EmbeddedBrokerError: The broker could not be started on this machine.
+        EmbeddedBrokerError: The broker could not be started on this machine, or the Java client could not be fetched.
     """
+    client = client or librdkafka()
+    if client.kind is Kind.JAVA:
+        Harness.prepare(client.version, progress)  # before the load, which must not wait for a download
     with ExitStack() as stack:
         cluster = target.cluster()
         stack.callback(cluster.stop)
@@ -125,7 +132,7 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
         with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
             if swept := list(sweep_dead_runs(running)):
                 progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
-        yield OpenTarget(target, running, topics, progress, client or librdkafka())
+        yield OpenTarget(target, running, topics, progress, client)
 
 
 def lock_key(target: Target) -> str:
