@@ -61,7 +61,13 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
         executor=Executor.SIMULATED,
     )
     found = []
-    for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7))):
+    for_pictures = replace(
+        spec,
+        name="orders",
+        workload=replace(small, record_sizes=(RecordSizes.fixed(100),)),
+        search=replace(spec.search, trials=40),
+    )
+    for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7)), for_pictures):
         mirror = Mirror(root / asked.name, asked.tracking, lambda _: None)
         found.append(run_study(asked, "", root / asked.name, SilentReporter(), mirror, SimulatedRunner(0.03)))
     return root, found
@@ -105,9 +111,13 @@ def test_the_pareto_filter_shows_exactly_the_front(
 @pytest.fixture(scope="module")
 def links(address: str, studies: tuple[Path, list[StudyResults]]) -> dict[str, str]:
     """The links to the views of the first study, by name, as `tuner ui` prints them."""
+    return _links("first", address, studies[0])
+
+
+def _links(study: str, address: str, root: Path) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KAFKA_TUNER_STUDIES", str(studies[0]))
-        lines = tuner("ui", "first", "--tracking-uri", address).out.splitlines()
+        patch.setenv("KAFKA_TUNER_STUDIES", str(root))
+        lines = tuner("ui", study, "--tracking-uri", address).out.splitlines()
     found = [line.rpartition(": http") for line in lines]
     return {name: f"http{rest}" for name, _, rest in found}
 
@@ -151,36 +161,29 @@ def test_the_prepared_charts_are_shown(links: dict[str, str], tmp_path: Path) ->
     assert "hypervolume" in page
 
 
-@pytest.mark.parametrize(
-    ("view", "shown", "picture"),
-    [
-        ("first 1000 B: front", "first 1000 B trial", "mlflow-front.png"),
-        ("first 1000 B: charts", "mb_per_s vs. latency_p99_ms", "mlflow-charts.png"),
-    ],
-)
-def test_a_view_is_a_picture_in_the_documents(
-    links: dict[str, str], tmp_path: Path, view: str, shown: str, picture: str
-) -> None:
-    asyncio.run(_shown(links[view], shown, picture, tmp_path))
-
-
-def test_the_run_of_a_record_size_is_a_picture_in_the_documents(
+def test_the_views_and_a_run_are_pictures_in_the_documents(
     address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path
 ) -> None:
-    run = _parent_runs(studies[0])[0]
-    asyncio.run(
-        _shown(f"{address}/#/experiments/1/runs/{run}", "prints the config to paste", "mlflow-run.png", tmp_path)
+    views = _links("orders", address, studies[0])
+    (run,) = _parent_runs(studies[0], "orders 100 B")
+    steps = (
+        (views["orders 100 B: front"], "orders 100 B trial", "mlflow-front.png"),
+        (views["orders 100 B: charts"], "latency_p99_ms", "mlflow-charts.png"),
+        (f"{address}/#/experiments/1/runs/{run}", "prints the config to paste", "mlflow-run.png"),
     )
 
+    async def look() -> None:
+        async with opened(steps[0][0], tmp_path) as page:
+            await page.screen(1400, 1000)
+            await page.until("document.body.innerText.includes('MLflow Assistant')")
+            await page.until(_CLOSE_ASSISTANT)
+            for link, text, picture in steps:
+                await page.evaluate(f"location.href = {json.dumps(link)}; 1")
+                await page.until(f"document.body.innerText.includes({json.dumps(text)})")
+                await asyncio.sleep(_DRAWING_S)
+                await page.keep(picture)
 
-async def _shown(link: str, text: str, picture: str, scratch: Path) -> None:
-    """Open a page of MLflow, wait for a text on it, and keep it as a picture without the pane of MLflow's assistant."""
-    async with opened(link, scratch) as page:
-        await page.screen(1400, 900)
-        await page.until(f"document.body.innerText.includes({json.dumps(text)})")
-        await page.until(_CLOSE_ASSISTANT)
-        await asyncio.sleep(_DRAWING_S)
-        await page.keep(picture)
+    asyncio.run(look())
 
 
 def test_the_service_links_to_the_same_views(
@@ -201,15 +204,18 @@ def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyR
     assert "hypervolume" in page
 
 
-def _parent_runs(root: Path) -> list[str]:
-    """Return the ids of the parent runs, read in a separate process because MLflow's client keeps its files open."""
+def _parent_runs(root: Path, name: str = "% 1000 B") -> list[str]:
+    """Return the ids of the parent runs of this name.
+
+    They are read in a separate process, because the client of MLflow keeps its files open.
+    """
     asked = (
         "import sys; from mlflow import MlflowClient;"
-        "found = MlflowClient(sys.argv[1]).search_runs(['1'], 'attributes.run_name LIKE \\'% 1000 B\\'');"
+        "found = MlflowClient(sys.argv[1]).search_runs(['1'], f'attributes.run_name LIKE \\'{sys.argv[2]}\\'');"
         "print(*[run.info.run_id for run in found])"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", asked, f"sqlite:///{root / 'mlflow.db'}"],
+        [sys.executable, "-c", asked, f"sqlite:///{root / 'mlflow.db'}", name],
         capture_output=True,
         text=True,
         check=True,
