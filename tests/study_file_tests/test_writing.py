@@ -197,7 +197,7 @@ def test_a_knob_has_a_short_form(short: str, setting: object) -> None:
 
 
 def test_changed_settings_keep_the_others() -> None:
-    text = "study: a\nworkload: {record_bytes: 100}\nsearch: {trials: 9, hours: 2}\nbaseline: {linger.ms: ${L:-5}}\n"
+    text = 'study: a\nworkload: {record_bytes: 100}\nsearch: {trials: 9, hours: 2}\nbaseline: {linger.ms: "${L:-5}"}\n'
     changed = read_yaml(
         changed_text(text, {"search": {"hours": None, "seed": 7}, "study": {"name": "b"}}), Problems("")
     )
