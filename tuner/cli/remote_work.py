@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -20,6 +20,9 @@ from tuner.cli.study_options import StudyOptions
 from tuner.cli.verify import end, print_judgement
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
+
+_NO_TRIAL: Final = 10**14
+"""A sequence number above that of any trial, to follow a study without being sent its trials."""
 
 
 def confirm(
@@ -199,7 +202,7 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
         before = client.study(study)["state"]
         client.sync(study)
         with left_at(client, study):
-            ended = follow(client, study, silent=True, after=2**53)
+            ended = follow(client, study, silent=True, after=_NO_TRIAL)
         check_ended(client, study, ended, "complete" if before == "complete" else "paused")
     if as_json:
         options.print_json({"schema_version": 1, "kind": "sync", "study": study, "state": ended})
