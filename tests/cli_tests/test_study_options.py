@@ -319,6 +319,24 @@ def test_limits_that_are_enough_and_simulated_studies_are_accepted() -> None:
         asked.check_limits(asked.study()[0])
 
 
+def test_a_plan_says_its_limits_and_constraints_in_sentences() -> None:
+    words = (
+        "--trials",
+        "9",
+        "--until",
+        "06:30",
+        "--constraint",
+        "latency_p99_ms <= 25",
+        "--constraint",
+        "mb_per_s >= 1",
+    )
+    plan = tuner("plan", "--executor", "simulated", *words)
+    assert "requires  a recommended config must keep latency_p99_ms <= 25 and mb_per_s >= 1\n" in plan.out
+    assert (
+        "; trials that can no longer win are stopped early, so it may take less; no new trial starts after" in plan.out
+    )
+
+
 def test_a_plan_shows_the_least_time_and_warns_of_few_bytes() -> None:
     plan = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB")
     least = time_of(estimate.least_s(described(quick=True, record_bytes="500")))

@@ -1,5 +1,6 @@
 """The line for each trial: what it measured in the study's objectives, and its ratio to the baseline."""
 
+import re
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
@@ -68,9 +69,21 @@ def test_a_stall_in_the_first_baseline_does_not_inflate_ratios(said: StringIO) -
     assert "p95 ms       9 (1.11x)" in lines[3]
 
 
-def test_many_changes_are_cut_and_failures_say_why(said: StringIO) -> None:
+def test_many_changes_are_cut_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    lines = {}
+    for out in (Terminal(), StringIO()):
+        monkeypatch.setattr(study_view, "ERR", Console(file=out, width=400))
+        lines[out.isatty()] = shown(out, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=FAST))[1]
+    assert re.sub(r"\x1b\[[0-9;]*m", "", lines[True]).endswith("and 1 more")
+    assert lines[False].count("=") == len(FAST)
+
+
+def test_failures_say_why(said: StringIO) -> None:
     lines = shown(said, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=FAST), failed(2), total=None)
-    assert lines[1].endswith("and 1 more")
     assert lines[2].endswith("no measurement: the worker was lost")
 
 

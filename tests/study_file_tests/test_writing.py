@@ -1,6 +1,7 @@
 """Study files that we write can be read: those made of options, the starter, and the files that the schema accepts."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
 from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST, parse
 from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
-from tuner.study_file import STARTER_TEXT, StudyFileError, json_schema, parse_study, sizes_in, study_text
+from tuner.study_file import (
+    STARTER_TEXT,
+    StudyFileError,
+    changed_text,
+    json_schema,
+    knob_setting,
+    parse_study,
+    renamed,
+    sizes_in,
+    study_text,
+)
 from tuner.study_file.errors import Problems
 from tuner.study_file.strict_yaml import read_yaml
 
@@ -165,3 +176,50 @@ def test_the_schema_describes_every_key() -> None:
     for section in (schema, *schema["$defs"].values()):
         for name, key in section["properties"].items():
             assert "description" in key or "$ref" in key, name
+
+
+@pytest.mark.parametrize(
+    ("short", "setting"),
+    [
+        ("0..20", {"low": 0, "high": 20}),
+        ("0.1..1e3,log", {"low": 0.1, "high": 1000.0, "log": True}),
+        ("0..20,steps=5", {"low": 0, "high": 20, "steps": 5}),
+        ("lz4,zstd", {"choices": ["lz4", "zstd"]}),
+        ("0, 5 ,20", {"choices": [0, 5, 20]}),
+        ("off", "off"),
+        ("all", "all"),
+        ("true", True),
+        ("5", 5),
+    ],
+)
+def test_a_knob_has_a_short_form(short: str, setting: object) -> None:
+    assert knob_setting(short) == setting
+
+
+def test_changed_settings_keep_the_others() -> None:
+    text = 'study: a\nworkload: {record_bytes: 100}\nsearch: {trials: 9, hours: 2}\nbaseline: {linger.ms: "${L:-5}"}\n'
+    changed = read_yaml(
+        changed_text(text, {"search": {"hours": None, "seed": 7}, "study": {"name": "b"}}), Problems("")
+    )
+    assert changed == {
+        "study": {"name": "b"},
+        "workload": {"record_bytes": 100},
+        "search": {"trials": 9, "seed": 7},
+        "baseline": {"linger.ms": "${L:-5}"},
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# first\nstudy: a  # the name\nworkload: {record_bytes: 100}\n",
+        "study:\n  name: a\nworkload: {record_bytes: 100}\n",
+        "workload: {record_bytes: 100}\n",
+        '{"study": "a", "workload": {"record_bytes": 100}}',
+    ],
+)
+def test_a_renamed_study_file_differs_in_its_name_alone(text: str) -> None:
+    spec = _back(renamed(text, "b"))
+    assert spec.name == "b"
+    assert spec == replace(_back(text), name="b")
+    assert ("# first" in text) == ("# first" in renamed(text, "b"))

@@ -93,9 +93,9 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
 The sentences are copies of those in the functions, so that `tuner --help` can print them without importing the modules.
 """
 REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": ("remote_work:run", "Submit a study to the service, and follow it until it ends."),
+    "run": ("remote_run:run", "Submit a study to the service, and follow it until it ends."),
     "plan": (
-        "remote_work:plan",
+        "remote_run:plan",
         "Show what a study would do on the service, without any traffic: trials, time, bytes, search space.",
     ),
     "status": ("remote:status", "Show the progress of a study on the service."),
@@ -137,9 +137,9 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "remote_work:sync",
         "Have the service bring MLflow up to date with a study, for example after the MLflow server was down.",
     ),
-    "pause": ("remote_work:pause", "Stop a study on the service until you resume it."),
-    "resume": ("remote_work:resume", "Continue a study on the service that was paused or that failed."),
-    "cancel": ("remote_work:cancel", "Stop a study on the service for good; its results are kept."),
+    "pause": ("remote_run:pause", "Stop a study on the service until you resume it."),
+    "resume": ("remote_run:resume", "Continue a study on the service that was paused or that failed."),
+    "cancel": ("remote_run:cancel", "Stop a study on the service for good; its results are kept."),
 }
 """The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)

@@ -10,12 +10,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from tuner.cli import options
 from tuner.cli.app import Interrupted
+from tuner.cli.recommend import study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import ExitCode, StudyError
+from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
-from tuner.present.console import ERR, warn
-from tuner.present.export import recommendation_of
+from tuner.present.console import ERR, OUT, warn
+from tuner.present.export import Format, export_all, recommendation_of
 from tuner.present.wording import number, title
 from tuner.results.recommendation import Recommendation
 
@@ -161,3 +163,20 @@ def recommendation_for_each_size(client: Client, study: str) -> list[Recommendat
                 raise
             warn(f"{size} B: no config keeps every constraint, so there is no recommendation")
     return found
+
+
+def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
+    """Print the recommendation for each record size of a study.
+
+    Raises:
+        NoFeasibleConfig: There is none.
+    """
+    found = recommendation_for_each_size(client, name)
+    if as_json:
+        options.print_json(study_record(name, None, found))
+    else:
+        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
+    if not found:
+        raise NoFeasibleConfig(
+            f"no config of {name} keeps every constraint; `tuner front {name}` shows how near the configs came"
+        )

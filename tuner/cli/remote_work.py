@@ -1,16 +1,9 @@
-"""The verbs that have a service do something: `tuner --server URL run`, `confirm`, `verify`, `fork`, `rm` and others.
+"""The verbs that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
 
-They take the options of the verbs without a service, except those about the target: a service has its own clusters.
-"""
-
-import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from functools import partial
-from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -20,133 +13,17 @@ from search_spaces.client import client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_flags
-from tuner.cli.app import Interrupted
-from tuner.cli.at_service import (
-    Study,
-    check_ended,
-    follow,
-    left_at,
-    recommendation_for_each_size,
-    service,
-)
-from tuner.cli.plan import MbPerS
-from tuner.cli.recommend import study_record
+from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
+from tuner.cli.remote_run import Detach, Target, media_type
 from tuner.cli.run import AblationRounds, Goals, MaxRounds, Rounds, WidthRatio
 from tuner.cli.studies import Yes
-from tuner.cli.study_options import StudyOptions, option_of, with_study_options
+from tuner.cli.study_options import StudyOptions
 from tuner.cli.verify import end, print_judgement
-from tuner.client import Client, ServiceRefused
-from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
-from tuner.present.export import Format, export_all
-from tuner.present.plan_view import plan_csv
-from tuner.study_file import changed_text
 
-Target = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Cluster of the service to measure on, such as lab; simulated measures nothing.",
-        show_default="the target of the study file, or the service's default",
-        rich_help_panel="Target",
-    ),
-]
-_OF_A_CLUSTER: Final = frozenset(
-    {"bootstrap", "command_config", "container", "brokers", "topic", "like", "ray_address"}
-)
-"""The options of a study that a service does not take, because its operator decides them."""
-Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once, without following the study.")]
-
-
-@partial(with_study_options, without=_OF_A_CLUSTER)
-def run(
-    asked: StudyOptions,
-    target: Target = None,
-    detach: Detach = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Submit a study to the service, and follow it until it ends.
-
-    Ctrl-C only stops this command: the study keeps running on the service. The same command follows the study again.
-
-    \b
-    Examples:
-        tuner --server https://tuner.example run orders.yaml
-        tuner --server https://tuner.example run orders.yaml --detach
-        tuner --server https://tuner.example run --quick --record-bytes 500 --target lab
-    """
-    text = asked.text_for_service(target)
-    with service() as client:
-        silent = quiet or as_json
-        left = f"the service may have received the study; `tuner --server {client.url} studies` lists its studies"
-        try:
-            view = _submitted(client, asked, text, target)
-        except Interrupted:
-            raise Interrupted(left) from None
-        name = view["name"]
-        with left_at(client, name):
-            if not silent:
-                for change in view.get("limited", ()):
-                    warn(f"{change['key']} {change['detail']}")
-                say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
-            if detach:
-                typer.echo(json.dumps(view, indent=2) if as_json else name)
-                return
-            check_ended(client, name, follow(client, name, silent=silent))
-        _show_recommendations(client, name, as_json=as_json)
-
-
-def _submitted(client: Client, asked: StudyOptions, text: str, target: str | None) -> dict[str, Any]:
-    """Submit a study, and return it as the service shows it.
-
-    A name that the program has made gets the end `-2`, or a higher number, if the service has a study of this name with
-    other settings.
-    """
-    first: str | None = None
-    for number in count(2):
-        try:
-            with _naming_options(asked):
-                return client.submit(text, _media_type(asked, text))
-        except ServiceRefused as error:
-            fixed = asked.name is not None or asked.study_file is not None
-            if fixed or error.kind not in ("settings-changed", "name-taken"):
-                raise
-            first = first or asked.default_name(target)
-            text = changed_text(text, {"study": {"name": f"{first}-{number}"}})
-            say(f"the service has a study {first} with other settings, so this study is {first}-{number}")
-    raise AssertionError("the names do not end")
-
-
-@partial(with_study_options, without=_OF_A_CLUSTER)
-def plan(
-    asked: StudyOptions,
-    target: Target = None,
-    mb_per_s: MbPerS = 200.0,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
-) -> None:
-    """Show what a study would do on the service, without any traffic: trials, time, bytes, search space.
-
-    \b
-    Examples:
-        tuner --server https://tuner.example plan orders.yaml
-        tuner --server https://tuner.example plan --quick --record-bytes 500 --target lab
-    """
-    options.check_one_form(json=as_json, csv=as_csv)
-    text = asked.text_for_service(target)
-    kind = _media_type(asked, text)
-    with service() as client, _naming_options(asked):
-        record = client.plan(text, mb_per_s, kind)
-        warnings = record.pop("warnings")
-        if as_json:
-            options.print_json(record)
-        elif as_csv:
-            options.print_csv(plan_csv(record))
-        else:
-            typer.echo(printable(client.plan_text(text, mb_per_s, kind)), nl=False)
-        for warning in () if as_json else warnings:
-            warn(warning)
+_NO_TRIAL: Final = 10**14
+"""A sequence number above that of any trial, to follow a study without being sent its trials."""
 
 
 def confirm(
@@ -184,7 +61,7 @@ def confirm(
         with left_at(client, study):
             ended = follow(client, study, silent=quiet or as_json, after=seen)
         check_ended(client, study, ended, "complete" if before == "complete" else "paused")
-        _show_recommendations(client, study, as_json=as_json)
+        show_recommendations(client, study, as_json=as_json)
 
 
 def verify(
@@ -281,7 +158,7 @@ def fork(
     asked = StudyOptions(study_file=study_file)
     text = None if study_file is None else asked.text_for_service(None)
     with service() as client:
-        made = client.fork(study, name, text, _media_type(asked, text or ""))
+        made = client.fork(study, name, text, media_type(asked, text or ""))
         say(f"{name}: {made['trials_taken_over']} of {made['trials_there']} trials of {study} taken over")
         say(f"to continue: tuner --server {client.url} resume {name}")
     if as_json:
@@ -329,7 +206,7 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
         before = client.study(study)["state"]
         client.sync(study)
         with left_at(client, study):
-            ended = follow(client, study, silent=True, after=2**53)
+            ended = follow(client, study, silent=True, after=_NO_TRIAL)
         check_ended(client, study, ended, "complete" if before == "complete" else "paused")
     if as_json:
         options.print_json({"schema_version": 1, "kind": "sync", "study": study, "state": ended})
@@ -337,86 +214,10 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
         OUT.print(f"the MLflow of the service is up to date with {study}", markup=False, soft_wrap=True)
 
 
-def pause(study: Study, as_json: options.Json = False) -> None:
-    """Stop a study on the service until you resume it.
-
-    \b
-    Example:
-        tuner --server https://tuner.example pause orders
-    """
-    with service() as client:
-        _print_state(client.pause(study), as_json=as_json)
-
-
-def resume(study: Study, as_json: options.Json = False) -> None:
-    """Continue a study on the service that was paused or that failed.
-
-    \b
-    Example:
-        tuner --server https://tuner.example resume orders
-    """
-    with service() as client:
-        _print_state(client.resume(study), as_json=as_json)
-
-
-def cancel(study: Study, as_json: options.Json = False) -> None:
-    """Stop a study on the service for good; its results are kept.
-
-    \b
-    Example:
-        tuner --server https://tuner.example cancel orders
-    """
-    with service() as client:
-        _print_state(client.cancel(study), as_json=as_json)
-
-
-def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        options.print_json(view)
-    else:
-        typer.echo(view["state"])
-
-
-@contextlib.contextmanager
-def _naming_options(asked: StudyOptions) -> Iterator[None]:
-    """Name the options instead of keys and lines if the study file was made of options."""
-    try:
-        yield
-    except ServiceRefused as error:
-        told = error.problem.get("errors", ())
-        if asked.study_file is not None or error.kind not in ("study-file", "limit-too-low") or not told:
-            raise
-        raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in told)) from None
-
-
-def _media_type(asked: StudyOptions, text: str) -> str:
-    """Return the media type of a study file: that of the user's file, or YAML if options have changed it."""
-    file = asked.study_file
-    unchanged = file is not None and file.suffix == ".json" and file.read_text(encoding="utf-8-sig") == text
-    return "application/json" if unchanged else "application/yaml"
-
-
-def _values(file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool) -> dict[str, str]:
+def _values(file: Path, client: ProducerClient, *, silent: bool) -> dict[str, str]:
     """Return the producer properties in a file of the user, and say how the file was understood."""
     with named_file(file):
         found = read_producer_file(file, written_for, measured)
     for note in () if silent else found.notes:
         say(note)
     return dict(found.config.values)
-
-
-def _show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
-    """Print the recommendation for each record size of a study.
-
-    Raises:
-        NoFeasibleConfig: There is none.
-    """
-    found = recommendation_for_each_size(client, name)
-    if as_json:
-        options.print_json(study_record(name, None, found))
-    else:
-        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
-    if not found:
-        raise NoFeasibleConfig(
-            f"no config of {name} keeps every constraint; `tuner front {name}` shows how near the configs came"
-        )
