@@ -214,7 +214,7 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
         OUT.print(f"the MLflow of the service is up to date with {study}", markup=False, soft_wrap=True)
 
 
-def _values(file: Path, client: ProducerClient, *, silent: bool) -> dict[str, str]:
+def _values(file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool) -> dict[str, str]:
     """Return the producer properties in a file of the user, and say how the file was understood."""
     with named_file(file):
         found = read_producer_file(file, written_for, measured)

@@ -99,8 +99,10 @@ def run(
     folder = study_folder(spec.name)
     if storage_at().find(str(folder), folder.parent) is None:
         asked.check_limits(spec)
-        if not silent and spec.search.trials is not None and spec.executor is not Executor.SIMULATED:
-            seconds = estimate.most_s(spec, [spec.search.trials] * len(spec.workload.record_sizes))
+        # A study that spreads its rounds may take all the time that it is given.
+        trials = None if silent or spec.spreads_rounds else spec.search.trials
+        if trials is not None and spec.executor is not Executor.SIMULATED:
+            seconds = estimate.most_s(spec, [trials] * len(spec.workload.record_sizes))
             most = datetime.timedelta(seconds=round(min(seconds, (spec.search.hours or math.inf) * 3600)))
             shorter = "" if asked.quick else "; --quick takes less"
             say(f"this study takes {most} at most, and less if few rounds are needed{shorter}")

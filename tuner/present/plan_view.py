@@ -186,9 +186,9 @@ def _later_knobs_text(begin: dict[str, int]) -> str:
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
+    if _spread_s(spec):
+        return _own_s(spec) * len(trials)  # the rounds are spread over all the time that the search leaves
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
-    if known and _spread_s(spec):
-        return known[0]  # the rounds are spread over all the time that the search leaves
     counts = [count for count in trials.values() if count is not None]
     if len(counts) == len(trials):
         known.append(estimate.most_s(spec, counts))
