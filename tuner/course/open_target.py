@@ -82,21 +82,26 @@ class OpenTarget:
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
         """Return a runner that measures the client on this topic, in the process that calls it.
 
-        The runner can be pickled.
-
-        Raises:
-            WorkloadRefused: There is no load generator for the client.
+        The runner can be pickled. Which one it is depends on `self.client.kind`.
         """
-        if self.client.kind is not Kind.LIBRDKAFKA:
-            raise WorkloadRefused(
-                f"only librdkafka can be measured so far, but the client is {self.client.label}; set `client: "
-                "librdkafka`, or `executor: {kind: simulated}` to try the study without Kafka"
-            )
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
         """Return a runner that takes a topic for each config, and measures the config in a separate process."""
         return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
+
+
+def _check_measurable(client: Client) -> None:
+    """Check that there is a load generator for the client.
+
+    Raises:
+        WorkloadRefused: There is none.
+    """
+    if client.kind is not Kind.LIBRDKAFKA:
+        raise WorkloadRefused(
+            f"only librdkafka can be measured so far, but the client is {client.label}; set `client: librdkafka`, or "
+            "`executor: {kind: simulated}` to try the study without Kafka"
+        )
 
 
 @contextmanager
@@ -113,7 +118,10 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
         EmbeddedBrokerError: The broker could not be started on this machine.
+        WorkloadRefused: There is no load generator for the client.
     """
+    client = client or librdkafka()
+    _check_measurable(client)
     with ExitStack() as stack:
         cluster = target.cluster()
         stack.callback(cluster.stop)
@@ -124,7 +132,7 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
         with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
             if swept := list(sweep_dead_runs(running)):
                 progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
-        yield OpenTarget(target, running, topics, progress, client or librdkafka())
+        yield OpenTarget(target, running, topics, progress, client)
 
 
 def lock_key(target: Target) -> str:
