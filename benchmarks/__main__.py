@@ -1,7 +1,6 @@
 """Runs the benchmarks one after another.
 
-    python -m benchmarks [generator] [java_generator] [paced] [latency_agreement] [memory] [overhead] [--short]
-        [--write]
+    python -m benchmarks [generator] [java_generator] [paced] [latency_agreement] [memory] ... [--short] [--write]
 
 A full run of all benchmarks takes an hour or more. With `--short` it takes about 7 minutes, and only shows that the
 benchmarks work. `--write` puts the results on the pages of docs/evidence.

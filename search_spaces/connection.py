@@ -4,8 +4,7 @@ A file written for Kafka's Java clients works too: its logins and PEM files are 
 Java key stores cannot be read here. The error for a Java key store names the commands that convert it.
 
 Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory` of kafka-clients 4.3.1 for
-the contents of a store of type PEM; `JaasConfig` of kafka-clients 4.3.1, which reads `Module flag name=value ...;` with
-Java's `StreamTokenizer`: single and double quotes, C's escapes within them, `//` and `/* */` comments.
+the contents of a store of type PEM; its `OAuthBearerLoginCallbackHandler` for the options of that login.
 """
 
 import re
@@ -17,24 +16,32 @@ from typing import Final, Self
 from search_spaces.catalogue import Value, canonical_values
 from search_spaces.client import librdkafka
 from search_spaces.errors import ConflictingSpellings, InvalidValue, UnknownProperty
+from search_spaces.jaas import Login, parse_jaas
 from search_spaces.roles import Role, is_secret
 
-_TOKEN: Final = re.compile(
-    r"""\s+ | //[^\n]* | /\*.*?\*/
-    | "(?P<double>(?:[^"\\\n]|\\.)*)" | '(?P<single>(?:[^'\\\n]|\\.)*)'
-    | (?P<sign>[=;]) | (?P<word>[^\s=;"'/]+)""",
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPE: Final = re.compile(r"\\([0-3][0-7]{0,2}|[0-7]{1,2}|.)", re.DOTALL)
-_LETTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})
 _JAAS: Final = "sasl.jaas.config"
-_LOGINS: Final = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512")}
-_OTHER_LOGINS: Final = {
-    "OAuthBearerLoginModule": "use sasl.oauthbearer.method=oidc with sasl.oauthbearer.client.id, .client.secret and "
-    ".token.endpoint.url",
-    "Krb5LoginModule": "use sasl.kerberos.principal and sasl.kerberos.keytab",
+_KERBEROS: Final = "Krb5LoginModule"
+_TOKEN: Final = "OAuthBearerLoginModule"
+_LOGINS: Final = {
+    "PlainLoginModule": ("PLAIN",),
+    "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+    _KERBEROS: ("GSSAPI",),
+    _TOKEN: ("OAUTHBEARER",),
 }
+_PASSWORD_OPTIONS: Final = {"username": "sasl.username", "password": "sasl.password"}
+_OPTIONS: Final = {
+    _KERBEROS: {"keyTab": "sasl.kerberos.keytab", "principal": "sasl.kerberos.principal"},
+    _TOKEN: {
+        "clientId": "sasl.oauthbearer.client.id",
+        "clientSecret": "sasl.oauthbearer.client.secret",
+        "scope": "sasl.oauthbearer.scope",
+    },
+}
+"""The options of a login that name or prove the user, each with librdkafka's property."""
+_NEEDED: Final = {_KERBEROS: ("keyTab", "principal"), _TOKEN: ("clientId", "clientSecret")}
+_HANDLER: Final = "sasl.login.callback.handler.class"
+_OIDC_HANDLER: Final = ".OAuthBearerLoginCallbackHandler"
+_EXTENSION: Final = "extension_"
 _PEM_BLOCK: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]+)-----(?P<body>[^-]*)-----END (?P=kind)-----")
 _PEM_LINE: Final = 64
 
@@ -43,61 +50,6 @@ _JAVA_STORES: Final = (".jks", ".keystore")
 
 _Translated = tuple[str, str, str]
 """A property's name in the Java client, its name in librdkafka, and its value in librdkafka."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Login:
-    """One entry of a JAAS configuration; its options hold secrets.
-
-    Attributes:
-        module: Class name of the login module, without its package.
-        options: The entry's options by name, as the user wrote them.
-    """
-
-    module: str
-    options: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"Login({self.module})"
-
-
-def parse_jaas(text: str) -> Login | None:
-    """Return the login in a value of `sasl.jaas.config`; None if the value is not one entry in Java's syntax."""
-    tokens = _tokens(text)
-    if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
-        return None
-    (module, _), (flag, _), *rest = tokens[:-1]
-    if flag.lower() not in _FLAGS or len(rest) % 3:
-        return None
-    options: dict[str, str] = {}
-    for (name, name_is_sign), equals, (value, value_is_sign) in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
-        if name_is_sign or equals != ("=", True) or value_is_sign:
-            return None
-        options[name] = value
-    return Login(module.rpartition(".")[2], options)
-
-
-def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """Return pairs of a token and whether it is a sign (`=` or `;`); None if the text is not valid JAAS syntax."""
-    tokens: list[tuple[str, bool]] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            return None
-        position = match.end()
-        if match["sign"]:
-            tokens.append((match["sign"], True))
-        elif match["word"]:
-            tokens.append((match["word"], False))
-        elif (quoted := match["double"] if match["double"] is not None else match["single"]) is not None:
-            tokens.append((_ESCAPE.sub(_unescaped, quoted), False))
-    return tokens
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    inside = escape[1]
-    return chr(int(inside, 8)) if inside.isdecimal() and inside[0] in "01234567" else _LETTERS.get(inside, inside)
 
 
 def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
@@ -129,27 +81,35 @@ def _login(properties: dict[str, Value]) -> Iterator[_Translated]:
     if login is None:
         raise _refused(_JAAS, 'exactly one login, such as ScramLoginModule required username="..." password="...";')
     _check_login(login, str(properties.get("sasl.mechanism", properties.get("sasl.mechanisms", ""))))
-    yield _JAAS, "sasl.username", login.options["username"]
-    yield _JAAS, "sasl.password", login.options["password"]
+    for option, name in _OPTIONS.get(login.module, _PASSWORD_OPTIONS).items():
+        if option in login.options:
+            yield _JAAS, name, login.options[option]
+    if login.module == _TOKEN:
+        yield _JAAS, "sasl.oauthbearer.method", "oidc"
+        if str(properties.get(_HANDLER, "")).endswith(_OIDC_HANDLER):
+            properties.pop(_HANDLER)
+        extensions = [(name, value) for name, value in login.options.items() if name.startswith(_EXTENSION)]
+        if extensions:
+            pairs = ",".join(f"{name.removeprefix(_EXTENSION)}={value}" for name, value in extensions)
+            yield _JAAS, "sasl.oauthbearer.extensions", pairs
 
 
 def _check_login(login: Login, mechanism: str) -> None:
     if login.module not in _LOGINS:
-        advice = _OTHER_LOGINS.get(login.module, "use the sasl.* properties of librdkafka")
-        # Any other word may be a password in the wrong place.
-        given = f"instead of {login.module}, {advice}" if login.module in _OTHER_LOGINS else f"otherwise, {advice}"
-        raise _refused(_JAAS, f"only PlainLoginModule or ScramLoginModule as the login; {given}")
+        # The word may be a password in the wrong place, so it is not shown.
+        raise _refused(_JAAS, f"only one of {', '.join(_LOGINS)} as the login; otherwise, use the sasl.* properties")
     mechanisms = _LOGINS[login.module]
-    if mechanism.upper() not in mechanisms:
+    if (mechanism.upper() or "GSSAPI") not in mechanisms:
         given = f"sasl.mechanism={mechanism}" if mechanism else "no sasl.mechanism (Java's default is GSSAPI)"
         raise _refused(
             _JAAS, f"{login.module} only with sasl.mechanism={' or '.join(mechanisms)}, but there is {given}"
         )
     if login.options.get("tokenauth", "").lower() == "true":
         raise _refused(_JAAS, "a user and a password; librdkafka does not support delegation tokens (tokenauth=true)")
-    for option in ("username", "password"):
+    needed = _NEEDED.get(login.module, tuple(_PASSWORD_OPTIONS))
+    for option in needed:
         if option not in login.options:
-            raise _refused(_JAAS, f"a login with the options username and password, but {option} is missing")
+            raise _refused(_JAAS, f"a login with the options {' and '.join(needed)}, but {option} is missing")
 
 
 def _trust(properties: dict[str, Value]) -> Iterator[_Translated]:

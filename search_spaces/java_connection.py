@@ -3,7 +3,7 @@
 The user writes one connection file, whose properties are checked under librdkafka's names (`search_spaces.connection`).
 The Java client reads PEM files and PEM text too, so nothing has to be converted into a key store of Java.
 
-Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory`, `JaasConfig`,
+Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory`,
 `OAuthBearerLoginCallbackHandler` and `ConfigurationUtils` of kafka-clients 4.3.1.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from search_spaces.errors import InvalidValue, UnknownProperty
+from search_spaces.jaas import jaas
 
 _SAME: Final = frozenset(
     {
@@ -186,19 +187,3 @@ def _kerberos(connection: Mapping[str, str]) -> str:
 
 def _named(connection: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     return {java: connection[name] for name, java in names.items() if name in connection}
-
-
-def jaas(module: str, options: Mapping[str, str]) -> str:
-    """Return one entry of a JAAS configuration, such as `module required username="tuner" password="...";`.
-
-    Values are quoted as Java's `StreamTokenizer` reads them: a backslash before quotes and backslashes, and octal
-    numbers for control characters.
-    """
-    written = "".join(f' {name}="{"".join(map(_quoted, value))}"' for name, value in options.items())
-    return f"{module} required{written};"
-
-
-def _quoted(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return f"\\{ord(character):03o}" if ord(character) < ord(" ") else character

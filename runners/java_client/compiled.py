@@ -112,10 +112,13 @@ def _classes(java: Java, root: Path, class_path: str, progress: Say) -> Path:
 
 def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path) -> None:
     """Compile the sources, and give the folder its name when it is complete."""
-    for left in classes.parent.glob("harness-*"):  # of older sources, or of a killed process
-        shutil.rmtree(left, ignore_errors=True)
+    # Only a killed process can have left these: nobody else compiles while we hold the lock. Classes of other sources
+    # stay, because a process of another release of this tool may be running them.
+    for left in classes.parent.glob("compile-*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
     compiler = KafkaJars(cache_root() / "java-compiler", COMPILER, "the Java compiler").class_path()
-    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="harness-") as folder:
+    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="compile-") as folder:
         output = Path(folder) / "classes"
         command: list[str | Path] = [
             java.path,

@@ -1,17 +1,23 @@
-"""A simulated study of the Java client, from its file to its exports."""
+"""Studies of the Java client: a simulated one, from its file to its exports, and a real one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tuner
+from runners.clusters.cluster import RunningCluster
 from runners.errors import WorkloadRefused
+from runners.reporting import silent
+from runners.workload import RecordSizes, Workload
 from search_spaces import Guarantee, ProducerConfig, java, parse_properties
+from tests.builders.studies import Told, on_record, real_study
 from tuner.course.open_target import open_target
+from tuner.course.run import run_study
 from tuner.model.spec import Goal
 from tuner.model.target import Target
-from tuner.model.trial import Trial
+from tuner.model.trial import Kind, Trial
 from tuner.present.export import Format, export, is_translated, recommendation_of, recommendation_record
 from tuner.results.comparison import compare
 from tuner.results.recommend import recommend
@@ -66,9 +72,21 @@ def test_studies_of_two_clients_are_told_apart() -> None:
     assert "the studies differ in client: java 4.3.1 and librdkafka" in compared.differences
 
 
-def test_a_client_without_a_load_generator_is_refused_before_a_broker_is_started() -> None:
+@pytest.mark.broker
+def test_a_real_study_measures_the_java_client(broker: RunningCluster, tmp_path: Path) -> None:
+    spec = real_study(broker.bootstrap, trials=2)
+    run_study(replace(spec, baseline=ProducerConfig.parse({}, java())), "", tmp_path, Told())
+    trials = on_record(tmp_path)
+    assert {trial.client for trial in trials} == {java().identity}
+    assert all(trial.metrics["mb_per_s"] > 0 for trial in trials)
+    assert sum(trial.kind is Kind.SEARCH for trial in trials) >= 1
+
+
+@pytest.mark.broker
+def test_the_python_generator_is_refused_for_the_java_client(broker: RunningCluster) -> None:
+    target = Target(bootstrap=broker.bootstrap)
     with (
+        open_target(target, silent, java()) as session,
         pytest.raises(WorkloadRefused, match=r"the client is the Java client 4\.3\.1"),
-        open_target(Target(), pytest.fail, java()),
     ):
-        pytest.fail("the target must not be opened")
+        session.runner("python").run(ProducerConfig.parse({}, java()), Workload(RecordSizes.fixed(100)))

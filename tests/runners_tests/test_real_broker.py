@@ -39,7 +39,7 @@ ROOMY: Mapping[str, Mapping[str, Value]] = {"librdkafka": {}, "java": {"batch_si
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class ClientCase:
     """A client, and the runner that measures with it.
 
     Attributes:
@@ -61,13 +61,13 @@ class Tested:
 
 
 CLIENTS = {
-    "librdkafka": Tested(
+    "librdkafka": ClientCase(
         librdkafka(),
         lambda cluster, topic, limits: LibrdkafkaRunner(cluster, topic, limits=limits),
         {"queue_buffering_max_messages": 20, "batch_num_messages": 20},
         "MSG_SIZE_TOO_LARGE",
     ),
-    "java": Tested(
+    "java": ClientCase(
         java(),
         lambda cluster, topic, limits: JavaRunner(cluster, topic, limits, warms_up=False),
         {"buffer_memory": 2_000, "batch_size": 1_000},
@@ -77,7 +77,7 @@ CLIENTS = {
 
 
 @pytest.fixture(params=CLIENTS)
-def tested(request: pytest.FixtureRequest) -> Iterator[Tested]:
+def tested(request: pytest.FixtureRequest) -> Iterator[ClientCase]:
     """Each client in turn, with no process of it that waits for a run."""
     yield CLIENTS[request.param]
     end_kept_jvms()
@@ -89,7 +89,7 @@ def short(sizes: str = "100", rate: float | None = None, **more: float) -> Workl
 
 
 def measure(
-    tested: Tested, cluster: RunningCluster, topic: Topic, workload: Workload, **properties: Value
+    tested: ClientCase, cluster: RunningCluster, topic: Topic, workload: Workload, **properties: Value
 ) -> Measurement:
     before = Left.now()
     runner = tested.on(cluster, topic, Limits(max_bytes=5 * 10**9))
@@ -101,7 +101,7 @@ def measure(
 
 @pytest.mark.parametrize("durability", [{"acks": 1}, {"acks": "all"}, {"enable_idempotence": True}])
 def test_three_counts_agree_exactly(
-    tested: Tested, broker: RunningCluster, new_topic: TopicMaker, durability: dict[str, Value]
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker, durability: dict[str, Value]
 ) -> None:
     topic = new_topic(3)
     seen = measure(tested, broker, topic, short(), **durability)
@@ -114,7 +114,7 @@ def test_three_counts_agree_exactly(
 
 
 def test_without_acknowledgements_a_real_latency_is_marked_as_local(
-    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
     seen = measure(tested, broker, new_topic(), short(rate=2_000, measured_s=0.5), acks=0)
     assert seen.latency_is_local
@@ -122,7 +122,7 @@ def test_without_acknowledgements_a_real_latency_is_marked_as_local(
 
 
 def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(
-    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
     # linger.ms makes up most of the latency, so a busy machine adds little to it.
     seen = measure(
@@ -159,7 +159,7 @@ def read_all(cluster: RunningCluster, topic: Topic, records: int) -> Iterator[tu
 
 
 def test_the_topic_holds_the_mix_of_sizes_and_the_keys(
-    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
     topic, workload = new_topic(3), short("100:3,1000:1", rate=2_000, key_bytes=8, measured_s=1.0)
     seen = measure(tested, broker, topic, workload, acks=1)
@@ -174,7 +174,7 @@ def test_the_topic_holds_the_mix_of_sizes_and_the_keys(
     assert seen.activity.partitions_used == 3, "keys spread over all partitions"
 
 
-def test_compression_saves_bytes_on_the_wire(tested: Tested, broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_compression_saves_bytes_on_the_wire(tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker) -> None:
     compressible = short("1000", compressibility_ratio=0.8, measured_s=1.0)
     seen = measure(tested, broker, new_topic(), compressible, acks=1, compression_type="lz4")
     assert seen.origin.payload_zlib_ratio == pytest.approx(0.2, abs=0.02)
@@ -184,7 +184,7 @@ def test_compression_saves_bytes_on_the_wire(tested: Tested, broker: RunningClus
 
 
 def test_a_full_queue_is_back_pressure_and_its_time_is_counted(
-    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
     seen = measure(tested, broker, new_topic(3), short(measured_s=1.0), acks=1, **tested.tiny_queue)
     assert seen.counts.failed == {}
@@ -195,7 +195,7 @@ def test_a_full_queue_is_back_pressure_and_its_time_is_counted(
 
 
 def test_records_too_large_for_the_topic_are_refused(
-    tested: Tested, broker: RunningCluster, new_topic: TopicMaker
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
     topic = new_topic(configs={"max.message.bytes": "10000"})
     assert topic.max_message_bytes == 10_000
@@ -206,7 +206,7 @@ def test_records_too_large_for_the_topic_are_refused(
         measure(tested, broker, topic, short("20000"), acks=1, compression_type="lz4")
 
 
-def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(tested: Tested, broker: RunningCluster) -> None:
+def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(tested: ClientCase, broker: RunningCluster) -> None:
     used: list[str] = []
 
     def on_topic(topic: Topic) -> Isolated:
@@ -222,7 +222,7 @@ def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(tested: Tested, b
 
 @pytest.mark.campaign
 @pytest.mark.long
-def test_three_brokers_acknowledge_together(tested: Tested) -> None:
+def test_three_brokers_acknowledge_together(tested: ClientCase) -> None:
     cluster = EmbeddedCluster(3)
     try:
         running = cluster.start()
@@ -238,7 +238,7 @@ def test_three_brokers_acknowledge_together(tested: Tested) -> None:
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
-def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: Tested, signal_number: signal.Signals) -> None:
+def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: ClientCase, signal_number: signal.Signals) -> None:
     cluster = EmbeddedCluster()
     running = cluster.start()
     try:

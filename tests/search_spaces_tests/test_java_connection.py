@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.connection import ConnectionConfig, parse_jaas
+from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import InvalidValue, UnknownProperty
-from search_spaces.java_connection import jaas, to_java
+from search_spaces.jaas import jaas, parse_jaas
+from search_spaces.java_connection import to_java
 
 BOOTSTRAP = {"bootstrap.servers": "a:1,b:2"}
 PASSWORD = 'p"a\\ss;w=o rd\t'
@@ -167,3 +168,23 @@ def test_kerberos_becomes_the_login_of_the_runtime() -> None:
 def test_what_java_can_not_do_is_refused(given: dict[str, str], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         java(given)
+
+
+def test_java_s_own_logins_survive_the_way_through_librdkafka_s_names() -> None:
+    """A file that was written for Java, with OAUTHBEARER and with Kerberos."""
+    token = {"clientId": "tuner", "clientSecret": "x", "scope": "kafka", "extension_pool": "p"}
+    oauth = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": jaas("a.OAuthBearerLoginModule", token),
+        "sasl.login.callback.handler.class": "a.OAuthBearerLoginCallbackHandler",
+        "sasl.oauthbearer.token.endpoint.url": "https://example.org/token",
+    }
+    login = parse_jaas(java(oauth)["sasl.jaas.config"])
+    assert login is not None
+    assert login.options == token
+    user = {"keyTab": "/keys/tuner.keytab", "principal": "tuner@EXAMPLE.ORG"}
+    kerberos = {"security.protocol": "SASL_SSL", "sasl.jaas.config": jaas("a.Krb5LoginModule", user)}
+    login = parse_jaas(java(kerberos)["sasl.jaas.config"])
+    assert login is not None
+    assert user.items() <= login.options.items()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from runners.java_client.stores import with_java_stores_read
 from runners.reporting import printable
 from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
@@ -219,7 +220,7 @@ def target_of(
     connection: dict[str, str] = {}
     if command_config:
         with named_file(command_config):
-            connection = ConnectionConfig.parse(read_properties(command_config)).values
+            connection = ConnectionConfig.parse(with_java_stores_read(read_properties(command_config))).values
     connection.pop("bootstrap.servers", None)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS
+from runners.errors import RunnerError
+from runners.java_client.stores import with_java_stores_read
 from search_spaces.catalogue import Value
 from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
@@ -334,9 +336,13 @@ def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dic
         return {}
     place = (*place, "command_config")
     try:
-        values = ConnectionConfig.parse(files.properties(section.command_config, place)).values
+        properties = with_java_stores_read(files.properties(section.command_config, place))
+        values = ConnectionConfig.parse(properties).values
     except ConfigError as error:
         files.problems.add(place, files.words(section.command_config, place, error))
+        return {}
+    except RunnerError as error:
+        files.problems.add(place, str(error))
         return {}
     values.pop("bootstrap.servers", None)
     return values

@@ -40,6 +40,7 @@ public final class Harness {
                 }
                 case "stop" -> load.end();
                 case "close" -> load.close();
+                case "read store" -> pipe.send(Stores.read(command));
                 case "open fake broker" -> {
                     broker = new FakeBroker();
                     pipe.send(Pipe.message("listening").put("port", broker.port()));

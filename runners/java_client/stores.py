@@ -1,0 +1,86 @@
+"""Reads the key stores and trust stores of a connection file that was written for Java, which librdkafka can't read.
+
+Both clients then get the certificates and the key as PEM text, which stays in memory.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from runners.errors import TargetRefused
+from runners.java_client.compiled import Harness
+from runners.java_client.jvm import Jvm, Message
+from search_spaces.catalogue import Value
+from search_spaces.client import java
+
+_HEAP_BYTES: Final = 64 << 20
+_PATIENCE_S: Final = 60.0
+_TRUST: Final = "ssl.truststore"
+_KEY: Final = "ssl.keystore"
+_JAVA_ENDINGS: Final = (".jks", ".jceks", ".keystore")
+_PEM: Final = "PEM"
+
+
+def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the properties of a connection file, with Java's stores replaced by their content as PEM text.
+
+    A store of type PEM is left as it is, and so is a key store of type PKCS12, which librdkafka reads itself. A Java
+    process is started only if there is a store to read.
+
+    Args:
+        properties: The properties of the file, for either client. Relative paths start at this process's working
+            folder.
+
+    Raises:
+        TargetRefused: A store can't be read. The message says why and shows no password.
+        JavaNotFound: There is no usable Java runtime.
+        JarsUnavailable: The load generator for the Java client could not be fetched.
+    """
+    found = dict(properties)
+    wanted = [prefix for prefix in (_TRUST, _KEY) if _is_java_store(found, prefix)]
+    if not wanted:
+        return found
+    with Jvm(Harness.prepare(java().version), _HEAP_BYTES) as jvm:
+        for prefix in wanted:
+            content = _read(jvm, found, prefix)
+            for name in ("location", "password"):
+                found.pop(f"{prefix}.{name}", None)
+            found[f"{prefix}.type"] = _PEM
+            if prefix == _TRUST:
+                found[f"{_TRUST}.certificates"] = content["trusted"]
+            else:
+                found.pop("ssl.key.password", None)  # the key as PEM text is not encrypted
+                found[f"{_KEY}.key"], found[f"{_KEY}.certificate.chain"] = content["key"], content["chain"]
+    return found
+
+
+def _is_java_store(properties: Mapping[str, Value], prefix: str) -> bool:
+    location, kind = properties.get(f"{prefix}.location"), str(properties.get(f"{prefix}.type", "")).upper()
+    if location is None or kind == _PEM:
+        return False
+    if prefix == _TRUST:
+        return True  # librdkafka has no such property, so the file was written for Java
+    return kind not in ("", "PKCS12") or (not kind and str(location).lower().endswith(_JAVA_ENDINGS))
+
+
+def _read(jvm: Jvm, properties: Mapping[str, Value], prefix: str) -> Message:
+    path = Path(str(properties[f"{prefix}.location"])).absolute()
+    password, key_password = properties.get(f"{prefix}.password"), properties.get("ssl.key.password")
+    jvm.send(
+        {
+            "do": "read store",
+            "path": str(path),
+            "type": str(properties.get(f"{prefix}.type", "JKS")).upper(),
+            "password": None if password is None else str(password),
+            "key_password": None if key_password is None else str(key_password),
+        }
+    )
+    message = jvm.receive(_PATIENCE_S)
+    if message["is"] == "refused":
+        raise TargetRefused(
+            f"{prefix}.location must name a store that opens with its type and password, but for {path} Java reports: "
+            f"{message['because']}"
+        )
+    if prefix == _KEY and "key" not in message:
+        raise TargetRefused(f"{prefix}.location must name a store with a private key, but {path} holds none")
+    return message
