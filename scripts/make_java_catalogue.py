@@ -1,6 +1,6 @@
 """Writes the list of the Java producer's properties, as releases of kafka-clients list them themselves.
 
-    python scripts/make_java_catalogue.py
+    python -m scripts.make_java_catalogue
 
 The list has one row for each property and each span of releases in which its type, range and default are the same. The
 jars and the Eclipse compiler come from Maven. Afterwards, review the difference: a new property needs a role in

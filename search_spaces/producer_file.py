@@ -1,4 +1,4 @@
-"""Reads the properties file of a producer, for librdkafka or for Java, as a config that can be measured."""
+"""Reads the properties file of a producer, for librdkafka or for Java, as a config of the client that is measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from search_spaces.catalogue import Property, canonical_value
-from search_spaces.client import librdkafka
+from search_spaces.client import Client, Kind, java, librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
-from search_spaces.from_java import TUNED_NAMES, JavaProducer, translate_from_java
+from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
+from search_spaces.to_java import translate_to_java
 
 
 class FileClient(StrEnum):
@@ -24,16 +26,18 @@ class FileClient(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProducerFile:
-    """What a producer's properties file means to librdkafka.
+    """What a producer's properties file means to the client that is measured.
 
     Attributes:
-        values: librdkafka's producer properties: canonical names and values.
+        values: Producer properties of that client: canonical names and values.
         notes: Sentences for the user: what was set aside, and what was translated. They hold no value that was set
             aside, which may be a secret.
+        client: The client that is measured.
     """
 
     values: Mapping[str, str]
     notes: tuple[str, ...]
+    client: Client
 
     @property
     def config(self) -> ProducerConfig:
@@ -43,16 +47,22 @@ class ProducerFile:
             RuleBroken: Values that are valid alone break a rule together; `read_producer_file` has checked this,
                 unless it was asked not to.
         """
-        return ProducerConfig.parse(self.values)
+        return ProducerConfig.parse(self.values, self.client)
 
 
-def read_producer_file(path: Path, client: FileClient = FileClient.AUTO, *, complete: bool = True) -> ProducerFile:
+def read_producer_file(
+    path: Path, written_for: FileClient = FileClient.AUTO, client: Client | None = None, *, complete: bool = True
+) -> ProducerFile:
     """Read a producer's properties file. Properties that do not tune the producer are set aside.
+
+    A file for the other client is translated: the defaults of the file's own client are filled in first, and the
+    translation promises at least what the file promises.
 
     Args:
         path: The file.
-        client: The client that the file is for. With `FileClient.AUTO`, the file is for Java if it has a property that
-            only the Java client has and no producer property that only librdkafka has.
+        written_for: The client that the file is for. With `FileClient.AUTO`, this shows in properties that only one of
+            the clients has. A file without such a property is for the client that is measured.
+        client: The client that is measured; None for librdkafka.
         complete: Whether the file is the whole config. If other properties will be added to it, the rules between
             properties are not checked.
 
@@ -61,36 +71,65 @@ def read_producer_file(path: Path, client: FileClient = FileClient.AUTO, *, comp
         ConfigProblems: Properties are unknown, have a wrong value or contradict each other. The message has all
             problems, but not the file's name.
     """
+    client = client or librdkafka()
     entries = read_properties(path)
-    if client is FileClient.JAVA or (client is FileClient.AUTO and _is_java(entries)):
-        return _java(entries, path.name)
-    return _librdkafka(entries, path.name, complete=complete, guessed=client is FileClient.AUTO)
+    guessed = written_for is FileClient.AUTO
+    if guessed:
+        written_for = _shown_by(entries) or FileClient(client.kind)
+    if written_for is FileClient.JAVA:
+        if client.kind is Kind.JAVA:
+            return _java(read_java(entries, client, complete=complete), path.name)
+        return _java_translated(entries, path.name)
+    file = _librdkafka(entries, path.name, complete=complete or client.kind is Kind.JAVA, guessed=guessed)
+    return file if client.kind is Kind.LIBRDKAFKA else _librdkafka_translated(file, path.name, client)
 
 
-def _is_java(entries: Mapping[str, str]) -> bool:
+def _shown_by(entries: Mapping[str, str]) -> FileClient | None:
+    """Return the client that a file is for; None if no property shows it."""
+    if any(_only_librdkafka(name) for name in entries):
+        return FileClient.LIBRDKAFKA
     hints = librdkafka().catalogue.hints
-    return any(name in hints for name in entries) and not any(_only_librdkafka(name) for name in entries)
+    return FileClient.JAVA if any(name in hints for name in entries) else None
 
 
 def _only_librdkafka(name: str) -> bool:
     catalogue = librdkafka().catalogue
-    shared = name in TUNED_NAMES or name.startswith("transaction")
-    return not shared and name in catalogue and catalogue.find(name).role is not Role.CONNECTION
+    return name not in java().catalogue and name in catalogue and catalogue.find(name).role is not Role.CONNECTION
 
 
-def _java(entries: Mapping[str, str], file: str) -> ProducerFile:
-    java = JavaProducer.parse(entries)
-    config, differences = translate_from_java(java)
+def _java(file: JavaFile, name: str) -> ProducerFile:
+    return ProducerFile(file.values, (*file.idle, *_aside(file.set_aside, name)), file.client)
+
+
+def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
+    found = read_java(entries)
+    config, differences = translate_from_java(found.config)
+    version = found.client.version
     notes = [
-        f"{file} is for the Java producer: its values, and the defaults of kafka-clients 4.3 for all others, were "
-        f"translated to librdkafka; the translation is measured, not the Java producer (guarantee: {java.guarantee})",
+        f"{file} is for the Java producer: its values, and the defaults of kafka-clients {version} for all others, "
+        "were translated to librdkafka; the translation is measured, not the Java producer (guarantee: "
+        f"{Guarantee.of(found.config)}). Set `client: java` to measure the Java producer",
         *differences,
+        *found.idle,
     ]
     if "linger.ms" not in entries:
-        notes.append(f"{file} does not set linger.ms, whose Java default is 5 since 4.0 and 0 before 4.0; 5 is used")
-    if java.without_twin:
-        notes.append(f"librdkafka has no counterpart of {', '.join(java.without_twin)} in {file}")
-    return ProducerFile(config.values, (*notes, *_aside(java.set_aside, file)))
+        used = found.config.effective("linger.ms")
+        rule = "whose Java default is 5 since 4.0 and 0 before 4.0"
+        notes.append(f"{file} does not set linger.ms, {rule}; {used} is used")
+    return ProducerFile(config.values, (*notes, *_aside(found.set_aside, file)), config.client)
+
+
+def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> ProducerFile:
+    translation = translate_to_java(found.config, client)
+    notes = [
+        f"{file} is for librdkafka: its values, and librdkafka's defaults for all others, were translated to "
+        f"{client.label}; the translation is measured, not librdkafka",
+        *translation.notes,
+        *found.notes,
+    ]
+    if translation.without_twin:
+        notes.append(f"{client.label} has no counterpart of {', '.join(translation.without_twin)} in {file}")
+    return ProducerFile(ProducerConfig.parse(translation.properties, client).values, tuple(notes), client)
 
 
 def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool) -> ProducerFile:
@@ -115,7 +154,7 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
         # The client makes a transactional producer idempotent. Source: rd_kafka_conf_finalize of librdkafka.
         values.setdefault("enable.idempotence", "true")
     if complete and not problems:
-        problems += _broken_rules(values)
+        problems += broken_rules(librdkafka(), values)
     if problems:
         raise ConfigProblems(problems)
     notes = _aside(aside, file)
@@ -125,12 +164,12 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
             f"{file} is read as a file for librdkafka, whose producer is not idempotent by default; if the file is for "
             "the Java producer, add its key.serializer line, or set `baseline_client: java` in the study file"
         )
-    return ProducerFile(values, tuple(notes))
+    return ProducerFile(values, tuple(notes), librdkafka())
 
 
 def _entry(name: str) -> Property | None:
     """Return a producer property of librdkafka; None for a property that is set aside."""
-    if name in librdkafka().catalogue.hints and name not in TUNED_NAMES:
+    if name in librdkafka().catalogue.hints and name not in java().producer_names:
         return None
     entry = librdkafka().catalogue.find(name)
     if entry.role is Role.PRODUCER:
@@ -138,16 +177,6 @@ def _entry(name: str) -> Property | None:
     if entry.name == "enable.gapless.guarantee":
         raise MisplacedProperty(name, entry.role, entry.reason)
     return None
-
-
-def _broken_rules(values: Mapping[str, str]) -> list[ConfigError]:
-    broken: list[ConfigError] = []
-    for rule in librdkafka().rules:
-        try:
-            rule.check(librdkafka().in_force(values))
-        except ConfigError as error:
-            broken.append(error)
-    return broken
 
 
 def _aside(names: tuple[str, ...] | list[str], file: str) -> list[str]:

@@ -3,7 +3,7 @@
 Properties that affect speed are written out even if the config leaves them at librdkafka's default, because the Java
 producer has other defaults.
 
-Source for the names, types, ranges and defaults of the Java producer: `ProducerConfig` of kafka-clients 4.3.1.
+The names, types, ranges and defaults of the Java producer are in `search_spaces.java_client`.
 """
 
 import shlex
@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
+from search_spaces.client import Client, Kind, java
 from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
 LABEL: Final = "translated, not measured"
+MEASURED: Final = "measured with this client"
 _INT_MAX: Final = 2**31 - 1
 # Properties with the same name and (nearly) the same meaning in both clients. They are written only if they are given.
 _SAME: Final = {
@@ -58,7 +60,7 @@ class Translation:
         properties: Java property names and values, sorted by name.
         without_twin: Names of the given librdkafka properties that have no counterpart in the Java producer.
         notes: The differences between librdkafka and the Java producer that matter for this config, one sentence each.
-        label: "translated, not measured"; show it wherever the properties are shown.
+        label: "translated, not measured", or "measured with this client"; show it wherever the properties are shown.
     """
 
     properties: dict[str, str]
@@ -67,8 +69,14 @@ class Translation:
     label: str = LABEL
 
 
-def translate_to_java(config: ProducerConfig) -> Translation:
-    """Return the properties of Kafka 4.3's Java producer that come closest to `config`."""
+def translate_to_java(config: ProducerConfig, client: Client | None = None) -> Translation:
+    """Return the properties of the Java producer that come closest to a librdkafka config.
+
+    Args:
+        config: The config of librdkafka.
+        client: The Java client that they are for; None for the newest one.
+    """
+    client = client or java()
     in_force = config.in_force
     notes: list[str] = []
     properties = {
@@ -92,8 +100,19 @@ def translate_to_java(config: ProducerConfig) -> Translation:
         refresh_ms = in_force.integer("topic.metadata.refresh.interval.ms")
         # librdkafka takes 0 or less for "never". Java has no such value; its largest one is 24 days.
         properties["metadata.max.age.ms"] = str(refresh_ms if refresh_ms > 0 else _INT_MAX)
-    without_twin = _without_twin(config, notes)
-    return Translation(dict(sorted(properties.items())), without_twin, tuple(notes))
+    unknown = sorted(name for name in properties if name not in client.catalogue)
+    if unknown:
+        notes.append(f"{client.label} has no {', '.join(unknown)}, so its default is used")
+    known = {name: value for name, value in sorted(properties.items()) if name not in unknown}
+    return Translation(known, _without_twin(config, notes), tuple(notes))
+
+
+def for_java(config: ProducerConfig) -> Translation:
+    """Return a config of either client for the Java producer: as it is if it is for Java, and else translated."""
+    if config.client.kind is not Kind.JAVA:
+        return translate_to_java(config)
+    properties = {name: "all" if (name, value) == ("acks", "-1") else value for name, value in config.values.items()}
+    return Translation(properties, (), (), MEASURED)
 
 
 def _system_default(socket_bytes: str) -> str:
@@ -189,7 +208,7 @@ def perf_test_command(
     warmup_records: int = 0,
     command_config: str | None = None,
 ) -> str:
-    """Return the command line of Kafka's `kafka-producer-perf-test` (4.2 or later) for the translated config.
+    """Return the command line of Kafka's `kafka-producer-perf-test` (4.2 or later) for a config of either client.
 
     The command contains no secrets. Credentials belong in the file `command_config`, under the Java client's property
     names.
@@ -218,6 +237,6 @@ def perf_test_command(
         arguments += ["--warmup-records", str(warmup_records)]
     if command_config is not None:
         arguments += ["--command-config", command_config]
-    properties = translate_to_java(config).properties
+    properties = for_java(config).properties
     arguments += ["--command-property", *(f"{name}={value}" for name, value in properties.items())]
     return shlex.join(arguments)

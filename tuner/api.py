@@ -288,8 +288,9 @@ def bench(
         rate_records_per_s=rate_records_per_s,
     )
     target = Target(bootstrap=None if bootstrap is None else check_addresses(bootstrap))
-    with open_alone(target, "tuner.bench", say) as opened:
-        return opened.runner().run(_config(config), load)
+    measured = _config(config)
+    with open_alone(target, "tuner.bench", say, client=measured.client) as opened:
+        return opened.runner().run(measured, load)
 
 
 def _loaded(study: Study | str | Path) -> Study:

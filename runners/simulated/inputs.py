@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from runners.workload import Workload
+from search_spaces.client import Kind
 from search_spaces.producer_config import ProducerConfig
 
 _RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
@@ -209,8 +210,13 @@ class Settings:
         return _read(config, workload.record_sizes.mean_bytes, workload.key_bytes)
 
 
+_FAST_LZ4: Final = "9"
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _read(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
+    if config.client.kind is Kind.JAVA:
+        return _read_java(config, value_bytes, key_bytes)
     force = config.in_force
     sticks = not key_bytes and force.text("partitioner") in _RANDOM_PARTITIONERS
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
@@ -229,4 +235,30 @@ def _read(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Setting
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
         nagle=not force.flag("socket.nagle.disable"),
+    )
+
+
+def _read_java(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
+    """Return the settings of the Java client, which limits batches and its buffer by bytes only.
+
+    For records without a key, it stays on a partition until it has sent `batch.size` bytes there, which takes about as
+    long as it waits for a batch to fill.
+    """
+    force = config.in_force
+    codec, batch_bytes = config.compression, config.max_batch_bytes
+    level = config.client.spelt_out(force, knob.sets) if (knob := config.client.level_knobs.get(codec)) else ""
+    usual = codec not in CODECS or level in ("", str(CODECS[codec].usual_level)) or (codec, level) == ("lz4", _FAST_LZ4)
+    return Settings(
+        batch_bytes=batch_bytes,
+        batch_records=max(1.0, batch_bytes / (value_bytes + key_bytes)),
+        linger_s=config.linger_ms / 1e3,
+        in_flight=force.integer("max.in.flight.requests.per.connection"),
+        queue_records=max(1.0, config.queue_bytes / (value_bytes + key_bytes)),
+        sticky_s=0.0 if key_bytes else 2 * max(config.linger_ms, 1.0) / 1e3,
+        codec=codec,
+        level=None if usual else int(level),
+        acks=config.acks,
+        idempotent=config.idempotent,
+        send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
+        nagle=False,
     )

@@ -4,7 +4,7 @@ import re
 
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
 from objectives.outcome import OUTCOME_METRICS
-from search_spaces import Role, librdkafka
+from search_spaces import Role, java, librdkafka
 from tuner.cli.app import REMOTE_VERBS, VERBS
 from tuner.model.errors import ExitCode
 from tuner.service.http.application import openapi_document
@@ -51,6 +51,8 @@ def test_every_knob_and_every_property_is_described() -> None:
     assert anchors(knobs.searched()) == {f"knob-{anchor(knob.name)}" for knob in librdkafka().knobs}
     named = {anchor(found.name) for found in librdkafka().catalogue if found.role is Role.PRODUCER}
     assert anchors(knobs.properties()) == named
+    assert anchors(knobs.searched_in_java()) == {f"java-knob-{anchor(knob.name)}" for knob in java().knobs}
+    assert anchors(knobs.properties_in_java()) == {f"java-{anchor(name)}" for name in java().producer_names}
 
 
 def test_the_python_interface_is_described_with_its_client_and_errors() -> None:

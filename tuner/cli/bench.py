@@ -19,6 +19,7 @@ from runners.reporting import silent
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
+from search_spaces.client import client_of, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
@@ -51,6 +52,14 @@ def bench(
             rich_help_panel="Config",
         ),
     ] = None,
+    client: Annotated[
+        str,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that is measured. java is the newest known release of Kafka's Java producer; java:3.9.1 "
+            "is this one.",
+        ),
+    ] = "librdkafka",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -166,7 +175,8 @@ def bench(
         tuner bench -X linger.ms=20 -X compression.type=lz4 --rate 20000
         tuner bench --record-bytes 100:70,1000:25,10000:5 --seconds 30 --json
     """
-    measured = ProducerConfig.parse(options.config_values(config, pairs or []))
+    chosen = client_of(client)
+    measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
     workload = Workload(
         record_sizes=RecordSizes.parse(record_bytes),
         key_bytes=key_bytes,
@@ -183,7 +193,7 @@ def bench(
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
     check_picture(png, force=force)
     alone = quiet or as_json
-    with open_alone(target, "tuner bench", say, silent if alone else say) as session:
+    with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):
@@ -246,7 +256,7 @@ def compare_tools(
     Example:
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
-    config = ProducerConfig.parse(options.config_values(None, pairs or []))
+    config = ProducerConfig.parse(options.config_values(None, pairs or [], librdkafka()))
     workload = Workload(
         RecordSizes.fixed(record_bytes),
         partitions=partitions,

@@ -17,6 +17,7 @@ from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.reporting import counted
 from runners.runner import Watch, WatchDecision
+from search_spaces.client import Kind
 from search_spaces.to_java import perf_test_command
 from tuner.present.console import ERR, OUT, warn
 
@@ -177,10 +178,9 @@ def _print_command(seen: Measurement, bootstrap: str, command_config: Path | Non
         command_config=str(command_config) if command_config else None,
     )
     OUT.print()
-    OUT.print(
-        "the same load with Kafka's own tool (the config is translated for the Java client, which was not measured):",
-        style="dim",
-    )
+    translated = " (the config is translated for the Java client, which was not measured)"
+    same = seen.config.client.kind is Kind.JAVA
+    OUT.print(f"the same load with Kafka's own tool{'' if same else translated}:", style="dim")
     OUT.print(command, style="dim", markup=False, soft_wrap=True)
 
 

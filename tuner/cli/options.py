@@ -8,6 +8,7 @@ import typer
 
 from runners.java_client.stores import with_java_stores_read
 from runners.reporting import printable
+from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
@@ -224,8 +225,8 @@ def target_of(
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
 
 
-def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
-    """Return the producer properties of `--config` and `-X`. A value given with `-X` wins over the file.
+def config_values(file: Path | None, pairs: list[str], client: Client) -> dict[str, str]:
+    """Return the producer properties of `--config` and `-X` for a client. A value given with `-X` wins over the file.
 
     Raises:
         ConfigError: The file or one of its entries can't be used, or an argument of `-X` is not of the form KEY=VALUE.
@@ -233,7 +234,7 @@ def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     if file:
         with named_file(file):
-            found = read_producer_file(file, complete=False)
+            found = read_producer_file(file, client=client, complete=False)
         values = dict(found.values)
         for note in found.notes:
             say(note)

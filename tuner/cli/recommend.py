@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from runners.reporting import printable
-from search_spaces.to_java import LABEL, translate_to_java
+from search_spaces.to_java import LABEL, for_java
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.present.console import OUT, say, warn
-from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
+from tuner.present.export import Format, export, export_all, is_translated, recommendation_of
 from tuner.present.export.record import explanations_record, recommendation_record
 from tuner.present.why import print_explanations
 from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
@@ -245,11 +245,11 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
     """Print the warnings that a user should read before using a config, except those that the table form shows."""
     for warning in found.warnings:
         warn(warning)
-    if form in TRANSLATED:
-        translation = translate_to_java(found.config)
+    if is_translated(form, found.config.client):
         warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
-        if translation.without_twin:
-            warn(f"not in the output, as the Java client has no such property: {', '.join(translation.without_twin)}")
+        without_twin = for_java(found.config).without_twin
+        if without_twin:
+            warn(f"not in the output, as the Java client has no such property: {', '.join(without_twin)}")
     if form is Format.TABLE:
         return
     if found.is_baseline:

@@ -87,11 +87,21 @@ class StudyOptions:
             rich_help_panel=_FILE,
         ),
     ] = None
+    client: Annotated[
+        str | None,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that is searched and measured. java is the newest known release of Kafka's Java producer; "
+            "java:3.9.1 is this one.",
+            show_default="librdkafka",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     current_client: Annotated[
         FileClient | None,
         typer.Option(
-            help="The client that the file of --current is for. auto: java if the file has a property that only Java "
-            "has.",
+            help="The client that the file of --current is for, which may be another one than --client. auto: its "
+            "properties show it; if not, it is for --client.",
             show_default="auto",
             rich_help_panel=_FILE,
         ),
@@ -397,6 +407,7 @@ class StudyOptions:
                 "saturate": phase,
                 "paced": {**phase, "rate_records_per_s": self.rate},
             },
+            "client": self.client,
             "baseline": self.current,
             "baseline_client": self.current_client,
             "durability": self.durability,

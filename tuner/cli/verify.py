@@ -64,8 +64,20 @@ def verify(
         ),
     ] = None,
     client: Annotated[
+        str | None,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that is measured, with both configs. java is the newest known release of Kafka's Java "
+            "producer; java:3.9.1 is this one.",
+            show_default="librdkafka, or as --study",
+        ),
+    ] = None,
+    file_client: Annotated[
         FileClient,
-        typer.Option(help="The client that FILE is for. auto: java if FILE has a property that only Java has."),
+        typer.Option(
+            help="The client that FILE is for, which may be another one than --client: FILE is then translated. auto: "
+            "its properties show it; if not, it is for --client."
+        ),
     ] = FileClient.AUTO,
     rounds: Annotated[
         int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
@@ -154,11 +166,6 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    with named_file(file):
-        given_file = read_producer_file(file, client)
-        config = given_file.config
-    for note in () if quiet or as_json else given_file.notes:
-        say(note)
     storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
     name = _free_name(stem, storage)
     if study is None:
@@ -168,6 +175,7 @@ def verify(
                 "study": {"name": name},
                 "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
                 "workload": {"record_bytes": sizes_in(record_bytes or "1000"), "saturate": phase, "paced": phase},
+                "client": client,
                 "baseline": against,
                 "durability": "any",
                 "search": {"trials": 1},
@@ -178,6 +186,7 @@ def verify(
         rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {
+            "--client": client,
             "--against": against,
             "--bootstrap": bootstrap,
             "--command-config": command_config,
@@ -189,6 +198,11 @@ def verify(
         if given := [option for option, value in fixed.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text, rates = _study_like(study, name, record_bytes)
+    with named_file(file):
+        given_file = read_producer_file(file, file_client, spec.client)
+        config = given_file.config
+    for note in () if quiet or as_json else given_file.notes:
+        say(note)
     if same_effect(config.in_force, spec.baseline.in_force):
         what = str(against) if against else "the study's baseline" if study else "the client's defaults"
         raise typer.BadParameter(

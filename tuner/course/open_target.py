@@ -15,7 +15,7 @@ import platform
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -28,7 +28,7 @@ from runners.clusters.memory import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.errors import RunnerError, TargetError, TargetRefused
+from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
@@ -38,6 +38,7 @@ from runners.reporting import Say, counted, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
+from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
@@ -58,12 +59,14 @@ class OpenTarget:
         cluster: The running cluster.
         topics: Creates and deletes our topics on the cluster.
         progress: Called with a short sentence for the user about each step.
+        client: The client that is measured.
     """
 
     target: Target
     cluster: RunningCluster
     topics: OwnedTopics
     progress: Say = silent
+    client: Client = field(default_factory=librdkafka)
 
     def lease(self, *, overlapping: bool = False) -> Lease:
         """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
@@ -78,7 +81,10 @@ class OpenTarget:
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that measures on this topic, in the process that calls it; the runner can be pickled."""
+        """Return a runner that measures the client on this topic, in the process that calls it.
+
+        The runner can be pickled. Which one it is depends on `self.client.kind`.
+        """
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
@@ -86,8 +92,21 @@ class OpenTarget:
         return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
 
 
+def _check_measurable(client: Client) -> None:
+    """Check that there is a load generator for the client.
+
+    Raises:
+        WorkloadRefused: There is none.
+    """
+    if client.kind is not Kind.LIBRDKAFKA:
+        raise WorkloadRefused(
+            f"only librdkafka can be measured so far, but the client is {client.label}; set `client: librdkafka`, or "
+            "`executor: {kind: simulated}` to try the study without Kafka"
+        )
+
+
 @contextmanager
-def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
+def open_target(target: Target, progress: Say = silent, client: Client | None = None) -> Iterator[OpenTarget]:
     """Start the cluster, or connect to it, and delete topics that earlier runs left there.
 
     At the end of the `with` block, our topics are deleted and the cluster that we started is stopped.
@@ -95,11 +114,15 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
     Args:
         target: Which cluster to open.
         progress: Called with a short sentence for the user about each step.
+        client: The client that is measured; None for librdkafka.
 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
         EmbeddedBrokerError: The broker could not be started on this machine.
+        WorkloadRefused: There is no load generator for the client.
     """
+    client = client or librdkafka()
+    _check_measurable(client)
     with ExitStack() as stack:
         cluster = target.cluster()
         stack.callback(cluster.stop)
@@ -110,7 +133,7 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
         with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
             if swept := list(sweep_dead_runs(running)):
                 progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
-        yield OpenTarget(target, running, topics, progress)
+        yield OpenTarget(target, running, topics, progress, client)
 
 
 def lock_key(target: Target) -> str:
@@ -133,7 +156,9 @@ def tell_waiting(tell: Say, holder: str) -> None:
 
 
 @contextmanager
-def open_alone(target: Target, name: str, tell: Say, progress: Say = silent) -> Iterator[OpenTarget]:
+def open_alone(
+    target: Target, name: str, tell: Say, progress: Say = silent, client: Client | None = None
+) -> Iterator[OpenTarget]:
     """Open the cluster as `open_target` does, as soon as no other load on this host uses the cluster.
 
     Args:
@@ -141,8 +166,10 @@ def open_alone(target: Target, name: str, tell: Say, progress: Say = silent) -> 
         name: What is run; other processes that wait for the cluster show this name.
         tell: Called with a sentence for the user if another load uses the cluster.
         progress: Called with a short sentence for the user about each step.
+        client: The client that is measured; None for librdkafka.
     """
-    with target_lock(lock_key(target), name, partial(tell_waiting, tell)), open_target(target, progress) as opened:
+    lock = target_lock(lock_key(target), name, partial(tell_waiting, tell))
+    with lock, open_target(target, progress, client) as opened:
         yield opened
 
 
@@ -351,7 +378,7 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
     # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
-        "client_version": f"librdkafka {capi.version()}",
+        "client_version": _client_version(opened.client),
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.
         "host": {
@@ -365,6 +392,11 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
         "machine": {"name": socket.gethostname(), "id": _machine_id()},
         "cluster_ids": [each.get("cluster_id") for each in clusters],
     }
+
+
+def _client_version(client: Client) -> str:
+    """Return name and version of the client library that is measured."""
+    return f"librdkafka {capi.version()}" if client.kind is Kind.LIBRDKAFKA else f"kafka-clients {client.version}"
 
 
 def machine_name() -> str | None:

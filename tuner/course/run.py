@@ -346,7 +346,7 @@ def _targets(
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
         opened = ClusterTarget(
-            partial(open_target, target, reporter.say),
+            partial(open_target, target, reporter.say, spec.client),
             load.producers,
             spec.safety.broker_wait_s,
             reporter.say,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from search_spaces.client import Kind
 from search_spaces.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
 from tuner.model.spec import Executor, StudySpec
@@ -16,8 +17,9 @@ DEFAULT_EXPERIMENT: Final = "default_experiment"
 """The key under which the results store keeps what `default_experiment` returned when the study began."""
 MIXED: Final = "mixed"
 """The key under which the results store keeps how the environment has changed between trials, as sentences."""
-KEPT_BY_FORK: Final = frozenset({"target", "workload", "baseline", "executor"})
+KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "executor"})
 """The sections of a study file that must be the same if a study takes over trials of another study."""
+_USUAL_CLIENT: Final = str(Kind.LIBRDKAFKA)
 _PACED: Final = "workload.paced"
 _PHASE: Final = ("warmup", "measured")
 _KEYS: Final = {
@@ -55,6 +57,8 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
             "paced": [load.paced.warmup_s, load.paced.measured_s] if spec.paced else None,
         },
         "baseline": spec.baseline.values,
+        # Left out for librdkafka, so that studies that older releases stored without it can still be resumed.
+        **({"client": spec.client.identity} if spec.client.kind is not Kind.LIBRDKAFKA else {}),
         "space": {name: str(change) for name, change in sorted(spec.space.items())},
         "durability": str(spec.floor),
         "objectives": [objective.metric for objective in spec.objectives],
@@ -107,7 +111,7 @@ def setting_changes(asked: Mapping[str, Any], on_record: Mapping[str, Any]) -> d
         asked: What `study_identity` returns for the study file.
         on_record: What `study_identity` returned when the study began, from the results store.
     """
-    now, then = _settings(asked), _settings(on_record)
+    now, then = _settings({"client": _USUAL_CLIENT, **asked}), _settings({"client": _USUAL_CLIENT, **on_record})
     if now.get(_PACED) != then.get(_PACED):
         # The settings of the paced phase say nothing if only one of the two has this phase.
         now, then = (

@@ -174,6 +174,8 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     one, other = (study.facts.get("question") or {} for study in (ours, theirs))
     sentences += _between("the workload's ", one.get("workload"), other.get("workload"))
     sentences += _between("", *({name: asked.get(name) for name in _SETTINGS} for asked in (one, other)))
+    # A study of librdkafka does not store its client.
+    sentences += _between("", *({"client": asked.get("client", "librdkafka")} for asked in (one, other)))
     sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
     only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
     return sentences + ([f"only one of the two studies searched {', '.join(only)} B records"] if only else [])

@@ -8,7 +8,7 @@ from objectives.outcome import OUTCOME_METRICS
 from runners.errors import RunnerError
 from runners.java_client.stores import with_java_stores_read
 from search_spaces.catalogue import Value
-from search_spaces.client import Client, librdkafka
+from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.guarantee import DURABILITY
@@ -57,7 +57,7 @@ class Builder:
     @property
     def client(self) -> Client:
         """The client that the study searches and measures."""
-        return librdkafka()
+        return self.file.client
 
     def study(self) -> StudySpec:
         """Check that all settings fit together, and return the study.
@@ -231,7 +231,7 @@ class Builder:
         values: Mapping[str, Value] = {}
         try:
             if isinstance(given, str):
-                file = self.files.producer(given, place, self.file.baseline_client)
+                file = self.files.producer(given, place, self.file.baseline_client, self.client)
                 return file.config, file.notes
             values = given
             return ProducerConfig.parse(values, self.client), ()

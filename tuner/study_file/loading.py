@@ -8,7 +8,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from search_spaces.client import librdkafka
+from search_spaces.client import Client, client_of, librdkafka
+from search_spaces.errors import UnknownClient
 from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refusal, Refused, StudyFileError, did_you_mean, key_path
@@ -104,13 +105,21 @@ def check(value: Plain, problems: Problems) -> StudyFile:
     """
     try:
         if isinstance(value, dict):
-            return StudyFile.model_validate(value, context=librdkafka())
+            return StudyFile.model_validate(value, context=_client(value))
         what = "is empty" if value is None else "holds no sections"
         problems.add((), f"a study file must hold sections with keys, but this one {what}; {_EXAMPLE}")
     except ValidationError as error:
         for misfit in error.errors(include_url=False):
             _note(misfit, problems)
     raise problems.error()
+
+
+def _client(value: Mapping[str, Any]) -> Client:
+    """Return the client of a study, which decides how its properties are read. A wrong one is refused with its key."""
+    try:
+        return client_of(value.get("client", "librdkafka"))
+    except UnknownClient:
+        return librdkafka()
 
 
 def _note(misfit: ErrorDetails, problems: Problems) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from search_spaces.catalogue import Property, Value, canonical_value
-from search_spaces.client import Client, librdkafka
-from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError
+from search_spaces.client import Client, Kind, client_of, java, librdkafka
+from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
 from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
 from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
 from search_spaces.properties_file import read_properties
@@ -36,6 +36,29 @@ def producer_properties() -> ReadsFor:
 
     described = "Path of a properties file, or producer properties as `name: value`; by default the client's defaults"
     return ReadsFor(read, {"anyOf": [{"type": "string"}, _schema(Role.PRODUCER)], "description": described})
+
+
+def study_client() -> Reads:
+    """Return a reader that accepts the client of a study."""
+
+    def read(value: object) -> Client:
+        try:
+            return client_of(value)
+        except UnknownClient as error:
+            raise refused(str(error)) from None
+
+    schema = {
+        "anyOf": [
+            {"type": "string", "pattern": r"^(librdkafka|java([ :][0-9]+\.[0-9]+\.[0-9]+)?|.*\$\{.*)$"},
+            {
+                "type": "object",
+                "properties": {"kind": {"enum": [str(kind) for kind in Kind]}, "version": {"type": "string"}},
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+        ]
+    }
+    return Reads(read, schema)
 
 
 def connection_properties() -> Reads:
@@ -153,21 +176,22 @@ class Files:
         found = self._located(path, place)
         return {} if found is None else read_properties(found)
 
-    def producer(self, path: str, place: KeyPath, client: FileClient) -> ProducerFile:
-        """Return what a producer's properties file means to librdkafka.
+    def producer(self, path: str, place: KeyPath, written_for: FileClient, client: Client) -> ProducerFile:
+        """Return what a producer's properties file means to the client that is measured.
 
         If no local file may be read, the method notes a problem and returns a file without properties.
 
         Args:
             path: The path as the study file writes it; `~` is the user's home folder.
             place: Key path of the value that names the file.
-            client: The client that the file is for.
+            written_for: The client that the file is for.
+            client: The client that is measured.
 
         Raises:
             ConfigError: The file can't be read, or has wrong properties.
         """
         found = self._located(path, place)
-        return ProducerFile({}, ()) if found is None else read_producer_file(found, client)
+        return ProducerFile({}, (), client) if found is None else read_producer_file(found, written_for, client)
 
     def _located(self, path: str, place: KeyPath) -> Path | None:
         if self.folder is None:
@@ -194,10 +218,20 @@ def _meant(entry: Property, value: object) -> str:
     return ""
 
 
+def _names(role: Role) -> list[str]:
+    """Return the names of the properties with a role. A producer's properties may be those of either client."""
+    clients = (librdkafka(), java()) if role is Role.PRODUCER else (librdkafka(),)
+    return list(dict.fromkeys(entry.name for each in clients for entry in each.catalogue if entry.role is role))
+
+
+def _knob_names() -> list[str]:
+    return list(dict.fromkeys(knob.name for client in (librdkafka(), java()) for knob in client.knobs))
+
+
 def _schema(role: Role) -> dict[str, Any]:
     return {
         "type": ["object", "null"],
-        "propertyNames": {"enum": [entry.name for entry in librdkafka().catalogue if entry.role is role]},
+        "propertyNames": {"enum": _names(role)},
         "additionalProperties": _SCALAR_SCHEMA,
     }
 
@@ -305,7 +339,7 @@ def _at(place: tuple[str | int, ...], read: Callable[[Any], Any], value: object)
 
 
 def _knob_schema() -> dict[str, Any]:
-    names = list(dict.fromkeys((*(knob.name for knob in librdkafka().knobs), *librdkafka().producer_names)))
+    names = list(dict.fromkeys((*_knob_names(), *_names(Role.PRODUCER))))
     number = {"type": ["number", "string"]}
     plain = {"type": ["string", "number", "boolean"]}
     between = {

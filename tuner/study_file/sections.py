@@ -13,6 +13,7 @@ from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from search_spaces.catalogue import Value
+from search_spaces.client import Client, librdkafka
 from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_file import FileClient
@@ -31,7 +32,7 @@ from tuner.model.spec import (
 )
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
-from tuner.study_file.properties import connection_properties, knob_changes, producer_properties
+from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
 _WORKLOAD: Final = WorkloadSpec(())
 _SEARCH: Final = SearchSpec()
@@ -292,10 +293,14 @@ class StudyFile(Section):
     targets: Annotated[list[TargetSection], Field(min_length=1, max_length=100)] | None = None
     """Several equal clusters, instead of target. Each measures one trial at a time."""
     workload: WorkloadSection
+    client: Annotated[Client, study_client(), Field(json_schema_extra={"default": "librdkafka"})] = Field(
+        default_factory=librdkafka
+    )
+    """The client that is searched and measured: librdkafka, java, or {kind: java, version: "3.9.1"}."""
     baseline: Annotated[str | Mapping[str, Value], producer_properties()] = Field(default_factory=dict)
-    """The config that you have today: a properties file, or properties. Default: the client's defaults."""
+    """The config that you have today: a properties file, or properties of the client. Default: its defaults."""
     baseline_client: Annotated[FileClient, fields.one_of(FileClient)] = FileClient.AUTO
-    """The client that the baseline file is for. auto: java if the file has a property that only Java has."""
+    """The client that the baseline file is for. auto: its properties show it; if not, it is for client."""
     space: Annotated[Mapping[str, KnobChange], knob_changes()] = Field(default_factory=dict)
     """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"

@@ -51,6 +51,9 @@ workload:
 # To give the rate itself, write `paced: {rate_records_per_s: 20000}` instead.
   seed: 0                       # of the random bytes in the records
 
+# The client that is searched and measured: librdkafka (C, Python, Go, .NET, Node.js ...) or Kafka's Java producer.
+client: librdkafka              # or java, or {kind: java, version: "3.9.1"}
+
 # The config that you have today. Every config is compared with it. Default: the client's defaults.
 #baseline: producer.properties  # of librdkafka or of Java; `baseline_client: java` if the file itself does not show it
 #baseline: {acks: all, linger.ms: 5}

@@ -233,6 +233,7 @@ class SizeView:
             "tuner.kind": str(trial.kind),
             "tuner.feasible": _flag(trial.feasible),
             "tuner.flagged": _flag(trial.flagged),
+            "tuner.client": trial.client,
             "tuner.guarantee": trial.guarantee,
             "tuner.fingerprint": trial.fingerprint,
             **{name: _cut(text) for name, text in optional.items() if text},

@@ -25,6 +25,8 @@ _PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "rest": rest.resources,
     "knobs": knobs.searched,
     "producer-properties": knobs.properties,
+    "java-knobs": knobs.searched_in_java,
+    "java-properties": knobs.properties_in_java,
     "python-facade": python.facade,
     "python-results": python.results,
     "python-client": python.client,

@@ -1,9 +1,9 @@
-"""Makes the reference of the knobs that a search may change, and of all producer properties of the client."""
+"""Makes the reference of the knobs that a search may change, and of all producer properties of the clients."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from search_spaces import ProducerConfig, Property, librdkafka
+from search_spaces import Client, Property, java, librdkafka
 from search_spaces.domains import Domain, Range
 from search_spaces.knobs import Knob, Stage
 from search_spaces.sizes import Sizes
@@ -21,33 +21,43 @@ _STAGES: Final[Mapping[Stage, str]] = {
 
 
 def searched() -> str:
-    """Return the knobs with their ranges, in Markdown."""
-    return together(*map(_knob, librdkafka().knobs))
+    """Return the knobs of librdkafka with their ranges, in Markdown."""
+    return together(*(_knob(librdkafka(), knob, "knob") for knob in librdkafka().knobs))
+
+
+def searched_in_java() -> str:
+    """Return the knobs of the Java client with their ranges, in Markdown."""
+    return together(*(_knob(java(), knob, "java-knob") for knob in java().knobs))
+
+
+def properties_in_java() -> str:
+    """Return all properties that a config of the Java client may have, in Markdown."""
+    return together(*(_property(java().catalogue.find(name), "java-") for name in sorted(java().producer_names)))
 
 
 def properties() -> str:
-    """Return all properties that a config may have, in Markdown."""
+    """Return all properties that a config of librdkafka may have, in Markdown."""
     return together(*(_property(librdkafka().catalogue.find(name)) for name in sorted(librdkafka().producer_names)))
 
 
-def _knob(knob: Knob) -> str:
-    property_ = librdkafka().catalogue.find(knob.sets)
+def _knob(client: Client, knob: Knob, prefix: str) -> str:
+    property_ = client.catalogue.find(knob.sets)
     return entry(
         knob.name,
         sentence(capital(property_.description)),
-        _range(knob),
-        f"*Client's default:* {_default(property_)}. *Searched:* {_when(knob)}.",
+        _range(client, knob),
+        f"*Client's default:* {_default(property_)}. *Searched:* {_when(client, knob)}.",
         f"*Source:* {sentence(knob.source)}",
-        anchor=f"knob-{knob.name}",
+        anchor=f"{prefix}-{knob.name}",
     )
 
 
-def _range(knob: Knob) -> str:
+def _range(client: Client, knob: Knob) -> str:
     """Return the range of a knob in Markdown, or a list of ranges if the range depends on the record size."""
     texts: dict[str, list[int]] = {}
     for size in _SIZES:
-        texts.setdefault(_domain(knob.domain(_sizes(size)), knob.unit), []).append(size)
-    logarithmic = getattr(knob.domain(_sizes(_SIZES[0])), "log", False)
+        texts.setdefault(_domain(knob.domain(_sizes(client, size)), knob.unit), []).append(size)
+    logarithmic = getattr(knob.domain(_sizes(client, _SIZES[0])), "log", False)
     opening = "*Range, searched on a logarithmic scale:*" if logarithmic else "*Range:*"
     if len(texts) == 1:
         return f"{opening} {next(iter(texts))}."
@@ -62,10 +72,10 @@ def _domain(domain: Domain, unit: str) -> str:
     return text if domain.special is None else f"{text}, or {domain.special:,.10g}"
 
 
-def _when(knob: Knob) -> str:
+def _when(client: Client, knob: Knob) -> str:
     """Return in words from when on a search changes a knob that the study file does not name, and for which sizes."""
-    default = ProducerConfig.parse({}).in_force
-    sizes = [size for size in _SIZES if knob.searched(_sizes(size), default)]
+    default = client.in_force({})
+    sizes = [size for size in _SIZES if knob.searched(_sizes(client, size), default)]
     if not sizes:
         return "only if the study file names it"
     where = "" if len(sizes) == len(_SIZES) else f", for records of {_words(sizes)}"
@@ -77,14 +87,14 @@ def _words(sizes: list[int]) -> str:
     return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else shown[0]
 
 
-def _sizes(record_bytes: int) -> Sizes:
-    framing_bytes = librdkafka().limits.framing_bytes(record_bytes, 0)
+def _sizes(client: Client, record_bytes: int) -> Sizes:
+    framing_bytes = client.limits.framing_bytes(record_bytes, 0)
     return Sizes(record_bytes, 0, 3, _TOPIC_MAX_BYTES, _QUEUE_BYTES, framing_bytes)
 
 
-def _property(found: Property) -> str:
+def _property(found: Property, prefix: str = "") -> str:
     facts = f"Takes {_takes(found)}. Default: {_default(found)}."
-    return entry(found.name, sentence(capital(found.description)), facts, anchor=found.name)
+    return entry(found.name, sentence(capital(found.description)), facts, anchor=f"{prefix}{found.name}")
 
 
 def _takes(found: Property) -> str:

@@ -1,16 +1,16 @@
 """A recommended config in every format that people paste or programs read."""
 
-from tuner.present.export.forms import SUFFIXES, TRANSLATED, Format, export, export_all
+from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated
 from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
 
 __all__ = [
     "RECORD_KIND",
     "SCHEMA_VERSION",
     "SUFFIXES",
-    "TRANSLATED",
     "Format",
     "export",
     "export_all",
+    "is_translated",
     "recommendation_of",
     "recommendation_record",
 ]

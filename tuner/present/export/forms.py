@@ -7,8 +7,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
+from search_spaces.client import Client, Kind
+from search_spaces.from_java import translate_from_java
 from search_spaces.properties_file import format_properties
-from search_spaces.to_java import Translation, translate_to_java
+from search_spaces.to_java import Translation, for_java
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
 from tuner.present.wording import (
     NO_GAIN,
@@ -39,8 +41,15 @@ class Format(StrEnum):
     SPRING = "spring"
 
 
-TRANSLATED: Final = frozenset({Format.JAVA, Format.SPRING})
-"""The formats for Kafka's Java producer, which is not the client that was measured."""
+_OF_ONE_CLIENT: Final[Mapping[Format, Kind]] = MappingProxyType(
+    {Format.JAVA: Kind.JAVA, Format.SPRING: Kind.JAVA, Format.LIBRDKAFKA: Kind.LIBRDKAFKA}
+)
+
+
+def is_translated(form: Format, client: Client) -> bool:
+    """Return whether a format is for another client than the one that was measured."""
+    return _OF_ONE_CLIENT.get(form, client.kind) is not client.kind
+
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {
@@ -65,7 +74,7 @@ def export(recommendation: Recommendation, form: Format, *, everything: bool = F
         everything: Whether formats to paste also hold the properties that have the client's default value.
     """
     if form in _TO_PASTE:
-        return _TO_PASTE[form](recommendation, pasted_values(recommendation, everything=everything))
+        return _TO_PASTE[form](recommendation, _values_for(recommendation, form, everything=everything))
     return _FORMS[form](recommendation)
 
 
@@ -103,11 +112,20 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
             records = [recommendation_record(recommendation) for recommendation in recommendations]
             return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
         case Format.LIBRDKAFKA:
-            return _dumped({each.record_bytes: pasted_values(each, everything=everything) for each in recommendations})
+            return _dumped(
+                {each.record_bytes: _values_for(each, form, everything=everything) for each in recommendations}
+            )
         case Format.SPRING:
             return "---\n".join(export(recommendation, form) for recommendation in recommendations)
         case _:
             return "\n".join(export(each, form, everything=everything) for each in recommendations)
+
+
+def _values_for(recommendation: Recommendation, form: Format, *, everything: bool) -> dict[str, str]:
+    if not is_translated(form, recommendation.config.client):
+        return pasted_values(recommendation, everything=everything)
+    config, _ = translate_from_java(recommendation.config)
+    return {name: shown_value(name, value) for name, value in config.values.items()}
 
 
 def _properties(recommendation: Recommendation, values: Mapping[str, str]) -> str:
@@ -138,7 +156,7 @@ def _variable(name: str) -> str:
 
 
 def _java(recommendation: Recommendation) -> str:
-    translation = translate_to_java(recommendation.config)
+    translation = for_java(recommendation.config)
     return format_properties(translation.properties, comment="\n".join(_translated(recommendation, translation)))
 
 
@@ -149,7 +167,7 @@ def _spring(recommendation: Recommendation) -> str:
     strings, which are also valid YAML strings.
     Source: Spring Boot, "Apache Kafka Support".
     """
-    translation = translate_to_java(recommendation.config)
+    translation = for_java(recommendation.config)
     head = format_properties({}, comment="\n".join(_translated(recommendation, translation)))
     entries = [f"        {json.dumps(f'[{name}]')}: {json.dumps(v)}\n" for name, v in translation.properties.items()]
     return head + "spring:\n  kafka:\n    producer:\n      properties:\n" + "".join(entries)
@@ -174,6 +192,8 @@ def _origin(recommendation: Recommendation) -> list[str]:
 
 
 def _translated(recommendation: Recommendation, translation: Translation) -> list[str]:
+    if not is_translated(Format.JAVA, recommendation.config.client):
+        return _origin(recommendation)
     without = ", ".join(f"{name}={recommendation.config.values[name]}" for name in translation.without_twin)
     return [
         f"{translation.label}: for Kafka's Java producer, but measured with {recommendation.config.client.identity}",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from objectives.ratios import Ratio
 from search_spaces.errors import ConfigError
-from search_spaces.to_java import translate_to_java
+from search_spaces.to_java import for_java
 from tuner.confirmation.effects import Effect
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
@@ -59,7 +59,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
             "trial": _trial(recommendation.baseline),
         },
         "changes": [asdict(change) for change in changes(recommendation.trial, recommendation.baseline.values)],
-        "java": asdict(translate_to_java(recommendation.config)),
+        "java": asdict(for_java(recommendation.config)),
     }
 
 

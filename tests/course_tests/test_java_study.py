@@ -1,0 +1,74 @@
+"""A simulated study of the Java client, from its file to its exports."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tuner
+from runners.errors import WorkloadRefused
+from search_spaces import Guarantee, ProducerConfig, java, parse_properties
+from tuner.course.open_target import open_target
+from tuner.model.spec import Goal
+from tuner.model.target import Target
+from tuner.model.trial import Trial
+from tuner.present.export import Format, export, is_translated, recommendation_of, recommendation_record
+from tuner.results.comparison import compare
+from tuner.results.recommend import recommend
+
+STUDY = """\
+study: {{name: {name}}}
+client: {client}
+workload: {{record_bytes: 1000}}
+search: {{trials: 8, burn_in_max: 0}}
+confirm: {{rounds: 2, max_rounds: 2}}
+executor: {{kind: simulated}}
+tracking: {{enabled: false}}
+"""
+"""Text of a study file with places for the name and the client."""
+
+
+def run(name: str, client: str) -> tuner.Study:
+    path = Path(f"{name}.yaml")
+    path.write_text(STUDY.format(name=name, client=client), encoding="utf-8")
+    return tuner.run_study(path)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+
+
+def test_a_study_of_the_java_client_is_kept_and_exported_in_its_own_words() -> None:
+    study = run("of-java", "java:3.9.1")
+    (size,) = study.results.sizes
+    assert {trial.client for trial in size.trials} == {"java 3.9.1"}
+    assert {trial.config().client for trial in size.trials} == {java("3.9.1")}
+    assert any("buffer.memory" in trial.values for trial in size.trials)
+    again = [Trial.from_json(trial.as_json()) for trial in size.trials]
+    assert [trial.config().fingerprint for trial in again] == [trial.fingerprint for trial in size.trials]
+    found = recommend(study.results, "1000", Goal.BALANCED)
+    record = recommendation_record(found)
+    assert record["config"]["client"] == "java 3.9.1"
+    assert record["java"]["label"] == "measured with this client"
+    assert recommendation_of(record).config == found.config
+    written = parse_properties(export(found, Format.JAVA))
+    assert ProducerConfig.parse(written, java("3.9.1")) == found.config
+    assert "not measured" not in export(found, Format.SPRING)
+    translated = json.loads(export(found, Format.LIBRDKAFKA))
+    assert Guarantee.of(ProducerConfig.parse(translated)).at_least(Guarantee.of(found.config))
+    assert [is_translated(form, found.config.client) for form in (Format.JAVA, Format.LIBRDKAFKA)] == [False, True]
+
+
+def test_studies_of_two_clients_are_told_apart() -> None:
+    compared = compare(run("of-java", "java").results, run("of-librdkafka", "librdkafka").results)
+    assert "the studies differ in client: java 4.3.1 and librdkafka" in compared.differences
+
+
+def test_a_client_without_a_load_generator_is_refused_before_a_broker_is_started() -> None:
+    with (
+        pytest.raises(WorkloadRefused, match=r"the client is the Java client 4\.3\.1"),
+        open_target(Target(), pytest.fail, java()),
+    ):
+        pytest.fail("the target must not be opened")
