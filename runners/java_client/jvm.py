@@ -8,6 +8,7 @@ ended, the Java process ends too.
 import contextlib
 import json
 import queue
+import re
 import subprocess
 import threading
 from collections import deque
@@ -24,6 +25,8 @@ _LINES_KEPT: Final = 200
 _SHOWN_LINES: Final = 3
 _FAREWELL_S: Final = 5.0
 _START_S: Final = 60.0
+_LOGGED: Final = re.compile(r"\[[^]]*\] [A-Z]+ \S+ - (\[Producer clientId=[^]]*\] )?(?P<text>.*)")
+"""A line of the client's log: its thread, the level, the class, the client and a text."""
 _OUT_OF_MEMORY: Final = "OutOfMemoryError"
 _FLAGS: Final = (
     *KAFKA_FLAGS,
@@ -172,7 +175,8 @@ class Jvm:
 
     def _read_log(self) -> None:
         for line in _lines(self._process.stderr):
-            self._said.append(one_line(line))
+            said = _LOGGED.match(line)
+            self._said.append(one_line(said["text"] if said else line))
 
     def _ended(self) -> GeneratorError:
         """Return the error of a process that has ended, with what it has said last."""

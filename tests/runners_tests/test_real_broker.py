@@ -255,7 +255,7 @@ def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: ClientCase, sig
         with pytest.raises(
             BrokerLost,
             match=r"none came for \d s while [\d,]+ records waited; "
-            ".*(refused|down|Disconnected|could not be established|no error)",
+            ".*(refused|down|[Dd]isconnected|could not be established|no error)",
         ):
             runner.run(tested.config(acks=1), short("1000", measured_s=60.0), watch)
         assert eventually(lambda: not Left.now().more_than(before))

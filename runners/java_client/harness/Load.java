@@ -10,6 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
 
 /**
  * One run: opens a producer, sends one record, then the load, window by window, and waits for the last deliveries.
@@ -36,6 +37,7 @@ final class Load extends Thread {
     private volatile Tally tally = new Tally(Long.MAX_VALUE, Long.MAX_VALUE);
     private volatile long primed;
     private volatile boolean stopped;
+    private final Thread reporter = new Thread(this::report, "tuner-report");
     private volatile boolean over;
     private final CountDownLatch read = new CountDownLatch(1);
 
@@ -62,14 +64,14 @@ final class Load extends Thread {
 
     @Override
     public void run() {
-        Thread reporter = new Thread(this::report, "tuner-report");
         reporter.setDaemon(true);
         reporter.start();
         try {
-            measure();
-        } catch (RuntimeException error) {
-            over = true;
-            refuse("config", describe(error));
+            if (opened()) {
+                measure();
+            }
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
         } finally {
             over = true;
             senders.forEach(Sender::release);
@@ -77,14 +79,25 @@ final class Load extends Thread {
         }
     }
 
-    private void measure() {
+    /** Returns whether the client accepts its properties. */
+    private boolean opened() {
         String tokens = asked.properties().getProperty(TOKENS);
         if (tokens != null) {
             System.setProperty(ALLOWED, tokens);
         }
-        producer = new KafkaProducer<>(asked.properties());
+        try {
+            producer = new KafkaProducer<>(asked.properties());
+        } catch (KafkaException error) {
+            refuse("config", describe(error));
+            return false;
+        }
         metrics = new ClientMetrics(producer);
-        if (!prime()) {
+        return true;
+    }
+
+    private void measure() throws InterruptedException {
+        ProducerRecord<byte[], byte[]>[] records = pool.on(asked.topic());
+        if (!prime(records[0])) {
             return;
         }
         Plan plan = asked.startingAt(System.nanoTime() + LEAD_NS);
@@ -92,7 +105,6 @@ final class Load extends Thread {
         tally = new Tally(plan.measuredFromNs(), plan.endNs());
         tally.continueFrom(before);
         Batches batches = new Batches(pool.keyed());
-        ProducerRecord<byte[], byte[]>[] records = pool.on(plan.topic());
         for (int i = 0; i < plan.threads(); i++) {
             senders.add(new Sender(i, producer, pool, records, tally, batches, plan, primed));
         }
@@ -109,13 +121,13 @@ final class Load extends Thread {
      *
      * <p>Returns whether the load may send so much.
      */
-    private boolean prime() {
+    private boolean prime(ProducerRecord<byte[], byte[]> first) {
         if (pool.bytes(0) > asked.maxBytes()) {
             refuse("budget", "");
             return false;
         }
         primed = 1;
-        producer.send(pool.on(asked.topic())[0], tally.timed(System.nanoTime()));
+        producer.send(first, tally.timed(System.nanoTime()));
         producer.flush(); // the record need not wait for linger.ms
         while (tally.done() == 0) {
             LockSupport.parkNanos(PRIME_LOOK_NS);
@@ -140,21 +152,22 @@ final class Load extends Thread {
         }
     }
 
-    private void flush() {
+    private void flush() throws InterruptedException {
         long from = System.nanoTime();
         senders.forEach(Sender::end);
+        for (Sender sender : senders) {
+            sender.awaitFinished();
+        }
         try {
-            for (Sender sender : senders) {
-                sender.awaitFinished();
-            }
             producer.flush();
-        } catch (InterruptedException | RuntimeException closed) {
+        } catch (KafkaException closed) {
             // The other process has made the client give up.
         }
         while (tally.done() < handedOver()) {
             LockSupport.parkNanos(PRIME_LOOK_NS);
         }
         over = true;
+        reporter.join(); // so that no report of this run comes after the last message
         ObjectNode message = counters("ended").put("flush_s", (System.nanoTime() - from) / 1e9);
         tally.totalsInto(message);
         Durations delays = new Durations();
@@ -162,16 +175,7 @@ final class Load extends Thread {
         delays.into(message, "send_delay");
         message.put("sample_ratio", senders.get(0).sampleRatio());
         pipe.send(message);
-        awaitRead();
-    }
-
-    /** Keeps the threads and connections until the other process has read their counters. */
-    private void awaitRead() {
-        try {
-            read.await();
-        } catch (InterruptedException closed) {
-            Thread.currentThread().interrupt();
-        }
+        read.await(); // keeps threads and connections until the other process has read their counters
     }
 
     /** Closes the producer of a load that has ended. */
