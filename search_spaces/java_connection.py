@@ -107,7 +107,7 @@ def _text(path: str | None) -> str:
 
 def _require_pkcs8(key: str) -> None:
     """Check that Java can read a private key: it has the form that begins with `BEGIN PRIVATE KEY`."""
-    if "-----BEGIN PRIVATE KEY-----" not in key and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in key:
+    if not any(f"-----BEGIN {kind}-----" in key for kind in ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY")):
         raise InvalidValue(
             "ssl.key.location",
             "a key in PKCS#8 (`openssl pkcs8 -topk8 -nocrypt -in client.key -out client.pk8` converts it), because the "

@@ -11,7 +11,7 @@ from search_spaces.java_connection import to_java
 
 BOOTSTRAP = {"bootstrap.servers": "a:1,b:2"}
 PASSWORD = 'p"a\\ss;w=o rd\t'
-PKCS8 = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+PKCS8 = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"  # allowed: secret
 CHAIN = "-----BEGIN CERTIFICATE-----\nBBBB\n-----END CERTIFICATE-----\n"
 
 
@@ -156,7 +156,7 @@ def test_kerberos_becomes_the_login_of_the_runtime() -> None:
         (
             {
                 "security.protocol": "SSL",
-                "ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----",
+                "ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----",  # allowed: secret
                 "ssl.certificate.pem": CHAIN,
             },
             InvalidValue,
