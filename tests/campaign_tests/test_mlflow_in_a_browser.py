@@ -30,18 +30,14 @@ from tuner.service.cache.record_reader import RecordReader
 from tuner.storage.home import storage_at
 from tuner.tracking import Mirror
 
-_DRAWING_S = 2.0
+_DRAWING_S = 5.0
 """MLflow moves its charts into place after their data have come. Only a picture needs to wait for that."""
-_CLOSE_ASSISTANT = """(() => {
-    const title = [...document.querySelectorAll("*")].find((each) => each.childNodes.length === 1
-        && each.textContent === "MLflow Assistant");
-    if (!title) return true;
-    let around = title;
-    while (around && !around.querySelector("button")) around = around.parentElement;
-    const buttons = around ? [...around.querySelectorAll("button")].filter((each) => !each.innerText.trim()) : [];
-    buttons.at(-1)?.click();
-    return false;
-})()"""
+_CHARTS_DRAWN = "document.querySelectorAll('.js-plotly-plot').length > 0"
+_CLOSE_ASSISTANT = """
+localStorage["mlflow.assistant.fab.autoOpenedOnFirstLoad_v1"] = "true";
+localStorage["mlflow.assistant.panelOpen_v1"] = "false";
+setTimeout(() => location.reload()); // after this script has answered
+1"""
 pytestmark = [
     needs_browser,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -166,20 +162,21 @@ def test_the_views_and_a_run_are_pictures_in_the_documents(
 ) -> None:
     views = _links("orders", address, studies[0])
     (run,) = _parent_runs(studies[0], "orders 100 B")
+    own_page = f"{address}/#/experiments/1/runs/{run}"
     steps = (
-        (views["orders 100 B: front"], "orders 100 B trial", "mlflow-front.png"),
-        (views["orders 100 B: charts"], "latency_p99_ms", "mlflow-charts.png"),
-        (f"{address}/#/experiments/1/runs/{run}", "prints the config to paste", "mlflow-run.png"),
+        (views["orders 100 B: front"], _has("orders 100 B trial"), "mlflow-front.png"),
+        (views["orders 100 B: charts"], _CHARTS_DRAWN, "mlflow-charts.png"),
+        (f"{own_page}?workflowType=machine_learning", _has("Description"), "mlflow-run.png"),
     )
 
     async def look() -> None:
         async with opened(steps[0][0], tmp_path) as page:
-            await page.screen(1400, 1000)
-            await page.until("document.body.innerText.includes('MLflow Assistant')")
-            await page.until(_CLOSE_ASSISTANT)
-            for link, text, picture in steps:
+            await page.screen(1400, 1150)
+            await page.until(_has("MLflow Assistant"))
+            await page.evaluate(_CLOSE_ASSISTANT)
+            for link, complete, picture in steps:
                 await page.evaluate(f"location.href = {json.dumps(link)}; 1")
-                await page.until(f"document.body.innerText.includes({json.dumps(text)})")
+                await page.until(complete)
                 await asyncio.sleep(_DRAWING_S)
                 await page.keep(picture)
 
@@ -202,6 +199,11 @@ def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyR
     assert "Comparing 2 Runs" in page
     assert set(re.findall(r"(?:first|second) 1000 B(?= ?<)", page)) == {"first 1000 B", "second 1000 B"}
     assert "hypervolume" in page
+
+
+def _has(text: str) -> str:
+    """Return the script that asks whether a page shows a text."""
+    return f"document.body.innerText.includes({json.dumps(text)})"
 
 
 def _parent_runs(root: Path, name: str = "% 1000 B") -> list[str]:
