@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tuner
-from runners.errors import WorkloadRefused
+from runners.workload import RecordSizes, Workload
 from search_spaces import Guarantee, ProducerConfig, java, parse_properties
 from tuner.course.open_target import open_target
 from tuner.model.spec import Goal
@@ -66,9 +66,11 @@ def test_studies_of_two_clients_are_told_apart() -> None:
     assert "the studies differ in client: java 4.3.1 and librdkafka" in compared.differences
 
 
-def test_a_client_without_a_load_generator_is_refused_before_a_broker_is_started() -> None:
-    with (
-        pytest.raises(WorkloadRefused, match=r"the client is the Java client 4\.3\.1"),
-        open_target(Target(), pytest.fail, java()),
-    ):
-        pytest.fail("the target must not be opened")
+@pytest.mark.broker
+def test_the_java_client_is_measured_on_a_broker_of_ours() -> None:
+    config = ProducerConfig.parse({"acks": "all"}, client=java("3.9.1"))
+    workload = Workload(RecordSizes.fixed(1_000), warmup_s=0.2, measured_s=0.5, rate_records_per_s=1_000)
+    with open_target(Target(), client=config.client) as opened:
+        seen = [opened.runner().run(config, workload) for _ in range(2)]
+    assert all(each.counts.agree for each in seen)
+    assert {each.origin.client_version for each in seen} == {"kafka-clients 3.9.1"}

@@ -28,16 +28,17 @@ from runners.clusters.memory import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
+from runners.errors import RunnerError, TargetError, TargetRefused
+from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import Limits
+from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import Measurement
 from runners.places import target_lock
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
+from runners.wrappers import Isolated, Lease, Leased, end_kept, named_topic, owned_topic
 from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
@@ -80,29 +81,22 @@ class OpenTarget:
             return named_topic(self.topics, self.target.topic)
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
-    def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
+    def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = DEFAULT_LIMITS) -> Runner:
         """Return a runner that measures the client on this topic, in the process that calls it.
 
         The runner can be pickled. Which one it is depends on `self.client.kind`.
         """
+        if self.client.kind is Kind.JAVA:
+            return JavaRunner(self.cluster, topic, limits)
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
-    def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that takes a topic for each config, and measures the config in a separate process."""
-        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
+    def runner(self, generator: str = "native", limits: Limits = DEFAULT_LIMITS) -> Runner:
+        """Return a runner that takes a topic for each config, and measures the config in a separate process.
 
-
-def _check_measurable(client: Client) -> None:
-    """Check that there is a load generator for the client.
-
-    Raises:
-        WorkloadRefused: There is none.
-    """
-    if client.kind is not Kind.LIBRDKAFKA:
-        raise WorkloadRefused(
-            f"only librdkafka can be measured so far, but the client is {client.label}; set `client: librdkafka`, or "
-            "`executor: {kind: simulated}` to try the study without Kafka"
-        )
+        The process of the Java client is kept for the next config, because a new one has to be warmed up.
+        """
+        kept = self.client.kind is Kind.JAVA
+        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits), kept=kept))
 
 
 @contextmanager
@@ -119,11 +113,11 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
         EmbeddedBrokerError: The broker could not be started on this machine.
-        WorkloadRefused: There is no load generator for the client.
     """
     client = client or librdkafka()
-    _check_measurable(client)
     with ExitStack() as stack:
+        if client.kind is Kind.JAVA:
+            stack.callback(end_kept)
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)
