@@ -21,11 +21,10 @@ from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.java_client.heap import default_heap_bytes
-from runners.java_client.java_runner import JavaRunner
 from runners.java_tool import java_throughput
 from runners.limits import Limits
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated, Leased, end_kept, owned_topic
+from runners.wrappers import owned_topic
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
@@ -44,12 +43,7 @@ def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Measure]
     heap_bytes = default_heap_bytes()
 
     def ours(workload: Workload, _: float) -> float:
-        limits = Limits(max_bytes=MAX_BYTES)
-        leased = Leased(
-            owned_topic(opened.topics),
-            lambda topic: Isolated(JavaRunner(opened.cluster, topic, limits, heap_bytes), kept=True),
-        )
-        seen = leased.run(config, workload)
+        seen = opened.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)
         said = f"    ours: limited by {judge(Evidence.of(seen)).bound}, counts agree: {seen.counts.agree}"
         print("; ".join((said, *seen.warnings)), file=sys.stderr)
         return seen.records_per_s
@@ -76,14 +70,11 @@ def main() -> None:
     config = ProducerConfig.parse(CONFIG, client=java(KAFKA_VERSION))
     order = random.Random(asked.seed)
     found: dict[int, dict[str, list[float]]] = {}
-    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+    with open_target(Target(), lambda said: print(said, file=sys.stderr), config.client) as opened:
         measure = contenders(opened, config)
-        try:
-            for size in (int(text) for text in asked.sizes.split(",")):
-                workload = Workload(RecordSizes.fixed(size), warmup_s=asked.warmup, measured_s=asked.seconds)
-                found[size] = _rounds(measure, workload, asked.rounds, order)
-        finally:
-            end_kept()
+        for size in (int(text) for text in asked.sizes.split(",")):
+            workload = Workload(RecordSizes.fixed(size), warmup_s=asked.warmup, measured_s=asked.seconds)
+            found[size] = _rounds(measure, workload, asked.rounds, order)
     missed = _print(found)
     if asked.json:
         asked.json.write_text(json.dumps({str(size): rates for size, rates in found.items()}, indent=2) + "\n")

@@ -6,9 +6,7 @@ python -m benchmarks.latency_agreement [--client librdkafka] [--runs 3] [--secon
 """
 
 import sys
-from contextlib import ExitStack
 
-from benchmarks.clients import measuring
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
@@ -33,9 +31,8 @@ def main() -> None:
     client = client_of(asked.client)
     config = ProducerConfig.parse(CONFIGS[client.kind], client=client)
     missed = False
-    with ExitStack() as stack:
-        opened = stack.enter_context(open_target(Target(), lambda said: print(said, file=sys.stderr)))
-        runner = stack.enter_context(measuring(opened, config))
+    with open_target(Target(), lambda said: print(said, file=sys.stderr), client) as opened:
+        runner = opened.runner()
         print("| record | load | seen | client's own | queue | batch | socket | round trip | difference | drain |")
         print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         for size, rate in LOADS:

@@ -8,7 +8,6 @@ python -m benchmarks.paced [--client librdkafka] [--runs 5] [--seconds 10] [--ra
 import statistics
 import sys
 
-from benchmarks.clients import measuring
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
@@ -33,10 +32,8 @@ def main() -> None:
         RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
     )
     config = ProducerConfig.parse({}, client=client_of(asked.client))
-    with (
-        open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened,
-        measuring(opened, config) as runner,
-    ):
+    with open_target(Target(), lambda said: print(said, file=sys.stderr), config.client) as opened:
+        runner = opened.runner()
         runner.run(config, workload)  # a burn-in run, because a broker that has just started is slow
         runs = [runner.run(config, workload) for _ in range(asked.runs)]
     print("| run | records/s | off by | send delay p50 | p99 | max | latency p50 | p99 | p99.9 |")

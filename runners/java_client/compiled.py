@@ -13,12 +13,16 @@ from typing import Final, Self
 from runners.clusters.jars import KafkaJars, jgo_kept_quiet, maven_context
 from runners.clusters.java import Java, find_java, run_java
 from runners.clusters.pinned_jars import PinnedJar
-from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable
+from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
 from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
 from runners.java_client.resolving import pinned_by_checksum, resolved
 from runners.places import cache_root, locked, write_atomically
 from runners.reporting import Say, first_line, silent
 
+_NO_SUBJECT: Final = 24
+"""From this version on, Java lacks `Subject.getSubject`, by which older clients find their login. Source: JEP 486."""
+_FINDS_SUBJECT: Final = (3, 9, 1)
+"""The first release of kafka-clients that does without it. Source: KAFKA-17078."""
 SOURCES: Final = Path(__file__).parent / "harness"
 MAIN_CLASS: Final = "harness.Harness"
 _COMPILE_TIMEOUT_S: Final = 120.0
@@ -66,6 +70,23 @@ class Harness:
                 f"The Java client's files must be kept in {root}, but that failed: {error}. Free some space there or "
                 "change the permissions, or set KAFKA_TUNER_CACHE to another folder."
             ) from None
+
+    def check_login(self, protocol: str) -> None:
+        """Check that this release of the client can log in on this Java runtime.
+
+        Args:
+            protocol: The property `security.protocol` of the connection.
+
+        Raises:
+            JavaNotFound: The release needs an older Java runtime for SASL.
+        """
+        release = tuple(int(number) for number in self.version.split("."))
+        if protocol.upper().startswith("SASL") and self.java.major >= _NO_SUBJECT and release < _FINDS_SUBJECT:
+            raise JavaNotFound(
+                f"kafka-clients before {'.'.join(map(str, _FINDS_SUBJECT))} can log in with SASL only on Java below "
+                f"{_NO_SUBJECT}, but the client is {self.version}, and {self.java.path} is Java {self.java.version}. "
+                "Set KAFKA_TUNER_JAVA to the path of an older `java` program, or measure with a newer client."
+            )
 
 
 def _named(version: str) -> str:

@@ -97,9 +97,10 @@ class JavaRunner:
         )
         heap_bytes = self.heap_bytes or default_heap_bytes()
         check_heap(config, workload, heap_bytes)
+        protocol = self.cluster.connection.get("security.protocol", "plaintext")
         loads: list[JavaLoad] = []
         try:
-            with kept_jvm(config, heap_bytes) as jvm:
+            with kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
                 if self.warms_up and not jvm.warm:
                     warm_up(jvm, config, workload, _OURS)
                 return self._measured(jvm, config, workload, watch, loads)

@@ -7,24 +7,28 @@ from collections.abc import Iterator
 
 from runners.java_client.compiled import Harness
 from runners.java_client.jvm import Jvm
-from search_spaces.producer_config import ProducerConfig
 
 _lock = threading.Lock()
 _kept: list[Jvm] = []
 
 
 @contextlib.contextmanager
-def kept_jvm(config: ProducerConfig, heap_bytes: int) -> Iterator[Jvm]:
+def kept_jvm(version: str, heap_bytes: int, protocol: str) -> Iterator[Jvm]:
     """Give a Java process for one run: the one of the last run if it has this release and this heap, else a new one.
 
     It is kept if the run gives a measurement. Otherwise it may still be sending, so it is ended.
 
     Args:
-        config: A config of the release of the client to run.
+        version: The release of the client to run.
         heap_bytes: The largest size of the heap.
+        protocol: The property `security.protocol` of the connection.
+
+    Raises:
+        EmbeddedBrokerError: Java, or the jars of the release, can't be had.
     """
-    version = config.client.version
-    jvm = _taken(version, heap_bytes) or Jvm(Harness.prepare(version), heap_bytes)
+    harness = Harness.prepare(version)
+    harness.check_login(protocol)
+    jvm = _taken(version, heap_bytes) or Jvm(harness, heap_bytes)
     try:
         yield jvm
     except BaseException:

@@ -90,3 +90,13 @@ def test_the_python_generator_is_refused_for_the_java_client(broker: RunningClus
         pytest.raises(WorkloadRefused, match=r"the client is the Java client 4\.3\.1"),
     ):
         session.runner("python").run(ProducerConfig.parse({}, java()), Workload(RecordSizes.fixed(100)))
+
+
+@pytest.mark.broker
+def test_the_java_client_is_measured_on_a_broker_of_ours() -> None:
+    config = ProducerConfig.parse({"acks": "all"}, client=java("3.9.1"))
+    workload = Workload(RecordSizes.fixed(1_000), warmup_s=0.2, measured_s=0.5, rate_records_per_s=1_000)
+    with open_target(Target(), client=config.client) as opened:
+        seen = [opened.runner().run(config, workload) for _ in range(2)]
+    assert all(each.counts.agree for each in seen)
+    assert {each.origin.client_version for each in seen} == {"kafka-clients 3.9.1"}

@@ -7,8 +7,9 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
+from runners.clusters.java import find_java
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.errors import TargetRefused
+from runners.errors import JavaNotFound, TargetRefused
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -26,7 +27,7 @@ WORKLOAD: Final = Workload(RecordSizes.fixed(100), warmup_s=0.2, measured_s=0.3,
 RUNNERS: Final[dict[str, tuple[Client, Callable[[RunningCluster, Topic], Runner]]]] = {
     "librdkafka": (librdkafka(), LibrdkafkaRunner),
     "java": (java(), lambda cluster, topic: JavaRunner(cluster, topic, warms_up=False)),
-    "java 2.8.2": (java("2.8.2"), lambda cluster, topic: JavaRunner(cluster, topic, warms_up=False)),
+    "java 3.9.1": (java("3.9.1"), lambda cluster, topic: JavaRunner(cluster, topic, warms_up=False)),
 }
 
 
@@ -78,3 +79,24 @@ def test_the_java_client_names_the_missing_right(secured: Secured) -> None:
     runner = JavaRunner(cluster, Topic(TOPIC, 1, 1, owned=False), warms_up=False)
     with pytest.raises(TargetRefused, match="right to write to the topic"):
         runner.run(ProducerConfig.parse({}, client=java()), WORKLOAD)
+
+
+def test_an_old_client_that_can_not_log_in_on_this_java_says_so(secured: Secured) -> None:
+    grant_only(secured.admin, rights(OURS))
+    connection = ConnectionConfig.parse(secured.scram).values
+    cluster = ExistingCluster(secured.address("SCRAM"), connection).start()
+    runner = JavaRunner(cluster, Topic(TOPIC, 1, 1, owned=False), warms_up=False)
+    if find_java().major < 24:
+        pytest.skip("this Java runtime still has what old clients need")
+    with pytest.raises(JavaNotFound, match=r"kafka-clients before 3\.9\.1 can log in with SASL only on Java below 24"):
+        runner.run(ProducerConfig.parse({}, client=java("2.8.2")), WORKLOAD)
+
+
+def test_an_old_client_sends_with_a_certificate(secured: Secured) -> None:
+    grant_only(secured.admin, rights(OURS, user=principal("MUTUAL")))
+    connection = ConnectionConfig.parse(secured.mutual()).values
+    cluster = ExistingCluster(secured.address("MUTUAL"), connection).start()
+    with OwnedTopics(cluster) as topics:
+        runner = JavaRunner(cluster, topics.create(), warms_up=False)
+        seen = runner.run(ProducerConfig.parse({}, client=java("2.8.2")), WORKLOAD)
+    assert seen.counts.differences() == ()

@@ -33,13 +33,13 @@ from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.limits import Limits
+from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import Measurement
 from runners.places import target_lock
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
+from runners.wrappers import Isolated, Lease, Leased, end_kept, named_topic, owned_topic
 from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
@@ -82,7 +82,7 @@ class OpenTarget:
             return named_topic(self.topics, self.target.topic)
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
-    def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
+    def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = DEFAULT_LIMITS) -> Runner:
         """Return a runner that measures the client on this topic, in the process that calls it.
 
         The runner can be pickled.
@@ -99,9 +99,13 @@ class OpenTarget:
             )
         return JavaRunner(self.cluster, topic, limits)
 
-    def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that takes a topic for each config, and measures the config in a separate process."""
-        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
+    def runner(self, generator: str = "native", limits: Limits = DEFAULT_LIMITS) -> Runner:
+        """Return a runner that takes a topic for each config, and measures the config in a separate process.
+
+        The process of the Java client is kept for the next config, because a new one has to be warmed up.
+        """
+        kept = self.client.kind is Kind.JAVA
+        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits), kept=kept))
 
 
 @contextmanager
@@ -120,9 +124,10 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
         EmbeddedBrokerError: The broker could not be started on this machine, or the Java client could not be fetched.
     """
     client = client or librdkafka()
-    if client.kind is Kind.JAVA:
-        Harness.prepare(client.version, progress)  # before the load, which must not wait for a download
     with ExitStack() as stack:
+        if client.kind is Kind.JAVA:
+            Harness.prepare(client.version, progress)  # before the load, which must not wait for a download
+            stack.callback(end_kept)
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)
