@@ -187,7 +187,7 @@ class LatencyCheck:
             it, and later handling its deliveries. librdkafka's statistics leave it out, because `int_latency` ends
             where building begins, and `outbuf_latency` begins where building has ended. We estimate it as the user-mode
             CPU of the client's threads per record, times the records of a batch. None if this platform does not report
-            CPU times.
+            CPU times. For the Java client, this is the mean time that a record waits for the callbacks of others.
     """
 
     seen_us: float

@@ -100,6 +100,13 @@ class Report:
         sampled: Records whose latency is recorded.
         in_send_ns: Time that the calls of `send` for the sampled records took, with the wait for room in the buffer.
         batch_age_ns: Time from the start of a record's batch until the record was in it, summed over sampled records.
+        timed: Sampled records whose delivery has succeeded.
+        callback_ns: Time from the first callback of a response until the callback of a record, summed over these
+            records.
+        begun: Batches that the client has begun.
+        begun_fraction_ns: Time since the last whole millisecond when a batch began, summed over these batches.
+        responses: Responses of which at least one record was sampled.
+        response_fraction_ns: Time since the last whole millisecond at the first callback, summed over these responses.
         collector_ms: Time for which the garbage collector stopped the process.
         client: The client's own counters.
     """
@@ -113,6 +120,12 @@ class Report:
     sampled: int
     in_send_ns: int
     batch_age_ns: int
+    timed: int
+    callback_ns: int
+    begun: int
+    begun_fraction_ns: int
+    responses: int
+    response_fraction_ns: int
     collector_ms: int
     client: ClientTotals
 
@@ -129,6 +142,12 @@ class Report:
             sampled=int(message["sampled"]),
             in_send_ns=int(message["in_send_ns"]),
             batch_age_ns=int(message["batch_age_ns"]),
+            timed=int(message["timed"]),
+            callback_ns=int(message["callback_ns"]),
+            begun=int(message["begun"]),
+            begun_fraction_ns=int(message["begun_fraction_ns"]),
+            responses=int(message["responses"]),
+            response_fraction_ns=int(message["response_fraction_ns"]),
             collector_ms=int(message["collector_ms"]),
             client=ClientTotals.of(message.get("metrics", {})),
         )

@@ -39,6 +39,12 @@ def message(**changes: Any) -> dict[str, Any]:
         "sampled": 100,
         "in_send_ns": 50_000,
         "batch_age_ns": 100_000_000,
+        "timed": 100,
+        "callback_ns": 0,
+        "begun": 20,
+        "begun_fraction_ns": 0,
+        "responses": 8,
+        "response_fraction_ns": 0,
         "collector_ms": 10,
         "metrics": METRICS,
     }
@@ -52,9 +58,7 @@ def report(**changes: Any) -> Report:
 
 def nothing_yet() -> Report:
     """The report of a load that has sent nothing."""
-    zeros = dict.fromkeys(
-        ("at_ns", "handed_over", "bytes", "acknowledged", "sampled", "in_send_ns", "batch_age_ns", "collector_ms"), 0
-    )
+    zeros = {name: 0 for name, value in message().items() if isinstance(value, int)}
     return report(**zeros, metrics={})
 
 

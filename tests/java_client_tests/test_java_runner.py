@@ -40,18 +40,27 @@ def test_the_client_s_latency_is_that_of_a_batch_less_its_age_plus_the_request()
     assert check.agrees
 
 
-def test_a_record_waits_for_half_of_the_callbacks_of_its_response() -> None:
-    """A hundredth of a core in 2 s is 20 ms for 8 responses, so 2.5 ms for each."""
-    check = latency_check_of(java_result(), user_demand_cores=0.01)
+def test_a_record_waits_for_the_callbacks_before_its_own() -> None:
+    check = latency_check_of(java_result(at_end=report(callback_ns=25_000_000)))
     assert check is not None
-    assert check.batch_us == pytest.approx(1_250)
-    assert check.client_us == pytest.approx(5_500 + 1_250)
+    assert check.batch_us == pytest.approx(250)
+    assert check.client_us == pytest.approx(5_500 + 250)
+
+
+def test_the_fractions_that_the_client_s_clock_leaves_out_are_put_back() -> None:
+    """Batches begin 0.2 ms after a whole millisecond, and responses arrive 0.7 ms after one."""
+    end = report(begun_fraction_ns=20 * 200_000, response_fraction_ns=8 * 700_000)
+    check = latency_check_of(java_result(at_end=end))
+    assert check is not None
+    assert check.client_us == pytest.approx(5_500 - 200 + 700)
 
 
 def test_the_latencies_cover_the_measured_phase_only() -> None:
     """Before it, batches waited 4 ms. In it, as many wait 8 ms, so that the average of all is 6 ms."""
     twice = {name: 2 * value for name, value in METRICS.items() if name.endswith("-total")}
-    end = report(sampled=200, batch_age_ns=200_000_000, metrics={**METRICS, **twice, "record-queue-time-avg": 6.0})
+    end = report(
+        sampled=200, timed=200, batch_age_ns=200_000_000, metrics={**METRICS, **twice, "record-queue-time-avg": 6.0}
+    )
     check = latency_check_of(java_result(at_start=report(), at_end=end))
     assert check is not None
     assert check.queue_us == pytest.approx(8_000 - 1_000)

@@ -1,10 +1,12 @@
 package harness;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Arrays;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.clients.producer.internals.FutureRecordMetadata;
 import org.apache.kafka.clients.producer.internals.ProduceRequestResult;
@@ -21,11 +23,15 @@ final class Batches {
     private static final MethodHandle RESULT = getter(ProduceRequestResult.class, "result");
 
     private final boolean keyed;
+    private final Millis millis;
+    private final AtomicLong begun = new AtomicLong();
+    private final AtomicLong fractionNs = new AtomicLong();
     private long[] begunNs = new long[1];
 
     /** Records without keys all go into the same batch until the client begins the next one. */
-    Batches(boolean keyed) {
+    Batches(boolean keyed, Millis millis) {
         this.keyed = keyed;
+        this.millis = millis;
     }
 
     /** Notes the time if this record is the first of a batch. */
@@ -35,8 +41,16 @@ final class Batches {
             if (partition >= begunNs.length) {
                 begunNs = Arrays.copyOf(begunNs, 2 * partition);
             }
-            begunNs[partition] = System.nanoTime();
+            long now = System.nanoTime();
+            begunNs[partition] = now;
+            begun.incrementAndGet();
+            fractionNs.addAndGet(millis.fractionNs(now));
         }
+    }
+
+    /** Puts the number of batches into a message, and the fractions of a millisecond at which they began. */
+    void into(ObjectNode message) {
+        message.put("begun", begun.get()).put("begun_fraction_ns", fractionNs.get());
     }
 
     /** Returns the time from the start of the record's batch until nowNs. */

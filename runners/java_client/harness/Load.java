@@ -34,7 +34,9 @@ final class Load extends Thread {
     private final List<Sender> senders = new CopyOnWriteArrayList<>();
     private volatile KafkaProducer<byte[], byte[]> producer;
     private volatile ClientMetrics metrics;
-    private volatile Tally tally = new Tally(Long.MAX_VALUE, Long.MAX_VALUE);
+    private final Millis millis = new Millis();
+    private final Batches batches;
+    private volatile Tally tally = new Tally(millis, Long.MAX_VALUE, Long.MAX_VALUE);
     private volatile long primed;
     private volatile boolean stopped;
     private final Thread reporter = new Thread(this::report, "tuner-report");
@@ -45,6 +47,7 @@ final class Load extends Thread {
         super("tuner-load");
         this.pipe = pipe;
         this.pool = pool;
+        this.batches = new Batches(pool.keyed(), millis);
         this.asked = asked;
     }
 
@@ -102,9 +105,8 @@ final class Load extends Thread {
         }
         Plan plan = asked.startingAt(System.nanoTime() + LEAD_NS);
         Tally before = tally;
-        tally = new Tally(plan.measuredFromNs(), plan.endNs());
+        tally = new Tally(millis, plan.measuredFromNs(), plan.endNs());
         tally.continueFrom(before);
-        Batches batches = new Batches(pool.keyed());
         for (int i = 0; i < plan.threads(); i++) {
             senders.add(new Sender(i, producer, pool, records, tally, batches, plan, primed));
         }
@@ -224,6 +226,7 @@ final class Load extends Thread {
                 .mapToLong(GarbageCollectorMXBean::getCollectionTime)
                 .sum());
         tally.into(message);
+        batches.into(message);
         ClientMetrics known = metrics;
         if (known != null) {
             known.into(message);

@@ -18,6 +18,9 @@ import org.apache.kafka.common.errors.RecordTooLargeException;
  */
 final class Tally {
     private static final String NETWORK_THREAD = "kafka-producer-network-thread";
+    /** A longer time without a callback means that the client has turned to the next response. */
+    private static final long BETWEEN_RESPONSES_NS = 100_000;
+
     private static final VarHandle ACKNOWLEDGED;
 
     static {
@@ -31,6 +34,7 @@ final class Tally {
     /** Counts a delivery without recording its latency. One object for all records, so that none is created. */
     final Callback counting = (metadata, error) -> count(metadata, error);
 
+    private final Millis millis;
     private final long measuredFromNs;
     private final long endNs;
     private final Durations window = new Durations();
@@ -39,11 +43,18 @@ final class Tally {
     private final Map<String, String> reasons = new TreeMap<>();
     private String refusal;
     private long failures;
+    private long lastNs;
+    private long responseNs;
+    private long timed;
+    private long callbackNs;
+    private long responses;
+    private long fractionNs;
     private long[] partitions = new long[16];
     private long acknowledged;
 
     /** Creates a tally. Records that are meant to leave from measuredFromNs until endNs belong to the measured phase. */
-    Tally(long measuredFromNs, long endNs) {
+    Tally(Millis millis, long measuredFromNs, long endNs) {
+        this.millis = millis;
         this.measuredFromNs = measuredFromNs;
         this.endNs = endNs;
     }
@@ -54,6 +65,14 @@ final class Tally {
             long now = System.nanoTime();
             if (count(metadata, error)) {
                 synchronized (this) {
+                    if (now - lastNs > BETWEEN_RESPONSES_NS) {
+                        responseNs = now;
+                        responses++;
+                        fractionNs += millis.fractionNs(now);
+                    }
+                    lastNs = now;
+                    timed++;
+                    callbackNs += now - responseNs;
                     window.recordNs(now - intendedNs);
                     if (intendedNs >= measuredFromNs && intendedNs < endNs) {
                         measured.recordNs(now - intendedNs);
@@ -100,6 +119,10 @@ final class Tally {
     /** Counts on from another tally, whose records are all done. */
     void continueFrom(Tally other) {
         acknowledged = other.acknowledged;
+        timed = other.timed;
+        callbackNs = other.callbackNs;
+        responses = other.responses;
+        fractionNs = other.fractionNs;
         failures = other.failures;
         partitions = other.partitions;
         failed.putAll(other.failed);
@@ -114,6 +137,8 @@ final class Tally {
     /** Puts the counters into a message. */
     synchronized void into(ObjectNode message) {
         message.put("acknowledged", acknowledged());
+        message.put("timed", timed).put("callback_ns", callbackNs);
+        message.put("responses", responses).put("response_fraction_ns", fractionNs);
         ObjectNode counts = message.putObject("failed");
         failed.forEach(counts::put);
         ObjectNode texts = message.putObject("reasons");
