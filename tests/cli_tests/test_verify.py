@@ -306,5 +306,13 @@ def test_a_file_is_read_as_one_for_the_client_that_the_user_names(tmp_path: Path
     refused = tuner("verify", str(file), *QUICK)
     assert refused.code == 2
     assert "must differ from the client's defaults" in refused.complaint
-    measured = tuner("verify", str(file), "--client", "java", "--rounds", "2", "--max-rounds", "2", *QUICK, "--json")
+    rounds = ("--rounds", "2", "--max-rounds", "2")
+    measured = tuner("verify", str(file), "--file-client", "java", *rounds, *QUICK, "--json")
     assert measured.json["guarantee"] == "acks=all, ordered, no duplicates"
+    # For the Java client, this file says what the client does anyway.
+    refused = tuner("verify", str(file), "--client", "java", *QUICK)
+    assert "must differ from the client's defaults" in refused.complaint
+    weaker = written(tmp_path / "weaker.properties", "acks=1\n")
+    refused = tuner("verify", str(weaker), "--client", "java:3.9.1", *QUICK, "--json")
+    assert refused.json["baseline_guarantee"] == "acks=all, ordered, no duplicates"
+    assert refused.json["weaker"]
