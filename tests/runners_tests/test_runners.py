@@ -164,6 +164,7 @@ class TestJava(JavaRunnerContract):
         assert caught.value.sent_bytes == 0
 
 
+@pytest.mark.campaign
 class TestIsolatedJava(JavaRunnerContract):
     covers = Isolated
 
