@@ -76,7 +76,7 @@ CLIENTS = {
 }
 
 
-@pytest.fixture(params=CLIENTS)
+@pytest.fixture(params=["librdkafka", pytest.param("java", marks=pytest.mark.campaign)])
 def tested(request: pytest.FixtureRequest) -> Iterator[ClientCase]:
     """Each client in turn, with no process of it that waits for a run."""
     yield CLIENTS[request.param]

@@ -52,6 +52,8 @@ ACCEPTED: Final = (
     "FAIL [rdkafka#producer-1] [thrd:main]: ",
     ", 1 identical error(s) suppressed",
     "ssl://host:9093/",
+    "4.3.1",
+    "[main] INFO org.apache.kafka.clients.producer.KafkaProducer - [Producer clientId=producer-1] Closing",
     "kafka-tuner-broker-0123456789ab",
     "<!-- kafka-tuner 0123456789ab -->\n",
     "10 steady state records sent, 1.0 records/sec (1.0 MB/sec), 1.0 ms avg latency, 1.0 ms max latency, 1 ms 50th, "

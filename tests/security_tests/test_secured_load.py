@@ -53,9 +53,11 @@ def test_every_client_sends_through_every_login(secured: Secured, listener: str,
 @pytest.mark.parametrize(
     ("listener", "given", "said"),
     [
-        ("SCRAM", {"sasl.password": "wrong"}, "SaslAuthenticationException"),
-        ("PLAIN", {"sasl.username": "nobody"}, "SaslAuthenticationException"),
-        ("SCRAM", {"ssl.ca.location": "other-ca.pem"}, "SslAuthenticationException"),
+        pytest.param("SCRAM", {"sasl.password": "wrong"}, "SaslAuthenticationException", marks=pytest.mark.campaign),
+        pytest.param("PLAIN", {"sasl.username": "nobody"}, "SaslAuthenticationException", marks=pytest.mark.long),
+        pytest.param(
+            "SCRAM", {"ssl.ca.location": "other-ca.pem"}, "SslAuthenticationException", marks=pytest.mark.long
+        ),
     ],
 )
 def test_the_java_client_says_why_it_is_kept_out(

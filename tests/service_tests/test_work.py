@@ -107,6 +107,7 @@ def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     refused = at(served, "confirm", "waits")
     assert refused.code == 1
     assert "a study must be complete, paused or failed, but waits is running" in refused.complaint
+    eventually(lambda: any((served.root / "waits" / "trials").glob("*")))
     assert at(served, "pause", "waits").code == 0
     assert ended(served, "waits") == "paused"
     again = at(served, "confirm", "waits", "--rounds", "2", "--max-rounds", "2", "--quiet")
@@ -119,6 +120,7 @@ def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     ended(served, "waits", "cancelled")
 
 
+@pytest.mark.campaign
 def test_a_config_is_verified_with_the_exit_codes_of_the_command(
     served: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

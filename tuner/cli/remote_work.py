@@ -46,7 +46,9 @@ def confirm(
     """
     with service() as client:
         before = client.study(study)["state"]
-        seen = max((trial["sequence"] for trial in client.trials(study)), default=0)
+        # A study that runs may have no trials yet, and is refused below.
+        trials = client.trials(study) if before in ("complete", "paused", "failed") else ()
+        seen = max((trial["sequence"] for trial in trials), default=0)
         view = client.confirm(
             study,
             goals=[str(goal) for goal in goals or ()],
