@@ -164,7 +164,7 @@ class TestJava(JavaRunnerContract):
         assert caught.value.sent_bytes == 0
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 class TestIsolatedJava(JavaRunnerContract):
     covers = Isolated
 
