@@ -203,7 +203,7 @@ def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyR
 
 def _has(text: str) -> str:
     """Return the script that asks whether a page shows a text."""
-    return f"document.body.innerText.includes({json.dumps(text)})"
+    return f"document.body?.innerText.includes({json.dumps(text)})"
 
 
 def _parent_runs(root: Path, name: str = "% 1000 B") -> list[str]:
