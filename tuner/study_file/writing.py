@@ -128,7 +128,7 @@ QUICK_SUFFIX: Final = "-quick"
 """The end of the name of a quick study, so that the name without the end is free for a longer study."""
 _QUICK: Final[Mapping[str, Any]] = {
     "workload": {"saturate": {"warmup": "1s", "measured": "2s"}, "paced": {"warmup": "0.5s", "measured": "1.5s"}},
-    "search": {"trials": 10, "startup_trials": 5, "baseline_every": 6, "burn_in_max": 3},
+    "search": {"trials": 12, "startup_trials": 5, "baseline_every": 6, "burn_in_max": 3},
     "confirm": {
         "goals": ["balanced"],
         "nominees": 1,
