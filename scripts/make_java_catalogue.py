@@ -109,7 +109,7 @@ def _first_sentence(text: str) -> str:
 
 
 def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return one row for each property and each span of minor versions in which its facts are the same.
+    """Return the rows of the catalogue: one for each property and each range of releases without a change to it.
 
     Descriptions and importance are those of the newest release that has the property.
     """

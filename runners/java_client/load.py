@@ -304,7 +304,7 @@ class JavaLoad:
         return self.heard.report.at_ns if self.heard.report else self.clock.now_ns()
 
     def _counted(self) -> Counted:
-        """Read for how long the threads of the Java process waited for a core, or stood still for its collector."""
+        """Read how long the Java process's threads waited for a core, and how long garbage collection stopped them."""
         host = count()
         try:
             waited_s = {number: each.waited_s for number, each in thread_times(self.jvm.pid).items()}

@@ -1,4 +1,4 @@
-"""Java's stores are read as PEM text; a wrong password or a missing key gives one clear error."""
+"""Java's key stores and trust stores are read as PEM text. A wrong password or a missing key gives a clear error."""
 
 import subprocess
 from pathlib import Path

@@ -54,7 +54,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the process of a study does with the study.
+    """What the service does with a study: run it, confirm it again, verify a config, or copy it to MLflow.
 
     Attributes:
         verb: The verb.

@@ -1,4 +1,4 @@
-"""What the process of a study does with the study: run it, confirm it again, verify a config, or copy it to MLflow."""
+"""Carries out the task of a study: runs it, confirms it again, verifies a config, or copies it to MLflow."""
 
 import os
 from dataclasses import replace
