@@ -22,6 +22,9 @@
 Every message states the rule first, then the values, then what to do.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class RunnerError(Exception):
     """Base class of all errors that `runners` raises on purpose.
@@ -99,3 +102,17 @@ class LoadPaused(GeneratorError):
 
 class RayUnfit(GeneratorError):
     """The running Ray cluster can't be used as requested."""
+
+
+@contextmanager
+def signals_unwrapped() -> Iterator[None]:
+    """Raise the original exception of a signal handler if code written in C has wrapped it in a `SystemError`.
+
+    Python raises a `SystemError` if a handler raises while such code runs, as in Ray, SQLite or NumPy.
+    """
+    try:
+        yield
+    except SystemError as error:
+        if error.__cause__ is None:
+            raise
+        raise error.__cause__ from None

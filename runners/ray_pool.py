@@ -12,7 +12,6 @@ as a stream of small compressed messages, so nothing stays in Ray's object store
 
 import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +19,7 @@ from typing import Any, Final
 import psutil
 from typing_extensions import override
 
-from runners.errors import GeneratorError, WorkerLost
+from runners.errors import GeneratorError, WorkerLost, signals_unwrapped
 from runners.measurement import Window
 from runners.merging import share
 from runners.pool import Done, Job, Pool, Report, StartingAt, Underway
@@ -114,7 +113,7 @@ class RayPool(Pool):
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
             began = time.monotonic()
             # Each wait is short, because signals are not handled during a wait.
-            with _signals_unwrapped():
+            with signals_unwrapped():
                 ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
             # If this process itself stood still, the workers were not silent for all that time.
             waited_s = min(time.monotonic() - began, _LOOK_S)
@@ -192,7 +191,7 @@ class RayPool(Pool):
     def _message(self, slot: "_Slot", number: int) -> Window | Report:
         errors = self._ray.exceptions
         try:
-            with _signals_unwrapped():
+            with signals_unwrapped():
                 packed: bytes = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
             name = slot.crew.lose(number)
@@ -214,17 +213,6 @@ class RayPool(Pool):
                 if self._own:
                     _kill_tree(hand.pid)
         self._slots = []
-
-
-@contextlib.contextmanager
-def _signals_unwrapped() -> Iterator[None]:
-    """Raise the original exception of a signal handler if Ray's code has wrapped it in a SystemError."""
-    try:
-        yield
-    except SystemError as error:
-        if error.__cause__ is None:
-            raise
-        raise error.__cause__ from None
 
 
 @dataclass(slots=True)

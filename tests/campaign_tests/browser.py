@@ -50,6 +50,10 @@ def page(url: str, scratch: Path) -> str:
     return browse(scratch, "--dump-dom", url).stdout
 
 
+class PageLeft(Exception):
+    """The page loaded another one before it gave an answer."""
+
+
 @dataclass(slots=True)
 class Page:
     """An open page, controlled through the Chrome DevTools Protocol.
@@ -63,8 +67,16 @@ class Page:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     async def evaluate(self, script: str) -> Any:
-        """Return the value of a JavaScript expression; the value of a promise is waited for."""
-        answer = await self._ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        """Return the value of a JavaScript expression; the value of a promise is waited for.
+
+        If the page loads another one meanwhile, the expression is evaluated again in the new page.
+        """
+        while True:
+            try:
+                answer = await self._ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+                break
+            except PageLeft:
+                await asyncio.sleep(0.1)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
@@ -119,6 +131,8 @@ class Page:
         while (answer := await self.socket.receive_json()).get("id") != number:
             if answer.get("method") == "Log.entryAdded":
                 self.said.append(answer["params"]["entry"]["text"])
+        if "navigated" in answer.get("error", {}).get("message", ""):
+            raise PageLeft
         assert "error" not in answer, answer
         found: dict[str, Any] = answer["result"]
         return found

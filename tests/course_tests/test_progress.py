@@ -6,9 +6,13 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
+from tests.builders.studies import simulated_study, state_told
 from tests.builders.watched_run import SHOWN, watched_run
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, StudyState
+from tuner.course.reporter import SilentReporter, Standing
+from tuner.course.run import run_study
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, StudyState, Trial
 from tuner.results.study_results import load_results
 from tuner.storage.files import read_progress
 
@@ -85,3 +89,17 @@ def test_progress_of_an_older_release_is_read() -> None:
     assert found == Progress(
         StudyState.RUNNING, record_bytes="1000", trial=12, kind=Kind.SEARCH, trials=60, phase="paced", pid=7
     )
+
+
+class _Wrapped(SilentReporter):
+    """Raises what Python makes of Ctrl-C while code written in C runs, after the first trial."""
+
+    @override
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+
+def test_a_signal_during_code_written_in_c_interrupts_the_study(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_study(simulated_study(), "", tmp_path, _Wrapped())
+    assert state_told(tmp_path) is StudyState.INTERRUPTED

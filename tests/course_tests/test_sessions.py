@@ -46,7 +46,8 @@ class Night:
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.at += datetime.timedelta(seconds=seconds)
+        # At least the clock's resolution: a shorter sleep would never end, as the clock would stand still.
+        self.at += max(datetime.timedelta(seconds=seconds), datetime.timedelta.resolution)
         if self.at >= self.stops_at:
             raise KeyboardInterrupt
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
-from runners.errors import RayUnfit
+from runners.errors import RayUnfit, signals_unwrapped
 from runners.local_pool import LocalPool
 from runners.places import target_lock
 from runners.pool import Pool
@@ -177,7 +177,8 @@ def run_study(
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             results = partial(results_of, store, folder)
-            drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
+            with signals_unwrapped():
+                drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
                 ended(store)
         except BaseException as error:
