@@ -26,7 +26,7 @@ def guarantees(entries: Entries) -> Iterator[Finding]:
         yield from _switched_off(entries, promised)
     if promised.acks in _LOSSES:
         yield entries.finding(Level.HINT, About.GUARANTEE, "acks", _LOSSES[promised.acks])
-    elif not promised.idempotent:
+    elif not promised.idempotent and force.integer("retries"):
         harm = "a retry may write records twice" + ("" if promised.ordered else " and change their order")
         sentence = f"{harm}; {IDEMPOTENCE}=true prevents that"
         yield entries.finding(Level.HINT, About.GUARANTEE, IDEMPOTENCE, sentence)
