@@ -1,12 +1,13 @@
 """Values of a producer's properties file that contradict each other, or that do nothing because of other values."""
 
+from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, Finding, Level
 from search_spaces.rules import Outcome
 
 
 def contradictions(entries: Entries) -> tuple[Entries, list[Finding]]:
-    """Apply the client's rules to the entries.
+    """Apply the client's rules to the entries, and the rule of transactional producers.
 
     Rules about values that the client does not take, and rules of the load generator, are left out.
 
@@ -27,4 +28,7 @@ def contradictions(entries: Entries) -> tuple[Entries, list[Finding]]:
             findings.append(entries.finding(Level.ERROR, About.CONFLICT, name, sentence))
         if rule.idle:
             entries = entries.without(rule.idle)
+    if "transactional.id" in entries.set_aside and entries.values.get(IDEMPOTENCE) == "false":
+        sentence = "a transactional producer must be idempotent, but transactional.id is set; the client does not start"
+        findings.append(entries.finding(Level.ERROR, About.CONFLICT, IDEMPOTENCE, sentence))
     return entries, findings

@@ -217,6 +217,16 @@ def test_what_librdkafka_takes_in_silence_is_a_warning(rule: str, entries: dict[
         assert any(each.about is About.IDLE and each.level is Level.WARNING for each in report.findings)
 
 
+@pytest.mark.parametrize("client", [java(), librdkafka()], ids=lambda client: str(client.kind))
+def test_a_transactional_producer_is_idempotent(client: Client) -> None:
+    entries = {"transactional.id": "orders-1"}
+    assert checked(entries, client).guarantee == STRONGEST
+    for wrong in ({"enable.idempotence": "false"}, {"acks": "1"}):
+        report = checked({**entries, **wrong}, client)
+        (error,) = (each for each in report.findings if each.level is Level.ERROR)
+        assert (error.key, error.about) == (next(iter(wrong)), About.CONFLICT)
+
+
 def test_a_partitioner_of_the_users_is_fine() -> None:
     entries = {"partitioner.class": "com.example.Ours", "partitioner.ignore.keys": "true"}
     report = checked(entries)
@@ -302,7 +312,12 @@ def test_a_record_that_is_too_large_is_an_error(client: Client, key: str) -> Non
 
 @pytest.mark.parametrize(
     ("record_bytes", "rate", "words"),
-    [(0, None, "record size takes 1 to"), (1, 0.0, "rate takes 0.001 to"), (1, float("nan"), "not nan"), (1, 1e12, "not 1000000000000.0")],
+    [
+        (0, None, "record size takes 1 to"),
+        (1, 0.0, "rate takes 0.001 to"),
+        (1, float("nan"), "not nan"),
+        (1, 1e12, "not 1000000000000.0"),
+    ],
 )
 def test_a_load_out_of_range_is_refused(record_bytes: int, rate: float | None, words: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(words)):
