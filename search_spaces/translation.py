@@ -153,7 +153,7 @@ def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str)
     if target.values[twin] != default:
         note = f"written out, because the default of {target.client.label} is {shown_value(twin, default) or 'none'}"
     elif twin in GUARANTEE_NAMES:
-        note = "written out, because the guarantee depends on it; both clients have this default"
+        note = "written out, because the guarantee depends on it"
     else:
         note = "written out; both clients have this default"
     return Row(name, _shown(source, name), False, twin, _shown(target, twin), True, note)

@@ -22,11 +22,11 @@ _KAFKA_NAMES: Final = {
 
 
 DEFAULT_CHANGES: Final = (
-    DefaultChange("acks", "1.0", "1", "-1"),
     DefaultChange("linger.ms", "1.5", "0.5", "5"),
-    DefaultChange("retries", "1.6", "2", "2147483647"),
+    DefaultChange("request.timeout.ms", "1.5.2", "5000", "30000"),
+    DefaultChange("retries", "1.5.2", "2", "2147483647"),
 )
-"""The properties whose defaults differ between versions. Source: librdkafka's CHANGELOG.md."""
+"""The properties whose defaults differ between versions. Source: CHANGELOG.md of librdkafka from 1.4 on."""
 
 
 def _alias_of(name: str, alias_of: str | None) -> str | None:

@@ -133,7 +133,7 @@ RULES: Final = (
     ),
     Rule(
         name="level-fits-codec",
-        knobs=("compression.type", "compression.level"),
+        knobs=("compression.level", "compression.type"),
         statement="compression.level must be a level of the codec, and must be left out for a codec without levels",
         source=f"{_SILENT}: levels above the codec's highest are lowered, and levels for none and snappy are ignored",
         outcome=Outcome.IGNORED,

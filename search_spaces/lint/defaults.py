@@ -26,6 +26,9 @@ def defaults(entries: Entries) -> Iterator[Finding]:
             sentence = "is the default, so the line does nothing"
         yield entries.finding(Level.HINT, About.DEFAULT, name, sentence)
     for name, seen in changes.items():
-        if name not in entries.spellings and name not in entries.values and name not in entries.invalid:
+        if name not in client.catalogue or name in entries.invalid or name in entries.values:
+            continue
+        # A default that the client derives from other values of the file is not the one that versions differ in.
+        if entries.in_force.text(name) == entries.in_force.stated(name):
             sentence = f"another version has another default: {seen}; set it if an upgrade must not change it"
             yield entries.finding(Level.HINT, About.VERSION, name, sentence)

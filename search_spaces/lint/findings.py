@@ -29,6 +29,8 @@ class About(StrEnum):
     """Values that are valid alone contradict each other."""
     IDLE = "idle"
     """The line does nothing."""
+    DEFAULT = "default"
+    """The line states the client's default."""
     GUARANTEE = "guarantee"
     """What the producer promises about lost, reordered and duplicate records."""
     VERSION = "version"
