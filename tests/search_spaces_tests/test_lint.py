@@ -15,6 +15,9 @@ from search_spaces.lint.findings import About, Finding, Level, Report
 from search_spaces.lint.linting import lint, lint_file
 from search_spaces.lint.load import Load
 from search_spaces.rules import Outcome
+from tests.search_spaces_tests.real_client import Refused, values_in_force
+from tests.search_spaces_tests.real_java_client import constructed
+from tests.search_spaces_tests.test_java_client import conflicting_entries
 from tests.search_spaces_tests.test_producer_file import JAVA_FILES
 from tests.search_spaces_tests.test_rules import CONFIGS, TAKEN_IN_SILENCE
 
@@ -402,3 +405,32 @@ def test_a_file_of_librdkafka_without_errors_and_warnings_is_one_that_can_be_use
     else:
         assert report.count(Level.ERROR) + report.count(Level.WARNING) == 0
         assert report.guarantee == Guarantee.of(config)
+
+
+@settings(max_examples=200, deadline=None)
+@given(CONFIGS)
+def test_what_the_real_librdkafka_refuses_is_an_error(entries: dict[str, str]) -> None:
+    report = lint(entries, librdkafka())
+    try:
+        values_in_force(entries, ())
+    except Refused:
+        assert report.count(Level.ERROR)
+    else:  # brokers refuse other numbers, but the client does not
+        assert report.count(Level.ERROR) == (entries.get("acks", "-1") not in ("-1", "0", "1"))
+
+
+@pytest.mark.campaign
+@pytest.mark.broker
+@pytest.mark.parametrize("release", ["3.9.1", "4.3.1"])
+def test_what_the_real_java_client_refuses_is_an_error_and_what_it_switches_off_a_warning(release: str) -> None:
+    files = conflicting_entries()
+    for entries, seen in zip(files, constructed(release, files), strict=True):
+        report = lint(entries, java(release))
+        if isinstance(seen, str):
+            assert report.count(Level.ERROR), entries
+            continue
+        assert report.count(Level.ERROR) == 0, entries
+        assert report.guarantee is not None
+        assert report.guarantee.idempotent == (seen["#idempotent"] == "true"), entries
+        silent = seen["#idempotent"] == "false" and "enable.idempotence" not in entries
+        assert silent == any(each.about is About.GUARANTEE and each.level is Level.WARNING for each in report.findings)
