@@ -135,6 +135,38 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9_]+)+")
 _WORDS: Final = re.compile(r"[^._-]+")
 
 
+@dataclass(frozen=True, slots=True)
+class DefaultChange:
+    """A property whose default differs between versions of a client.
+
+    Attributes:
+        name: The property's canonical name.
+        since: The first version with the new default, such as "4.0".
+        before: The canonical default of earlier versions.
+        after: The canonical default from `since` on.
+    """
+
+    name: str
+    since: str
+    before: str
+    after: str
+
+    def seen_from(self, version: str) -> str:
+        """Return in words what the default is in other versions than this one."""
+        if _minor(version) < _minor(self.since):
+            return f"it is {shown_value(self.name, self.after)} from {self.since} on"
+        return f"it was {shown_value(self.name, self.before)} before {self.since}"
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split(".")[:2])
+
+
+def shown_value(name: str, value: str) -> str:
+    """Return a property's canonical value as people write it: `acks=-1` is written as `acks=all`."""
+    return "all" if name == "acks" and value == "-1" else value
+
+
 # The value of a property as a user may write it: text from a file, or a plain YAML value.
 Value = str | int | float | bool
 

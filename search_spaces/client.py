@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 
 from search_spaces.bounds import Bounds
-from search_spaces.catalogue import Catalogue
+from search_spaces.catalogue import Catalogue, DefaultChange
 from search_spaces.effective import Effective
 from search_spaces.errors import UnknownClient
 from search_spaces.java_client import bounds as java_bounds
@@ -59,6 +59,7 @@ class Client:
         spelt_out: Returns a property's value in force, as text; a value that means a codec's default level is replaced
             by that level.
         influential: The properties that influence throughput and latency most, the most influential first.
+        default_changes: The properties whose defaults differ between versions of the client.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Client:
     starting_points: tuple[StartingPoint, ...]
     spelt_out: Callable[[Effective, str], str]
     influential: tuple[str, ...]
+    default_changes: tuple[DefaultChange, ...]
 
     @property
     def label(self) -> str:
@@ -139,6 +141,7 @@ def librdkafka() -> Client:
         starting_points=librdkafka_knobs.STARTING_POINTS,
         spelt_out=librdkafka_levels.spelt_out,
         influential=librdkafka_knobs.INFLUENTIAL,
+        default_changes=librdkafka_properties.DEFAULT_CHANGES,
     )
 
 
@@ -171,6 +174,7 @@ def _java(version: str) -> Client:
         starting_points=java_knobs.STARTING_POINTS,
         spelt_out=java_levels.spelt_out,
         influential=java_knobs.INFLUENTIAL,
+        default_changes=java_properties.default_changes(),
     )
 
 
@@ -190,6 +194,31 @@ def client_named(kind: str, version: str | None = None) -> Client:
     if kind == Kind.JAVA:
         return java(version)
     raise UnknownClient(f"the client must be librdkafka or java, not {kind!r}")
+
+
+def client_in_version(said: str, version: str | None = None) -> Client:
+    """Return the client that a file is written for, in a release or a minor version. Nothing is fetched.
+
+    Args:
+        said: "librdkafka", "java", or one of them with its version, such as "java:3.9.1" or "java:3.9".
+        version: The version, such as "3.9.1", or "3.9" for the newest known release of this minor version; None for the
+            newest known one, unless `said` has a version.
+
+    Raises:
+        UnknownClient: There is no such client, its version is not known, or two versions are given.
+    """
+    kind, _, of = said.replace(":", " ").partition(" ")
+    if version is not None and of:
+        raise UnknownClient(f"a client has one version, but {of!r} and {version!r} are given; leave one of them out")
+    version = of.strip() or version
+    if version is None:
+        return client_named(kind)
+    if kind == Kind.JAVA:
+        return java(java_properties.release_of(version))
+    client = client_named(kind)
+    if version not in (client.version, client.version.rpartition(".")[0]):
+        raise UnknownClient(f"the version of librdkafka must be {client.version}, the only known one, not {version!r}")
+    return client
 
 
 def may_show(name: str) -> bool:

@@ -15,12 +15,12 @@ from search_spaces.catalogue import canonical_value
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError, ConfigProblems, RuleBroken, UnknownProperty
+from search_spaces.guarantee import GUARANTEE_NAMES
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.roles import Role
 
 _INT_MAX: Final = 2**31 - 1
-_GUARANTEE_NAMES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries")
 # Properties of the producer that change nothing which librdkafka could do the same way.
 _WITHOUT_TWIN: Final = frozenset(
     {
@@ -31,7 +31,7 @@ _WITHOUT_TWIN: Final = frozenset(
         "socket.connection.setup.timeout.max.ms",
     }
 )
-_LIKENESS: Final = 0.9
+LIKENESS: Final = 0.9
 # The ranges of librdkafka 2.16.0 that are narrower than Java's.
 _LARGEST_MESSAGE: Final = 1_000_000_000
 _SMALLEST_MESSAGE: Final = 1000
@@ -121,7 +121,7 @@ def _tunes(client: Client, name: str) -> bool:
     """
     if name in client.catalogue:
         return client.catalogue.find(name).role is Role.PRODUCER
-    near = difflib.get_close_matches(name.lower().replace("_", "."), client.producer_names, n=1, cutoff=_LIKENESS)
+    near = difflib.get_close_matches(name.lower().replace("_", "."), client.producer_names, n=1, cutoff=LIKENESS)
     if near:
         raise UnknownProperty(name, client.label, near)
     return False
@@ -170,7 +170,7 @@ def translate_from_java(config: ProducerConfig) -> tuple[ProducerConfig, tuple[s
     }
     if force.is_given("partitioner.class"):
         notes.append("librdkafka can't run a Java partitioner.class, so records go to other partitions")
-    for name in [name for name in values if name not in _GUARANTEE_NAMES]:
+    for name in [name for name in values if name not in GUARANTEE_NAMES]:
         rest = {other: value for other, value in values.items() if other != name}
         if librdkafka().in_force(rest).text(name) == values[name]:
             values = rest

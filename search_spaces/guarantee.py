@@ -7,11 +7,14 @@ from typing import Final, Self
 
 from search_spaces.effective import Effective
 from search_spaces.errors import InvalidValue
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.producer_config import ProducerConfig
 
 # The values of acks from the weakest to the strongest. Source: "acks" in Kafka's producer configs.
 _ACKS: Final = (0, 1, -1)
 _ACKS_TEXT: Final = {0: "0", 1: "1", -1: "all"}
+GUARANTEE_NAMES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries")
+"""The properties that decide the guarantee."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 The limits of each client are in its folder.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from search_spaces.effective import Effective
@@ -23,6 +23,11 @@ class Limits:
         queue_bytes: Returns how many bytes fit into a config's queue.
         framing_bytes: Returns how many bytes the client adds to a record before it compares the record with
             `largest_message`, for the sizes of value and key in bytes.
+        batch_holds: Returns how many uncompressed records of a size a batch holds, by each property that limits it.
+        queue_holds: Returns how many records of a size the queue holds, by each property that limits it.
+        memory: Returns in one sentence how much memory a config's full queue takes; the size of the records in bytes
+            may be None.
+        when_full: What the client does while its queue is full.
         check: Checks that a config can write records of one size, see `search_spaces.record_size.check_record`.
     """
 
@@ -32,6 +37,10 @@ class Limits:
     max_batch_bytes: Callable[[Effective], int]
     queue_bytes: Callable[[Effective], int]
     framing_bytes: Callable[[int, int], int]
+    batch_holds: Callable[[Effective, int], Mapping[str, int]]
+    queue_holds: Callable[[Effective, int], Mapping[str, int]]
+    memory: Callable[[Effective, int | None], str]
+    when_full: str
     check: Callable[[Effective, int, int | None, int | None], None]
 
 

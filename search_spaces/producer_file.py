@@ -75,7 +75,7 @@ def read_producer_file(
     entries = read_properties(path)
     guessed = written_for is FileClient.AUTO
     if guessed:
-        written_for = _shown_by(entries) or FileClient(client.kind)
+        written_for = client_shown_by(entries) or FileClient(client.kind)
     if written_for is FileClient.JAVA:
         if client.kind is Kind.JAVA:
             return _java(read_java(entries, client, complete=complete), path.name)
@@ -84,7 +84,7 @@ def read_producer_file(
     return file if client.kind is Kind.LIBRDKAFKA else _librdkafka_translated(file, path.name, client)
 
 
-def _shown_by(entries: Mapping[str, str]) -> FileClient | None:
+def client_shown_by(entries: Mapping[str, str]) -> FileClient | None:
     """Return the client that a file is for; None if no property shows it."""
     if any(_only_librdkafka(name) for name in entries):
         return FileClient.LIBRDKAFKA

@@ -7,6 +7,7 @@ effect applies only to values that the config gives: a default never breaks such
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from search_spaces.effective import Effective
@@ -58,6 +59,17 @@ def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
     return broken
 
 
+class Outcome(StrEnum):
+    """What comes of a config that breaks a rule."""
+
+    REFUSED = "refused"
+    """The client does not start, or can't send."""
+    IGNORED = "ignored"
+    """The client starts, but a value does nothing, or something else than it says."""
+    UNMEASURED = "unmeasured"
+    """The client does what the config says, but the load generator can't."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule between knobs.
@@ -70,6 +82,7 @@ class Rule:
         broken: Returns the values that break the rule, as text; None if the rule is kept.
         idle: The property that has no effect in a config that breaks the rule, and may be left out; "" if the config
             does not work at all, or does something else.
+        outcome: What comes of a config that breaks the rule.
     """
 
     name: str
@@ -78,6 +91,7 @@ class Rule:
     source: str
     broken: Condition
     idle: str = ""
+    outcome: Outcome = Outcome.REFUSED
 
     def check(self, config: Effective) -> None:
         """Check that `config` keeps the rule.

@@ -23,6 +23,12 @@ def single_record_batch_bytes(record_bytes: int, key_bytes: int | None = None) -
     return BATCH_HEADER_BYTES + varint_bytes(body_bytes) + body_bytes
 
 
+def records_in_batch(batch_bytes: int, record_bytes: int) -> int:
+    """Return how many uncompressed records without keys fit in a batch; a record that is larger has its own batch."""
+    in_batch_bytes = single_record_batch_bytes(record_bytes) - BATCH_HEADER_BYTES
+    return max(1, (batch_bytes - BATCH_HEADER_BYTES) // in_batch_bytes)
+
+
 def varint_bytes(number: int) -> int:
     """Return how many bytes a whole number takes in a record, where small numbers take fewer bytes."""
     zigzag = (number << 1) ^ (number >> 63)

@@ -7,10 +7,12 @@ The names, types, ranges and defaults of the Java producer are in `search_spaces
 """
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
+from search_spaces.catalogue import shown_value
 from search_spaces.client import Client, Kind, java
 from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
@@ -19,37 +21,36 @@ LABEL: Final = "translated, not measured"
 MEASURED: Final = "measured with this client"
 _INT_MAX: Final = 2**31 - 1
 # Properties with the same name and (nearly) the same meaning in both clients. They are written only if they are given.
-_SAME: Final = {
-    "retry.backoff.ms": "retry.backoff.ms",
-    "retry.backoff.max.ms": "retry.backoff.max.ms",
-    "reconnect.backoff.ms": "reconnect.backoff.ms",
-    "reconnect.backoff.max.ms": "reconnect.backoff.max.ms",
-    "socket.connection.setup.timeout.ms": "socket.connection.setup.timeout.ms",
-    "metadata.recovery.strategy": "metadata.recovery.strategy",
-    "metadata.recovery.rebootstrap.trigger.ms": "metadata.recovery.rebootstrap.trigger.ms",
-    "enable.metrics.push": "enable.metrics.push",
-}
-_TRANSLATED: Final = frozenset(
-    {
-        "acks",
-        "enable.idempotence",
-        "max.in.flight.requests.per.connection",
-        "retries",
-        "batch.size",
-        "linger.ms",
-        "queue.buffering.max.kbytes",
-        "message.max.bytes",
-        "compression.type",
-        "compression.level",
-        "delivery.timeout.ms",
-        "request.timeout.ms",
-        "socket.send.buffer.bytes",
-        "socket.receive.buffer.bytes",
-        "connections.max.idle.ms",
-        "topic.metadata.refresh.interval.ms",
-        *_SAME,
-    }
+_SAME: Final = (
+    "retry.backoff.ms",
+    "retry.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms",
+    "socket.connection.setup.timeout.ms",
+    "metadata.recovery.strategy",
+    "metadata.recovery.rebootstrap.trigger.ms",
+    "enable.metrics.push",
 )
+LEVEL: Final = "compression.level"
+TWINS: Final[Mapping[str, str]] = {
+    "acks": "acks",
+    "enable.idempotence": "enable.idempotence",
+    "max.in.flight.requests.per.connection": "max.in.flight.requests.per.connection",
+    "retries": "retries",
+    "batch.size": "batch.size",
+    "linger.ms": "linger.ms",
+    "queue.buffering.max.kbytes": "buffer.memory",
+    "message.max.bytes": "max.request.size",
+    "compression.type": "compression.type",
+    "delivery.timeout.ms": "delivery.timeout.ms",
+    "request.timeout.ms": "request.timeout.ms",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "connections.max.idle.ms": "connections.max.idle.ms",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    **{name: name for name in _SAME},
+}
+"""The Java producer's names of librdkafka's properties. For `LEVEL`, Java has one property for each codec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +81,19 @@ def translate_to_java(config: ProducerConfig, client: Client | None = None) -> T
     in_force = config.in_force
     notes: list[str] = []
     properties = {
-        "acks": "all" if config.acks == -1 else str(config.acks),
+        "acks": shown_value("acks", in_force.text("acks")),
         "enable.idempotence": "true" if config.idempotent else "false",
         "max.in.flight.requests.per.connection": in_force.text("max.in.flight"),
         "retries": in_force.text("retries"),
-        "batch.size": str(config.max_batch_bytes),
+        # A batch of the Java client must fit in its buffer; one of librdkafka never grows beyond its queue.
+        "batch.size": str(min(config.max_batch_bytes, config.queue_bytes)),
         "max.request.size": in_force.text("message.max.bytes"),
         "send.buffer.bytes": _system_default(in_force.text("socket.send.buffer.bytes")),
         "receive.buffer.bytes": _system_default(in_force.text("socket.receive.buffer.bytes")),
         **_buffer(in_force, notes),
         **_compression(config, notes),
         **_timing(config, notes),
-        **{java: in_force.text(name) for name, java in _SAME.items() if in_force.is_given(name)},
+        **{name: in_force.text(name) for name in _SAME if in_force.is_given(name)},
     }
     if in_force.is_given("connections.max.idle.ms"):
         idle_ms = in_force.text("connections.max.idle.ms")
@@ -111,7 +113,7 @@ def for_java(config: ProducerConfig) -> Translation:
     """Return a config of either client for the Java producer: as it is if it is for Java, and else translated."""
     if config.client.kind is not Kind.JAVA:
         return translate_to_java(config)
-    properties = {name: "all" if (name, value) == ("acks", "-1") else value for name, value in config.values.items()}
+    properties = {name: shown_value(name, value) for name, value in config.values.items()}
     return Translation(properties, (), (), MEASURED)
 
 
@@ -134,7 +136,7 @@ def _buffer(in_force: Effective, notes: list[str]) -> dict[str, str]:
 
 def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     codec = config.compression
-    level = config.in_force.integer("compression.level")
+    level = config.in_force.integer(LEVEL)
     properties = {"compression.type": codec}
     if level == -1:
         return properties
@@ -181,7 +183,7 @@ def _timing(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
 
 
 def _without_twin(config: ProducerConfig, notes: list[str]) -> tuple[str, ...]:
-    names = [name for name in config.values if name not in _TRANSLATED]
+    names = [name for name in config.values if name not in TWINS and name != LEVEL]
     partitioner = config.effective("partitioner")
     if partitioner == "murmur2_random":
         names = [name for name in names if name != "partitioner"]

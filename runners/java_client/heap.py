@@ -6,14 +6,13 @@ import psutil
 
 from runners.errors import WorkloadRefused
 from runners.workload import Workload
+from search_spaces.java_client.limits import QUEUED_RECORD_BYTES
 from search_spaces.producer_config import ProducerConfig
 
 _MOST_BYTES: Final = 4 << 30
 _SHARE_OF_MEMORY: Final = 0.4
 _ROOM_BYTES: Final = 256 << 20
 """What the process needs besides the records that wait: the pool of payload, classes, and room for the collector."""
-_OBJECTS_BYTES: Final = 150
-"""What the client keeps on the heap for a record that waits: its callback, its future and an entry of its batch."""
 _FRAMING_BYTES: Final = 7
 """The least that a record takes in a batch besides key and value. Source: record format v2."""
 
@@ -36,7 +35,7 @@ def check_heap(config: ProducerConfig, workload: Workload, heap_bytes: int) -> N
     """
     buffer_bytes = config.in_force.integer("buffer.memory")
     record_bytes = workload.record_sizes.mean_bytes + workload.key_bytes + _FRAMING_BYTES
-    needed = round(buffer_bytes * (1 + _OBJECTS_BYTES / record_bytes)) + _ROOM_BYTES
+    needed = round(buffer_bytes * (1 + QUEUED_RECORD_BYTES / record_bytes)) + _ROOM_BYTES
     if needed > heap_bytes:
         raise WorkloadRefused(
             f"the Java client's heap must hold its full buffer, but buffer.memory={buffer_bytes} full of records of "

@@ -1,16 +1,20 @@
 """The limits of the Java client: how large records and batches may be, and how much its buffer holds."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from search_spaces.amounts import size_text
 from search_spaces.effective import Effective
 from search_spaces.errors import RuleBroken
 from search_spaces.limits import Limits, check_topic, sizes_text
-from search_spaces.sizes import BATCH_HEADER_BYTES, varint_bytes
+from search_spaces.sizes import BATCH_HEADER_BYTES, records_in_batch, single_record_batch_bytes, varint_bytes
 
 LARGEST: Final = "max.request.size"
 BUFFER: Final = "buffer.memory"
 # The most bytes that a record's fixed fields can take. Source: MAX_RECORD_OVERHEAD of DefaultRecord in kafka-clients.
 _MOST_RECORD_BYTES: Final = 21
+QUEUED_RECORD_BYTES: Final = 150
+"""What the client keeps on the heap for a record that waits: its callback, its future and an entry of its batch."""
 
 
 def framing_bytes(record_bytes: int, key_bytes: int | None) -> int:
@@ -35,6 +39,26 @@ def _check(config: Effective, record_bytes: int, key_bytes: int | None, topic_ma
     check_topic(config, config.integer("batch.size"), None, record_bytes, key_bytes, topic_max_message_bytes)
 
 
+def _batch_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
+    return {"batch.size": records_in_batch(config.integer("batch.size"), record_bytes)}
+
+
+def _buffer_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
+    batch_bytes = max(config.integer("batch.size"), single_record_batch_bytes(record_bytes))
+    records = config.integer(BUFFER) // batch_bytes * records_in_batch(batch_bytes, record_bytes)
+    return {BUFFER: records}
+
+
+def _memory(config: Effective, record_bytes: int | None) -> str:
+    buffer_bytes, batch_bytes = config.integer(BUFFER), max(1, config.integer("batch.size"))
+    text = f"a full buffer takes {size_text(buffer_bytes)} of the Java heap"
+    if record_bytes is not None:
+        objects_bytes = _buffer_holds(config, record_bytes)[BUFFER] * QUEUED_RECORD_BYTES
+        text += f", and the objects of its records of {record_bytes:,} B take another {size_text(objects_bytes)}"
+    batches = buffer_bytes // batch_bytes
+    return f"{text}; it has room for the open batches of {batches:,} partitions, and with more of them send() waits"
+
+
 LIMITS: Final = Limits(
     largest_message=LARGEST,
     least_message_bytes=1,
@@ -42,5 +66,9 @@ LIMITS: Final = Limits(
     max_batch_bytes=lambda config: max(1, config.integer("batch.size")),
     queue_bytes=lambda config: config.integer(BUFFER),
     framing_bytes=framing_bytes,
+    batch_holds=_batch_holds,
+    queue_holds=_buffer_holds,
+    memory=_memory,
+    when_full="send() waits, at most for max.block.ms",
     check=_check,
 )

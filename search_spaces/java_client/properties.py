@@ -1,39 +1,64 @@
 """The properties of the Java producer, as the releases of kafka-clients list them."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from search_spaces.catalogue import Catalogue, Property
+from search_spaces.catalogue import Catalogue, DefaultChange, Property
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
+from search_spaces.roles import Role
 
 # What the client's own list does not say.
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")  # releases before 3.3 check the codec only when they start
 _LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
 _GZIP_LEVEL: Final = "compression.gzip.level"
+_MINOR: Final = re.compile(r"\d+\.\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     rows: tuple[Mapping[str, Any], ...]
-    newest_release: str
+    releases: tuple[str, ...]
 
 
 @lru_cache
 def _known() -> _Known:
     text = resources.files("search_spaces.java_client").joinpath("properties.json").read_text(encoding="utf-8")
     data = json.loads(text)
-    return _Known(tuple(data["properties"]), data["releases"][-1])
+    return _Known(tuple(data["properties"]), tuple(data["releases"]))
 
 
 def newest_release() -> str:
     """Return the newest release of kafka-clients that is known."""
-    return _known().newest_release
+    return _known().releases[-1]
+
+
+def release_of(version: str) -> str:
+    """Return the newest known release of a minor version such as "3.6"; any other text is returned as it is."""
+    releases = (release for release in reversed(_known().releases) if release.rpartition(".")[0] == version)
+    # There is no known release of an unknown minor version. The first one then stands for it in error messages.
+    return next(releases, f"{version}.0" if _MINOR.fullmatch(version) else version)
+
+
+@lru_cache
+def default_changes() -> tuple[DefaultChange, ...]:
+    """Return the properties of the measured config whose defaults differ between releases, sorted by name."""
+    changes = []
+    for older, newer in pairwise(_known().rows):
+        before, after = _property(older), _property(newer)
+        if before.name != after.name or after.role is not Role.PRODUCER:
+            continue
+        # With another default partitioner, null stands for another algorithm and not for another value.
+        if before.default is not None and after.default is not None and before.default != after.default:
+            changes.append(DefaultChange(after.name, newer["since"], before.default, after.default))
+    return tuple(changes)
 
 
 def load_catalogue(version: str, minor: Minor) -> Catalogue:
@@ -46,7 +71,21 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
     found = {
         row["name"]: _property(row) for row in _known().rows if _minor(row["since"]) <= minor <= _minor(row["until"])
     }
-    return Catalogue(f"the Java client {version}", version, LIBRDKAFKA_HINTS, MappingProxyType(found))
+    hints = {**LIBRDKAFKA_HINTS, **_of_other_releases(found, minor)}
+    return Catalogue(f"the Java client {version}", version, MappingProxyType(hints), MappingProxyType(found))
+
+
+def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str, str]:
+    """Return hints for names that other releases have."""
+    hints: dict[str, str] = {}
+    for row in _known().rows:
+        if row["name"] in found:
+            continue
+        if _minor(row["since"]) > minor:
+            hints.setdefault(row["name"], f"it exists from {row['since']} on")
+        else:
+            hints[row["name"]] = f"it existed up to {row['until']}"
+    return hints
 
 
 def _minor(text: str) -> Minor:

@@ -5,7 +5,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.catalogue import Catalogue, Property
+from search_spaces.catalogue import Catalogue, DefaultChange, Property
 from search_spaces.librdkafka.roles import JAVA_HINTS, hidden, role_of
 
 # librdkafka lists these Kafka names as aliases of names that only librdkafka uses. We make the Kafka names canonical,
@@ -19,6 +19,14 @@ _KAFKA_NAMES: Final = {
     "request.required.acks": "acks",
     "message.timeout.ms": "delivery.timeout.ms",
 }
+
+
+DEFAULT_CHANGES: Final = (
+    DefaultChange("linger.ms", "1.5", "0.5", "5"),
+    DefaultChange("request.timeout.ms", "1.5.2", "5000", "30000"),
+    DefaultChange("retries", "1.5.2", "2", "2147483647"),
+)
+"""The properties whose defaults differ between versions. Source: CHANGELOG.md of librdkafka from 1.4 on."""
 
 
 def _alias_of(name: str, alias_of: str | None) -> str | None:

@@ -22,7 +22,7 @@ _CONNECTION_PREFIXES: Final = ("ssl.", "https.", "sasl.", "enable.ssl.", "enable
 
 _CODE: Final = "it can be set only by a call in a program, not in a file; leave it out"
 _LOG: Final = "the load generator controls the client's log; leave it out"
-_UNUSED: Final = "the client accepts it but no longer uses it; leave it out"
+UNUSED: Final = "the client accepts it but no longer uses it; leave it out"
 _OLD_BROKERS: Final = "it is for brokers older than 0.10 and will be removed from the client; leave it out"
 _TOPICS: Final = "the load generator chooses and creates the topics; leave it out"
 _TRANSACTIONS: Final = "the load generator does not use transactions; leave it out"
@@ -47,10 +47,10 @@ _RESERVED: Final = {
     "api.version.request": _OLD_BROKERS,
     "api.version.fallback.ms": _OLD_BROKERS,
     "broker.version.fallback": _OLD_BROKERS,
-    "produce.offset.report": _UNUSED,
-    "reconnect.backoff.jitter.ms": _UNUSED,
-    "socket.blocking.max.ms": _UNUSED,
-    "topic.metadata.refresh.fast.cnt": _UNUSED,
+    "produce.offset.report": UNUSED,
+    "reconnect.backoff.jitter.ms": UNUSED,
+    "socket.blocking.max.ms": UNUSED,
+    "topic.metadata.refresh.fast.cnt": UNUSED,
 }
 _MOCK_PREFIX: Final = "test.mock."
 

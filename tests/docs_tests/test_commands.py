@@ -26,12 +26,14 @@ NEEDS_NO_CLUSTER = (
     "front",
     "grid",
     "init",
+    "lint",
     "plan",
     "recommend",
     "report",
     "schema",
     "status",
     "studies",
+    "translate",
     "trials",
 )
 ELSEWHERE = frozenset({"--server", "--storage", "--tracking-uri", "--watch"})

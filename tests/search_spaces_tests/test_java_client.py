@@ -205,12 +205,8 @@ def test_the_client_refuses_ignores_and_changes_no_drawn_config(release: str) ->
         assert (seen["#ordered"] == "true") <= Guarantee.of(config).ordered
 
 
-@pytest.mark.campaign
-@pytest.mark.broker
-@pytest.mark.parametrize("release", RELEASES_TO_TRY)
-def test_the_client_derives_what_is_said_here(release: str) -> None:
-    """Configs of a few properties that conflict, so that the client refuses them or changes others."""
-    client = java(release)
+def conflicting_entries() -> list[dict[str, str]]:
+    """Return files of a few properties, with all combinations of values that may conflict."""
     values = {
         "acks": ("0", "1", "all"),
         "retries": ("0", "3"),
@@ -220,7 +216,16 @@ def test_the_client_derives_what_is_said_here(release: str) -> None:
         "delivery.timeout.ms": ("30000", "200000"),
     }
     optional = [[{}, *({name: word} for word in words)] for name, words in values.items()]
-    given = [dict(pair for part in parts for pair in part.items()) for parts in itertools.product(*optional)]
+    return [dict(pair for part in parts for pair in part.items()) for parts in itertools.product(*optional)]
+
+
+@pytest.mark.campaign
+@pytest.mark.broker
+@pytest.mark.parametrize("release", RELEASES_TO_TRY)
+def test_the_client_derives_what_is_said_here(release: str) -> None:
+    """Configs of a few properties that conflict, so that the client refuses them or changes others."""
+    client = java(release)
+    given = conflicting_entries()
     for each, seen in zip(given, constructed(release, given), strict=True):
         config = _parsed(each, client)
         if config is None or isinstance(seen, str):

@@ -49,6 +49,14 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "verify:verify",
         "Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.",
     ),
+    "lint": (
+        "lint:lint",
+        "Check a producer's properties file: what is wrong in it, what does nothing, and what its values mean.",
+    ),
+    "translate": (
+        "translate:translate",
+        "Translate a producer's properties file from librdkafka to the Java client, or back.",
+    ),
     "explain": (
         "recommend:explain",
         "Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.",

@@ -160,6 +160,14 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print the result as JSON. Standard output then holds nothing else."),
 ]
+ClientVersion = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="The client's version, such as 3.9.1, or 3.9 for the newest known release of it.",
+        show_default="the newest that is known",
+    ),
+]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 

@@ -101,6 +101,8 @@ class ExitCode(IntEnum):
     """A safety limit stopped the study: too many bytes in a trial, or too little free space on a disk."""
     NO_FEASIBLE_CONFIG = 5
     """No config keeps every constraint."""
+    FAULTY_FILE = 97
+    """`tuner lint` found errors in the file: the client would refuse it, or could not send with it."""
     UNDECIDED = 98
     """`tuner verify` measured the config, but the intervals are too wide to tell whether the config is worse."""
     THRESHOLD_MISSED = 99

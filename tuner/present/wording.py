@@ -9,6 +9,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
 from runners.reporting import counted
+from search_spaces.catalogue import shown_value as shown_value
 from search_spaces.client import Client, client_of
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
@@ -247,11 +248,6 @@ class Change:
     def __str__(self) -> str:
         """Return `linger.ms=20`."""
         return f"{self.name}={shown_value(self.name, self.value)}"
-
-
-def shown_value(name: str, value: str) -> str:
-    """Return a property's value as people write it: the client keeps `acks=all` as -1."""
-    return "all" if name == "acks" and value == "-1" else value
 
 
 def changes(trial: Trial, baseline: Mapping[str, str]) -> tuple[Change, ...]:

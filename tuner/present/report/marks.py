@@ -10,6 +10,7 @@ MARKS: Final = (
     b"<dc:title>kafka-tuner</dc:title>",  # SVG: matplotlib writes the creator as an agent with a title
     b"/Creator (kafka-tuner)",  # PDF
     b"# kafka-tuner: study ",  # properties, environment variables, Java, Spring
+    b"# kafka-tuner: translated from ",  # translated files
     b'"kind": "recommendation',  # JSON
     b" B records, goal ",  # table
     b'"generator": "kafka-tuner"',  # Parquet: the attributes of the table

@@ -1,0 +1,34 @@
+"""Values of a producer's properties file that contradict each other, or that do nothing because of other values."""
+
+from search_spaces.knobs import IDEMPOTENCE
+from search_spaces.lint.entries import Entries
+from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.rules import Outcome
+
+
+def contradictions(entries: Entries) -> tuple[Entries, list[Finding]]:
+    """Apply the client's rules to the entries, and the rule of transactional producers.
+
+    Rules about values that the client does not take, and rules of the load generator, are left out.
+
+    Returns:
+        The entries without those that do nothing, and the findings.
+    """
+    findings = []
+    for rule in entries.client.rules:
+        names = [entries.client.catalogue.find(knob).name for knob in rule.knobs]
+        detail = rule.broken(entries.in_force)
+        if detail is None or rule.outcome is Outcome.UNMEASURED or entries.invalid.intersection(names):
+            continue
+        name = rule.idle or next((each for each in names if each in entries.spellings), names[0])
+        if rule.outcome is Outcome.IGNORED:
+            findings.append(entries.finding(Level.WARNING, About.IDLE, name, f"{rule.statement}: {detail}"))
+        else:
+            sentence = f"{rule.statement}: {detail}; {rule.source}"
+            findings.append(entries.finding(Level.ERROR, About.CONFLICT, name, sentence))
+        if rule.idle:
+            entries = entries.without(rule.idle)
+    if "transactional.id" in entries.set_aside and entries.values.get(IDEMPOTENCE) == "false":
+        sentence = "a transactional producer must be idempotent, but transactional.id is set; the client does not start"
+        findings.append(entries.finding(Level.ERROR, About.CONFLICT, IDEMPOTENCE, sentence))
+    return entries, findings

@@ -1,0 +1,34 @@
+"""Lines of a producer's properties file that state a default, and defaults that differ between versions."""
+
+from collections.abc import Iterator
+
+from search_spaces.knobs import IDEMPOTENCE
+from search_spaces.lint.entries import Entries
+from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.producer_config import same_effect
+
+
+def defaults(entries: Entries) -> Iterator[Finding]:
+    """Yield the findings about defaults: those that the file writes out, and those that another version changes."""
+    client = entries.client
+    changes = {change.name: change.seen_from(client.version) for change in client.default_changes}
+    for name in entries.spellings:
+        if name not in entries.values or not same_effect(entries.in_force, entries.without(name).in_force):
+            continue
+        if name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
+            sentence = (
+                "is the default, but while the line is there, the client refuses values that do not allow idempotence, "
+                "and does not switch it off without a word"
+            )
+        elif name in changes:
+            sentence = f"is the default, but the line keeps the value in other versions: {changes[name]}"
+        else:
+            sentence = "is the default, so the line does nothing"
+        yield entries.finding(Level.HINT, About.DEFAULT, name, sentence)
+    for name, seen in changes.items():
+        if name not in client.catalogue or name in entries.invalid or name in entries.values:
+            continue
+        # A default that the client derives from other values of the file is not the one that versions differ in.
+        if entries.in_force.text(name) == entries.in_force.stated(name):
+            sentence = f"another version has another default: {seen}; set it if an upgrade must not change it"
+            yield entries.finding(Level.HINT, About.VERSION, name, sentence)

@@ -1,0 +1,143 @@
+"""Reads the entries of a producer's properties file as a client reads them, and keeps what is wrong with them."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from search_spaces.catalogue import Property, canonical_value, shown_value
+from search_spaces.client import Client, Kind
+from search_spaces.effective import Effective
+from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.from_java import LIKENESS
+from search_spaces.knobs import IDEMPOTENCE
+from search_spaces.librdkafka.roles import UNUSED
+from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.roles import Role
+
+_CHECKED_KINDS: Final = ("bool", "int", "enum")
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of a file, as a client reads them.
+
+    Attributes:
+        client: The client.
+        values: The values of the properties that tune the producer: canonical values by canonical name.
+        spellings: The names that the file uses for these properties, by canonical name.
+        invalid: The canonical names of properties whose values the client does not take.
+        set_aside: The names of properties that do not tune the producer.
+        findings: What is wrong with single entries.
+    """
+
+    client: Client
+    values: dict[str, str] = field(default_factory=dict)
+    spellings: dict[str, str] = field(default_factory=dict)
+    invalid: set[str] = field(default_factory=set)
+    set_aside: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def in_force(self) -> Effective:
+        """The values in force: those of the file, and the client's defaults for all others."""
+        return self.client.in_force(self.values)
+
+    def finding(self, level: Level, about: About, name: str, sentence: str) -> Finding:
+        """Return a finding about a property that tunes the producer, by its canonical name."""
+        value = shown_value(name, self.in_force.text(name))
+        return Finding(level, about, self.spellings.get(name, name), value, sentence, given=name in self.spellings)
+
+    def without(self, name: str) -> "Entries":
+        """Return a copy in which the producer has its default for a property, because the file's value does nothing."""
+        values = {other: value for other, value in self.values.items() if other != name}
+        return Entries(self.client, values, self.spellings, self.invalid, self.set_aside, self.findings)
+
+
+def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
+    """Return the entries of a file, as a client reads them.
+
+    Args:
+        entries: Property names and values, as `read_properties` returns them.
+        client: The client that the file is for.
+    """
+    found = Entries(client)
+    for name, value in entries.items():
+        entry = _known(found, name)
+        if entry is None:
+            continue
+        if entry.role is Role.PRODUCER:
+            _keep(found, entry, name, value)
+            continue
+        found.set_aside.append(name)
+        if entry.role is Role.RESERVED and entry.kind in _CHECKED_KINDS and not entry.secret:
+            _canonical(found, entry, name, value)
+    if "transactional.id" in entries and IDEMPOTENCE not in found.invalid:
+        # A transactional producer is idempotent in both clients.
+        found.values.setdefault(IDEMPOTENCE, "true")
+    return found
+
+
+def _known(found: Entries, name: str) -> Property | None:
+    """Return a property that the producer reads; None after keeping a finding about all others."""
+    client = found.client
+    if name in client.catalogue:
+        entry = client.catalogue.find(name)
+        if entry.kind == "pointer":
+            found.findings.append(Finding(Level.ERROR, About.NAME, name, None, entry.reason))
+        elif not entry.producer:
+            sentence = "does nothing: it is a property of consumers"
+            found.findings.append(Finding(Level.WARNING, About.IDLE, name, None, sentence))
+        elif entry.reason == UNUSED:
+            found.findings.append(Finding(Level.WARNING, About.IDLE, name, None, f"does nothing: {UNUSED}"))
+        else:
+            return entry
+        return None
+    found.findings.append(_unknown(client, name))
+    return None
+
+
+def _unknown(client: Client, name: str) -> Finding:
+    """Return the finding about a name that the client does not know. Its value may be a secret, so it is not shown."""
+    hint, near = client.catalogue.hints.get(name, ""), client.catalogue.nearest(name)
+    what = f"{client.label} has no such property"
+    advice = hint or (f"did you mean {' or '.join(near)}?" if near else "")
+    if client.kind is Kind.LIBRDKAFKA:
+        try:
+            client.catalogue.find(name)
+        except MisplacedProperty as error:
+            return Finding(Level.WARNING, About.NAME, name, None, error.reason)
+        except UnknownProperty:
+            pass
+        refused = f"{what}, and does not start"
+        return Finding(Level.ERROR, About.NAME, name, None, f"{refused}: {advice}" if advice else refused)
+    if hint:
+        return Finding(Level.WARNING, About.NAME, name, None, f"does nothing: {what}: {hint}")
+    if difflib.get_close_matches(name.lower().replace("_", "."), near, n=1, cutoff=LIKENESS):
+        return Finding(Level.ERROR, About.NAME, name, None, f"{what}: {advice}")
+    passed = f"{what}, and passes it to serializers and other plug-ins"
+    return Finding(Level.HINT, About.NAME, name, None, f"{passed}; {advice}" if advice else passed)
+
+
+def _keep(found: Entries, entry: Property, name: str, value: str) -> None:
+    """Keep the value of a property that tunes the producer."""
+    canonical = _canonical(found, entry, name, value)
+    if canonical is None:
+        return
+    before = found.values.setdefault(entry.name, canonical)
+    other = found.spellings.setdefault(entry.name, name)
+    if before != canonical:
+        error = ConflictingSpellings(entry.name, (other, name), (before, canonical), secret=entry.secret)
+        found.findings.append(Finding(Level.ERROR, About.CONFLICT, name, value, str(error)))
+        found.invalid.add(entry.name)
+
+
+def _canonical(found: Entries, entry: Property, name: str, value: str) -> str | None:
+    """Return the canonical text of a value; None after keeping a finding that the property does not take it."""
+    try:
+        return canonical_value(entry, value)
+    except InvalidValue as error:
+        shown = None if entry.secret else value
+        found.findings.append(Finding(Level.ERROR, About.VALUE, name, shown, f"{entry.name} takes {error.rule}"))
+        found.invalid.add(entry.name)
+        return None

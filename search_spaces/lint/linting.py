@@ -1,0 +1,70 @@
+"""Checks a producer's properties file for a client. Nothing is measured, and no cluster is asked."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from search_spaces.client import Client, Kind, client_in_version
+from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.lint.contradictions import contradictions
+from search_spaces.lint.defaults import defaults
+from search_spaces.lint.entries import Entries, read_entries
+from search_spaces.lint.findings import About, Finding, Level, Report
+from search_spaces.lint.guarantees import guarantees
+from search_spaces.lint.load import Load, meanings
+from search_spaces.producer_file import client_shown_by
+from search_spaces.properties_file import read_properties
+
+_ORDER: Final = list(Level)
+
+
+def lint_file(path: Path, client: str | None = None, version: str | None = None, load: Load | None = None) -> Report:
+    """Check a producer's properties file.
+
+    Args:
+        path: The file.
+        client: The client that the file is for, as `client_in_version` takes it. None: the one that its properties
+            show; if they show none, librdkafka.
+        version: The client's version, such as "3.6.2" or "3.6"; None for the newest one that is known.
+        load: The records that the producer sends; None if that is not known.
+
+    Raises:
+        PropertiesFileError: The file or a line of it can't be read.
+        UnknownClient: There is no such client, or its version is not known.
+    """
+    entries = read_properties(path)
+    shown = client_shown_by(entries)
+    report = lint(entries, client_in_version(client or shown or Kind.LIBRDKAFKA, version), load)
+    return replace(report, assumed=client is None and shown is None)
+
+
+def lint(entries: Mapping[str, str], client: Client, load: Load | None = None) -> Report:
+    """Check the properties of a producer.
+
+    Args:
+        entries: Property names and values, as `read_properties` returns them.
+        client: The client that they are for.
+        load: The records that the producer sends; None if that is not known.
+    """
+    found = read_entries(entries, client)
+    found, contradicting = contradictions(found)
+    findings = [*found.findings, *contradicting]
+    wrong = found.invalid | {each.key for each in findings if each.level is Level.ERROR}
+    spelt = {found.spellings.get(name, name) for name in GUARANTEE_NAMES}
+    if not wrong & (spelt | set(GUARANTEE_NAMES)):
+        findings += guarantees(found)
+    findings += defaults(found)
+    if not any(each.level is Level.ERROR and each.about is not About.NAME for each in findings):
+        findings.append(_memory(found, load))
+        findings += meanings(found, load) if load else ()
+    ordered = sorted(findings, key=lambda finding: _ORDER.index(finding.level))
+    refused = any(each.level is Level.ERROR for each in findings)
+    guarantee = None if refused else Guarantee.read(found.in_force)
+    return Report(client, False, guarantee, tuple(ordered), tuple(found.set_aside))
+
+
+def _memory(found: Entries, load: Load | None) -> Finding:
+    limits = found.client.limits
+    sentence = limits.memory(found.in_force, load.record_bytes if load else None)
+    return found.finding(Level.HINT, About.MEMORY, limits.queue, sentence)

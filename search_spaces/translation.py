@@ -1,0 +1,163 @@
+"""Translation of a producer's properties file for the other client, property by property.
+
+The translators are `search_spaces.to_java` and `search_spaces.from_java`. This module shows what they did.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from search_spaces.catalogue import shown_value
+from search_spaces.client import Client, Kind, client_in_version, librdkafka
+from search_spaces.errors import UnknownClient
+from search_spaces.from_java import translate_from_java
+from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.producer_file import FileClient, client_shown_by, read_producer_file
+from search_spaces.properties_file import named_file, read_properties
+from search_spaces.to_java import LEVEL, TWINS, translate_to_java
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One property of a file, and its twin: the property of the other client that does the same.
+
+    Attributes:
+        name: The property's name; "" if only the other client has such a property.
+        value: Its value in force, as people write it.
+        given: Whether the file sets it; if not, `value` is the client's default.
+        twin: The twin's name; "" if there is none.
+        twin_value: The twin's value in force in the translation, as people write it.
+        written: Whether the translation sets the twin.
+        note: What is special about the row; "" if nothing is.
+    """
+
+    name: str
+    value: str
+    given: bool
+    twin: str
+    twin_value: str
+    written: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileTranslation:
+    """A producer's properties file, translated for the other client. The translation is not measured.
+
+    Attributes:
+        source: What the file says.
+        target: The translation. Its guarantee is at least that of `source`.
+        rows: The properties of the file, and then those that only the translation writes out.
+        notes: What was set aside, and differences between the clients that matter here, one sentence each.
+    """
+
+    source: ProducerConfig
+    target: ProducerConfig
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The translated properties, with their values as people write them."""
+        return {name: shown_value(name, value) for name, value in self.target.values.items()}
+
+    @property
+    def without_twin(self) -> tuple[str, ...]:
+        """The names of the file's properties that have no twin."""
+        return tuple(row.name for row in self.rows if row.given and not row.twin)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, Guarantee]:
+        """What the file promises, and what its translation promises."""
+        return Guarantee.of(self.source), Guarantee.of(self.target)
+
+
+def translate_file(
+    path: Path, written_for: FileClient = FileClient.AUTO, target: Kind | None = None, version: str | None = None
+) -> FileTranslation:
+    """Translate a producer's properties file for the other client.
+
+    Args:
+        path: The file.
+        written_for: The client that the file is for. With `FileClient.AUTO`, its properties must show it.
+        target: The client to translate for; None for the one that the file is not for.
+        version: The release of the Java client, such as "3.6.2" or "3.6"; None for the newest one that is known.
+
+    Raises:
+        UnknownClient: Nothing shows which client the file is for, both clients are the same, or the version is not
+            known.
+        PropertiesFileError: The file or a line of it can't be read.
+        ConfigProblems: Properties are unknown, have a wrong value or contradict each other; the message has all
+            problems.
+    """
+    kind = _kind_of(path, written_for)
+    other = Kind.LIBRDKAFKA if kind is Kind.JAVA else Kind.JAVA
+    if target not in (None, other):
+        raise UnknownClient(f"a translation must be for the other client, but {path.name} is for {kind} already")
+    java = client_in_version(Kind.JAVA, version)
+    with named_file(path):
+        client = java if kind is Kind.JAVA else librdkafka()
+        found = read_producer_file(path, FileClient(kind), client)
+        source = found.config
+    if kind is Kind.JAVA:
+        translated, notes = translate_from_java(source)
+    else:
+        translation = translate_to_java(source, java)
+        translated, notes = ProducerConfig.parse(translation.properties, java), translation.notes
+    return FileTranslation(source, translated, _rows(source, translated), (*found.notes, *notes))
+
+
+def _kind_of(path: Path, written_for: FileClient) -> Kind:
+    if written_for is FileClient.AUTO:
+        shown = client_shown_by(read_properties(path))
+        if shown is None:
+            rule = "the properties of a file must show which client it is for, such as its key.serializer line"
+            raise UnknownClient(f"{rule}, but those of {path.name} do not; name the client with --from")
+        written_for = shown
+    return Kind(written_for)
+
+
+def _twins(source: ProducerConfig, target: Client) -> dict[str, str]:
+    """Return the names of the twins in a client by the names in the source's client."""
+    level = f"compression.{source.compression}.level"
+    if target.kind is Kind.JAVA:
+        twins = {**TWINS, LEVEL: level}
+    else:
+        backwards = {java: name for name, java in TWINS.items()}
+        twins = {**backwards, level: LEVEL, "partitioner.ignore.keys": "partitioner"}
+    ours, theirs = source.client.catalogue, target.catalogue
+    return {name: twin for name, twin in twins.items() if name in ours and twin in theirs}
+
+
+def _rows(source: ProducerConfig, target: ProducerConfig) -> tuple[Row, ...]:
+    twins = _twins(source, target.client)
+    names = {twin: name for name, twin in twins.items()}
+    given = [_given(source, target, name, twins.get(name, "")) for name in source.values]
+    shown = {row.twin for row in given}
+    added = [_added(source, target, names.get(twin, ""), twin) for twin in target.values if twin not in shown]
+    return (*given, *added)
+
+
+def _given(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> Row:
+    written = twin in target.values
+    if not twin:
+        own = name == "partitioner" and source.effective(name) == "murmur2_random"
+        note = "the Java client does this by itself" if own else f"{target.client.label} has no counterpart"
+    else:
+        note = "" if written else f"left out: {target.client.label} uses its default"
+    return Row(name, _shown(source, name), True, twin, _shown(target, twin), written, note)
+
+
+def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> Row:
+    default = target.client.in_force({}).text(twin)
+    if target.values[twin] != default:
+        note = f"written out, because the default of {target.client.label} is {shown_value(twin, default) or 'none'}"
+    elif twin in GUARANTEE_NAMES:
+        note = "written out, because the guarantee depends on it"
+    else:
+        note = "written out; both clients have this default"
+    return Row(name, _shown(source, name), False, twin, _shown(target, twin), True, note)
+
+
+def _shown(config: ProducerConfig, name: str) -> str:
+    return shown_value(name, config.effective(name)) if name else ""
