@@ -4,7 +4,7 @@ This is for images, and for machines that will have no network later:
 
     KAFKA_TUNER_CACHE=/opt/cache python scripts/prefetch_kafka.py
 
-The release of the Java client is the newest, which `client: java` means. The load generator for it is compiled here. The
+The release of the Java client is the newest, which `client: java` means. The load generator for it is compiled. The
 cache folder may be moved or copied into another image layer afterwards. Keep the files' modification times and the same
 Java version. Otherwise the jars are still used, but the files that make the broker start fast are made again, and the
 load generator is compiled again.

@@ -62,6 +62,4 @@ SPRING: Final = Program("Spring", ("org.springframework.boot:spring-boot-kafka:4
 CONNECT: Final = Program(
     "org.apache.kafka.connect.runtime.ConnectProducer", ("org.apache.kafka:connect-runtime:4.3.1",)
 )
-STREAMS: Final = Program(
-    "Streams", ("org.apache.kafka:kafka-streams:4.3.1",), without=("org.rocksdb:rocksdbjni",)
-)
+STREAMS: Final = Program("Streams", ("org.apache.kafka:kafka-streams:4.3.1",), without=("org.rocksdb:rocksdbjni",))

@@ -58,7 +58,7 @@ _CONNECTOR: Final = {"name": "connector", "connector.class": "Connector", "tasks
 _APPLICATION: Final = {"application.id": "application", "bootstrap.servers": "127.0.0.1:1"}
 
 
-@pytest.fixture(scope="module", params=_CONFIGS)
+@pytest.fixture(scope="module", params=["tuned", pytest.param("weak", marks=pytest.mark.long), "defaults"])
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
     confirmed = recommend(study(tmp_path_factory.mktemp("confirmed")), "1000", Goal.BALANCED)
     return of_java(confirmed, _CONFIGS[request.param], _RELEASE)
@@ -84,6 +84,7 @@ def test_spring_boot(found: Recommendation, tmp_path: Path) -> None:
     check(found, SPRING.producer_properties(ours))
 
 
+@pytest.mark.long
 def test_the_export_wins_over_the_keys_of_spring_boot(found: Recommendation, tmp_path: Path) -> None:
     before = {"acks": "0", "batch.size": "1", "retries": "1"}
     text = 'spring.kafka.producer: {acks: "0", batch-size: 1, retries: 1}\n'
@@ -98,7 +99,7 @@ def test_kafka_streams(found: Recommendation, tmp_path: Path) -> None:
     check(found, STREAMS.producer_properties(written(tmp_path / "streams.properties", text)))
 
 
-@pytest.mark.parametrize("form", [Format.CONNECT, Format.STRIMZI_CONNECTOR])
+@pytest.mark.parametrize("form", [Format.CONNECT, pytest.param(Format.STRIMZI_CONNECTOR, marks=pytest.mark.long)])
 def test_a_connector_of_kafka_connect(found: Recommendation, tmp_path: Path, form: Format) -> None:
     worker = written(tmp_path / "worker.properties", format_properties(_WORKER))
     config = {**_CONNECTOR, **entries_of(export(found, form))}

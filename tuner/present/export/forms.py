@@ -135,9 +135,7 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
         records = [recommendation_record(recommendation) for recommendation in recommendations]
         return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
     if form is Format.LIBRDKAFKA:
-        return _dumped(
-            {each.record_bytes: _librdkafka_values(each, everything=everything) for each in recommendations}
-        )
+        return _dumped({each.record_bytes: _librdkafka_values(each, everything=everything) for each in recommendations})
     between = "---\n" if form in _FORMS and _FORMS[form].layout is Layout.YAML else "\n"
     return between.join(export(each, form, everything=everything) for each in recommendations)
 
