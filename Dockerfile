@@ -34,7 +34,8 @@ RUN python3 -m pip --python /opt/kafka-tuner/bin/python install --quiet --no-com
 COPY . .
 RUN python3 -m pip --python /opt/kafka-tuner/bin/python install --quiet --no-compile --no-deps .
 
-# All that is left over from one real study: Kafka's jars, what makes its starts quick, and the bytecode of the modules
+# All that is left over from one real study: the jars of Kafka and of its Java client, the compiled load generator for the
+# latter, what makes starts of a broker quick, and the bytecode of the modules
 # that were used. (That of all modules would be 200 MB.) An image that can't run a study is not built.
 FROM install AS warm
 ARG KAFKA_TUNER_MAVEN_REPOSITORY

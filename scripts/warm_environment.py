@@ -1,4 +1,4 @@
-"""Runs a short study and imports the modules of the service and of MLflow's server, to compile their bytecode.
+"""Runs a short study and imports modules that it does not use, to compile the bytecode of all of them.
 
 The build of the container image runs this script, because the image's files can't be written later. The script fails if
 the study fails, because an image that can't run a study is useless.
@@ -26,7 +26,8 @@ _NO_FEASIBLE_CONFIG: Final = 5
 
 It is accepted, because on a busy machine it can happen that no config keeps up with the rate.
 """
-_SERVERS: Final = (
+_BESIDES: Final = (
+    "runners.java_client.java_runner",
     "tuner.client",
     "tuner.service.http.server",
     "tuner.storage.postgres",
@@ -50,7 +51,7 @@ def main() -> int:
         subprocess.run([tuner, "--help"], env=environ, check=True, stdout=subprocess.DEVNULL)
         # MLflow's server needs the URI of its store as soon as it is imported.
         os.environ["MLFLOW_BACKEND_STORE_URI"] = f"sqlite:///{folder}/mlflow.db"
-        for module in _SERVERS:
+        for module in _BESIDES:
             importlib.import_module(module)
     return 0
 

@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Final
 
 from search_spaces.bounds import Bounds
 from search_spaces.catalogue import Catalogue, DefaultChange
 from search_spaces.effective import Effective
 from search_spaces.errors import UnknownClient
+from search_spaces.forms import Form
 from search_spaces.java_client import bounds as java_bounds
 from search_spaces.java_client import derived as java_derived
+from search_spaces.java_client import forms as java_forms
 from search_spaces.java_client import knobs as java_knobs
 from search_spaces.java_client import levels as java_levels
 from search_spaces.java_client import limits as java_limits
@@ -23,6 +27,7 @@ from search_spaces.java_client.versions import minor_of
 from search_spaces.knobs import Knob, StartingPoint
 from search_spaces.librdkafka import bounds as librdkafka_bounds
 from search_spaces.librdkafka import derived as librdkafka_derived
+from search_spaces.librdkafka import forms as librdkafka_forms
 from search_spaces.librdkafka import knobs as librdkafka_knobs
 from search_spaces.librdkafka import levels as librdkafka_levels
 from search_spaces.librdkafka import limits as librdkafka_limits
@@ -38,6 +43,12 @@ class Kind(StrEnum):
 
     LIBRDKAFKA = "librdkafka"
     JAVA = "java"
+
+
+FORMS: Final[Mapping[Kind, tuple[Form, ...]]] = MappingProxyType(
+    {Kind.LIBRDKAFKA: librdkafka_forms.FORMS, Kind.JAVA: java_forms.FORMS}
+)
+"""The forms in which the users of each client write its properties."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +99,11 @@ class Client:
         The versions of librdkafka share their configs; a version of the Java client may have other defaults.
         """
         return str(self.kind) if self.kind is Kind.LIBRDKAFKA else f"{self.kind} {self.version}"
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms in which the users of this client write its properties."""
+        return FORMS[self.kind]
 
     @cached_property
     def level_knobs(self) -> Mapping[str, Knob]:

@@ -13,6 +13,7 @@
     +-- NothingToSearch         the search space holds only one config
     +-- ConfigProblems          a file of producer properties has several problems
     +-- UnknownClient           there is no such client, or its version is not known
+    +-- FormNotOffered          a config of the client is not written in this form
 
 Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
 does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
@@ -201,3 +202,18 @@ class ConfigProblems(ConfigError):
 
 class UnknownClient(ConfigError):
     """Raised when there is no such client, or when its version is not known."""
+
+
+class FormNotOffered(ConfigError):
+    """Raised when a config is asked for in a form of another client, and no translation is written in this form.
+
+    Attributes:
+        form: The name of the form.
+    """
+
+    def __init__(self, form: str, kind: str, client: str, offered: Sequence[str]) -> None:
+        self.form = form
+        super().__init__(
+            f"the form {form} is for configs of the client {kind} only, but this config is for {client}; choose one of "
+            f"{', '.join(offered)}, or run a study with client: {kind}"
+        )

@@ -1,23 +1,23 @@
 """Prepares the load generator for a release of kafka-clients: fetches its jars, and compiles it at first use."""
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from runners.clusters.jars import KafkaJars, jgo_kept_quiet, maven_context
+from runners.clusters.jars import KafkaJars
 from runners.clusters.java import Java, find_java, run_java
 from runners.clusters.pinned_jars import PinnedJar
 from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
 from runners.java_client.pinned_jars import CLIENT_JARS, COMPILER, HARNESS_JARS
-from runners.java_client.resolving import pinned_by_checksum, resolved
-from runners.places import cache_root, locked, write_atomically
-from runners.reporting import Say, first_line, silent
+from runners.java_client.resolving import pinned_once, resolved
+from runners.places import cache_root, locked
+from runners.reporting import Say, silent
 
 _NO_SUBJECT: Final = 24
 """From this version on, Java lacks `Subject.getSubject`, by which older clients find their login. Source: JEP 486."""
@@ -62,7 +62,8 @@ class Harness:
         try:
             jars = KafkaJars(root, (*_client_jars(version, root, progress), *HARNESS_JARS), _named(version))
             class_path = jars.class_path(progress)
-            return cls(java, os.pathsep.join((str(_classes(java, root, class_path, progress)), class_path)), version)
+            classes = compiled(java, root, sorted(SOURCES.glob("*.java")), class_path, progress)
+            return cls(java, os.pathsep.join((str(classes), class_path)), version)
         except EmbeddedBrokerError:
             raise
         except OSError as error:
@@ -97,31 +98,24 @@ def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]
     """Return the jars of a release. Those of a release that is not pinned are found once, and then pinned by a file."""
     if version in CLIENT_JARS:
         return CLIENT_JARS[version]
-    pins = root / "pins.json"
-    with locked(root / "pins-lock", _LOCK_TIMEOUT_S, progress):
-        if not pins.exists():
-            write_atomically(pins, json.dumps(_found(version, root, progress)))
-        return [PinnedJar(*each) for each in json.loads(pins.read_text(encoding="utf-8"))]
+    advice = f"Check the version; {', '.join(CLIENT_JARS)} are tested."
+    return pinned_once(root, partial(resolved, version=version), f"kafka-clients {version}", advice, progress)
 
 
-def _found(version: str, root: Path, progress: Say) -> list[PinnedJar]:
-    progress(f"looking for {_named(version)}")
-    with tempfile.TemporaryDirectory(dir=root, prefix="resolve-") as download, jgo_kept_quiet():
-        try:
-            return [pinned_by_checksum(jar) for jar in resolved(maven_context(Path(download)), version)]
-        except JarsUnavailable:
-            raise
-        # jgo raises errors of its HTTP library, of the file system and of its own, which share no base class.
-        except Exception as error:  # noqa: BLE001
-            raise JarsUnavailable(
-                f"kafka-clients {version} must be in Maven's repository, but could not be fetched: "
-                f"{first_line(error)}\nCheck the version; {', '.join(CLIENT_JARS)} are tested."
-            ) from None
+def compiled(java: Java, root: Path, sources: Sequence[Path], class_path: str, progress: Say = silent) -> Path:
+    """Return the folder with the classes of a Java program, after compiling it, if it is not compiled yet.
 
+    Args:
+        java: The runtime, which also runs the compiler.
+        root: The folder of the program's files. It receives the folder of the classes.
+        sources: The source files.
+        class_path: The jars that the program uses.
+        progress: Receives the progress of a download.
 
-def _classes(java: Java, root: Path, class_path: str, progress: Say) -> Path:
-    """Return the folder with the compiled classes."""
-    sources = sorted(SOURCES.glob("*.java"))
+    Raises:
+        JarsUnavailable: The compiler could not be fetched.
+        GeneratorError: The program does not compile.
+    """
     digest = hashlib.sha256(b"\0".join((str(java.major).encode(), *(path.read_bytes() for path in sources))))
     classes = root / f"harness-{digest.hexdigest()[:_DIGITS]}"
     if not classes.exists():

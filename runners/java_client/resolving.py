@@ -1,15 +1,65 @@
-"""Finds the jars that a release of kafka-clients needs, with Maven."""
+"""Finds the jars that a release of kafka-clients, or another program, needs, with Maven."""
 
 import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from runners.clusters.jars import jgo_kept_quiet, maven_context
 from runners.clusters.pinned_jars import PinnedJar
 from runners.errors import JarsUnavailable
+from runners.places import locked, write_atomically
+from runners.reporting import Say, first_line, silent
 
 if TYPE_CHECKING:
-    from jgo.maven import Artifact, MavenContext
+    from jgo.maven import Artifact, Dependency, MavenContext
 
 _CHECKSUM_TIMEOUT_S: Final = 30
+_LOCK_TIMEOUT_S: Final = 600.0
+
+
+def pinned_once(
+    root: Path,
+    find: Callable[["MavenContext"], Iterable["Artifact"]],
+    what: str,
+    advice: str = "Check the version.",
+    progress: Say = silent,
+) -> list[PinnedJar]:
+    """Return the jars of a program that is not pinned. They are found once, and then pinned by a file.
+
+    Args:
+        root: The folder of the program's files, which receives the file with the pins.
+        find: Finds the jars.
+        what: The program and its version, for messages.
+        advice: What to do if the jars can't be found, as a sentence.
+        progress: Receives the progress.
+
+    Raises:
+        JarsUnavailable: The jars could not be found or fetched.
+    """
+    pins = root / "pins.json"
+    with locked(root / "pins-lock", _LOCK_TIMEOUT_S, progress):
+        if not pins.exists():
+            progress(f"looking for {what}")
+            write_atomically(pins, json.dumps(_found(root, find, what, advice)))
+        return [PinnedJar(*each) for each in json.loads(pins.read_text(encoding="utf-8"))]
+
+
+def _found(
+    root: Path, find: Callable[["MavenContext"], Iterable["Artifact"]], what: str, advice: str
+) -> list[PinnedJar]:
+    with tempfile.TemporaryDirectory(dir=root, prefix="resolve-") as download, jgo_kept_quiet():
+        try:
+            return [pinned_by_checksum(jar) for jar in find(maven_context(Path(download)))]
+        except JarsUnavailable:
+            raise
+        # jgo raises errors of its HTTP library, of the file system and of its own, which share no base class.
+        except Exception as error:  # noqa: BLE001
+            raise JarsUnavailable(
+                f"{what} must be in Maven's repository, but could not be fetched: {first_line(error)}\n{advice}"
+            ) from None
 
 
 def resolved(maven: "MavenContext", version: str) -> list["Artifact"]:
@@ -19,11 +69,15 @@ def resolved(maven: "MavenContext", version: str) -> list["Artifact"]:
         maven: Where to look for them.
         version: The release, such as `3.9.1`.
     """
-    wanted = [maven.create_dependency(f"org.apache.kafka:kafka-clients:{version}")]
-    inputs, transitive = maven.resolver.resolve(wanted)
-    found = [jar.artifact for jar in (*inputs, *transitive) if jar.scope in (None, "compile", "runtime")]
+    found = needed_at_run_time(maven, [maven.create_dependency(f"org.apache.kafka:kafka-clients:{version}")])
     (log,) = {jar.version for jar in found if jar.artifactId == "slf4j-api"}
     return [*found, maven.project("org.slf4j", "slf4j-simple").at_version(log).artifact()]
+
+
+def needed_at_run_time(maven: "MavenContext", wanted: list["Dependency"]) -> list["Artifact"]:
+    """Return the jars of artifacts and those that they need at run time."""
+    inputs, transitive = maven.resolver.resolve(wanted)
+    return [jar.artifact for jar in (*inputs, *transitive) if jar.scope in (None, "compile", "runtime")]
 
 
 def pinned_by_checksum(jar: "Artifact") -> PinnedJar:

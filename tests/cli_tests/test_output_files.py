@@ -217,3 +217,10 @@ def test_a_wrong_folder_for_our_own_files_is_one_clear_line(monkeypatch: pytest.
     assert ended.code == 1
     assert "Traceback" not in ended.err
     assert str(Path("file").absolute()) in ended.complaint
+
+
+def test_a_form_of_another_client_is_refused_before_anything_is_written() -> None:
+    told = complaint(ran("recommend", "night", "--format", "quarkus", "--output", "out.properties"))
+    assert "the form quarkus is for configs of the client java only" in told
+    assert "choose one of table" in told
+    assert not Path("out.properties").exists()

@@ -123,3 +123,10 @@ def test_a_stopped_study_is_continued_from_its_volume(
         for container in engine.containers.list(all=True, filters={"volume": volume.name}):
             container.remove(force=True)
         volume.remove()
+
+
+def test_the_java_client_needs_no_network_and_no_rights(start: Starter) -> None:
+    words = ("bench", "--client", "java", "--seconds", "1", "--warmup", "0", "--json")
+    status, out = ended(start(*words, user="54321:54321", **_SAFELY))
+    assert status == 0, out
+    assert '"kafka-clients 4.3.1"' in out

@@ -18,7 +18,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import Goal
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
-from tuner.present.export import Format, export, is_translated, recommendation_of, recommendation_record
+from tuner.present.export import Format, export, is_translated, offered, recommendation_of, recommendation_record
 from tuner.results.comparison import compare
 from tuner.results.recommend import recommend
 
@@ -62,6 +62,8 @@ def test_a_study_of_the_java_client_is_kept_and_exported_in_its_own_words() -> N
     written = parse_properties(export(found, Format.JAVA))
     assert ProducerConfig.parse(written, java("3.9.1")) == found.config
     assert "not measured" not in export(found, Format.SPRING)
+    for form in offered(found.config.client):
+        assert export(recommendation_of(record), form) == export(found, form)
     translated = json.loads(export(found, Format.LIBRDKAFKA))
     assert Guarantee.of(ProducerConfig.parse(translated)).at_least(Guarantee.of(found.config))
     assert [is_translated(form, found.config.client) for form in (Format.JAVA, Format.LIBRDKAFKA)] == [False, True]

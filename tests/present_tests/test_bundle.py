@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from search_spaces.client import librdkafka
 from tests.present_tests.studies import WINNER, study
 from tuner.model.trial import Trial
-from tuner.present.export import SUFFIXES, Format
+from tuner.present.export import SUFFIXES, offered
 from tuner.present.report.bundle import write_artifacts, write_study
 from tuner.present.report.front_table import front_csv, front_markdown, front_record, front_rows, in_turn_rows
 
@@ -17,7 +18,8 @@ def test_the_folder_has_every_artifact(tmp_path: Path) -> None:
     results, out = study(tmp_path / "study", trials=30), tmp_path / "out"
     write_artifacts(results, results.sizes[0], out)
     names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-    goals = {f"recommended/{goal}{SUFFIXES[form]}" for goal in ("throughput", "latency", "balanced") for form in Format}
+    forms = offered(librdkafka())
+    goals = {f"recommended/{goal}{SUFFIXES[form]}" for goal in ("throughput", "latency", "balanced") for form in forms}
     fronts = {f"front.{ending}" for ending in ("json", "csv", "md", "png", "html")}
     assert names == fronts | goals | {"hypervolume.png", "importance.png", "importance.json", "why.md"}
     record = json.loads((out / "importance.json").read_text())

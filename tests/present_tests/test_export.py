@@ -22,7 +22,7 @@ from tests.present_tests.studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
-from tuner.present.export import Format, export, export_all, recommendation_of, recommendation_record
+from tuner.present.export import Format, export, export_all, offered, recommendation_of, recommendation_record
 from tuner.present.wording import KEEP, NO_GAIN, Change, changed_values, shown_metrics
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Price, Recommendation
@@ -173,7 +173,7 @@ def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
     assert record["baseline"]["guarantee"] == record["guarantee"] == confirmed.trial.guarantee
     assert record["java"]["label"] == "translated, not measured"
     back = recommendation_of(record)
-    for form in Format:
+    for form in offered(confirmed.config.client):
         assert export(back, form) == export(confirmed, form)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from search_spaces.client import librdkafka
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tests.builders.studies import Told, simulated_study
@@ -18,7 +19,7 @@ from tests.service_tests.serving import Serving, ended, eventually, serving, stu
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.run import run_study
 from tuner.model.spec import Goal, Method
-from tuner.present.export import Format, export
+from tuner.present.export import Format, export, offered
 from tuner.results.recommend import recommend, recommend_for
 from tuner.results.study_results import load_results
 
@@ -100,7 +101,7 @@ def test_the_list_includes_studies_that_were_not_submitted(served: Serving) -> N
     assert {each["name"] for each in served.client.studies()} >= {"first", "overnight"}
 
 
-@pytest.mark.parametrize("form", list(Format))
+@pytest.mark.parametrize("form", offered(librdkafka()))
 @pytest.mark.parametrize("goal", list(Goal))
 def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: Format, goal: Goal) -> None:
     found = served.ask("GET", f"/v1/recommendation?study=overnight&record_bytes=1000&goal={goal}&format={form}")
@@ -110,6 +111,12 @@ def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: 
     assert found.text == export(recommend(results, "1000", goal), form)
     unasked = served.ask("GET", f"/v1/recommendation?study=overnight&record_bytes=1000&format={form}")
     assert unasked.text == export(recommend_for(results, "1000", None), form)
+
+
+def test_a_form_of_another_client_is_refused(served: Serving) -> None:
+    found = served.ask("GET", "/v1/recommendation?study=overnight&record_bytes=1000&format=quarkus")
+    assert found.status == 422
+    assert "choose one of table" in json.loads(found.text)["detail"]
 
 
 def test_a_client_can_set_allow_loss(served: Serving) -> None:

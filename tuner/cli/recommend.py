@@ -75,10 +75,20 @@ AllowLoss = Annotated[
 Everything = Annotated[
     bool,
     typer.Option(
-        "--all", help="Also print the properties of the config that have the client's default value (not java, spring)."
+        "--all",
+        help="Also print the properties of the config that have the client's default value. The forms for users of the "
+        "Java client print them in any case.",
     ),
 ]
-FormOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
+FormOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="Form of the output: a table, what another program reads (properties, env, json), or the form of one "
+        "client's users: librdkafka (JSON); for the Java client java (properties), spring, and, in studies of that "
+        "client only, quarkus, connect, streams, strimzi-connect and strimzi-connector.",
+    ),
+]
 
 
 def recommend(
@@ -107,8 +117,9 @@ def recommend(
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
     Properties that have the client's default value are left out, unless --all is given or the baseline sets another
-    value. The forms java and spring translate the whole config for Kafka's Java producer. The translated config was not
-    measured.
+    value. The forms for users of the Java client hold the whole config, and also what their program would otherwise
+    set differently. For a study of librdkafka, the forms java and spring are translated, and the translated config was
+    not measured.
 
     \b
     Examples:
@@ -117,6 +128,8 @@ def recommend(
         tuner recommend overnight --record-bytes 1000 --goal balanced --allow-loss 0.2
         tuner recommend overnight --json
         tuner recommend overnight --record-bytes 1000 --format java --output tuned.properties
+        tuner recommend java-overnight --record-bytes 1000 --format quarkus
+        tuner recommend java-overnight --record-bytes 1000 --format strimzi-connector --output patch.yaml
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
     form = form_asked(form, as_json=as_json)

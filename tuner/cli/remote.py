@@ -176,6 +176,7 @@ def recommend(
     Examples:
         tuner --server https://tuner.example recommend orders --record-bytes 1000
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
+        tuner --server https://tuner.example recommend orders --record-bytes 1000 --format spring
     """
     form = form_asked(form, as_json=as_json)
     with service() as client:

@@ -1,6 +1,6 @@
 """A recommended config in every format that people paste or programs read."""
 
-from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated
+from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered
 from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "export",
     "export_all",
     "is_translated",
+    "offered",
     "recommendation_of",
     "recommendation_record",
 ]

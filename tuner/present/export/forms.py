@@ -1,4 +1,7 @@
-"""The formats in which a recommended config can be written. For each format, a pure function makes the text."""
+"""The formats in which a recommended config can be written. For each format, a pure function makes the text.
+
+Some formats are for everybody. The others are the forms of one client's users, which `Client.forms` describes.
+"""
 
 import json
 import shlex
@@ -7,25 +10,18 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
-from search_spaces.client import Client, Kind
+import yaml
+
+from runners.reporting import printable
+from search_spaces.client import FORMS, Client, Kind
+from search_spaces.errors import FormNotOffered
+from search_spaces.forms import Form, Layout
 from search_spaces.from_java import translate_from_java
 from search_spaces.properties_file import format_properties
-from search_spaces.to_java import Translation, for_java
+from search_spaces.to_java import for_java
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
-from tuner.present.wording import (
-    NO_GAIN,
-    aligned,
-    changes,
-    gain_sentences,
-    in_short,
-    instead,
-    keep,
-    not_advice,
-    numbers_table,
-    shown_value,
-    undecided,
-    within_scatter,
-)
+from tuner.present.export.table import recommendation_table
+from tuner.present.wording import gain_sentences, not_advice, shown_value
 from tuner.results.recommendation import Recommendation
 
 
@@ -39,30 +35,43 @@ class Format(StrEnum):
     ENV = "env"
     JAVA = "java"
     SPRING = "spring"
+    QUARKUS = "quarkus"
+    CONNECT = "connect"
+    STREAMS = "streams"
+    STRIMZI_CONNECT = "strimzi-connect"
+    STRIMZI_CONNECTOR = "strimzi-connector"
 
 
-_OF_ONE_CLIENT: Final[Mapping[Format, Kind]] = MappingProxyType(
-    {Format.JAVA: Kind.JAVA, Format.SPRING: Kind.JAVA, Format.LIBRDKAFKA: Kind.LIBRDKAFKA}
+_FORMS: Final[Mapping[Format, Form]] = MappingProxyType(
+    {Format(form.name): form for forms in FORMS.values() for form in forms}
 )
-
-
-def is_translated(form: Format, client: Client) -> bool:
-    """Return whether a format is for another client than the one that was measured."""
-    return _OF_ONE_CLIENT.get(form, client.kind) is not client.kind
-
+"""The formats that are the form of one client's users."""
+_TRANSLATED: Final[Mapping[Kind, frozenset[Format]]] = MappingProxyType(
+    {Kind.LIBRDKAFKA: frozenset({Format.JAVA, Format.SPRING}), Kind.JAVA: frozenset({Format.LIBRDKAFKA})}
+)
+"""For each client that was measured, the formats of another client that a translation is written in."""
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {
         Format.TABLE: ".txt",
         Format.PROPERTIES: ".properties",
-        Format.LIBRDKAFKA: ".librdkafka.json",
         Format.JSON: ".json",
         Format.ENV: ".env",
-        Format.JAVA: ".java.properties",
-        Format.SPRING: ".spring.yaml",
+        **{form: f".{found.name}.{found.layout}" for form, found in _FORMS.items()},
     }
 )
 """The suffix of the file name for each format. The file name begins with the goal: `balanced.properties`."""
+_NO_FOLDING: Final = 10_000
+
+
+def is_translated(form: Format, client: Client) -> bool:
+    """Return whether a format is for another client than the one that was measured."""
+    return form in _FORMS and _FORMS[form] not in client.forms
+
+
+def offered(client: Client) -> tuple[Format, ...]:
+    """Return the formats in which a recommendation for a client can be written."""
+    return tuple(form for form in Format if not is_translated(form, client) or form in _TRANSLATED[client.kind])
 
 
 def export(recommendation: Recommendation, form: Format, *, everything: bool = False) -> str:
@@ -71,11 +80,23 @@ def export(recommendation: Recommendation, form: Format, *, everything: bool = F
     Args:
         recommendation: The recommendation.
         form: The format.
-        everything: Whether formats to paste also hold the properties that have the client's default value.
+        everything: Whether formats to paste also hold the properties that have the client's default value. The forms of
+            the Java client hold the whole config in any case.
+
+    Raises:
+        FormNotOffered: The format is for another client than the one that was measured, and there is no translation.
     """
-    if form in _TO_PASTE:
-        return _TO_PASTE[form](recommendation, _values_for(recommendation, form, everything=everything))
-    return _FORMS[form](recommendation)
+    client = recommendation.config.client
+    if form not in offered(client):
+        kind = next(kind for kind, forms in FORMS.items() if _FORMS[form] in forms)
+        raise FormNotOffered(form, kind, client.label, offered(client))
+    if form is Format.JSON:
+        return _dumped(recommendation_record(recommendation))
+    if form is Format.LIBRDKAFKA:
+        return _dumped(_librdkafka_values(recommendation, everything=everything))
+    if form in _FORMS:
+        return _for_java_users(recommendation, _FORMS[form])
+    return _FOR_EVERYBODY[form](recommendation, pasted_values(recommendation, everything=everything))
 
 
 def pasted_values(recommendation: Recommendation, *, everything: bool = False) -> dict[str, str]:
@@ -104,46 +125,36 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
 
     The JSON formats hold one entry per record size. In the other formats the recommendations follow each other, each
     below a comment that names its record size. A single recommendation is written as `export` writes it.
+
+    Raises:
+        FormNotOffered: As `export` does.
     """
     if len(recommendations) == 1:
         return export(recommendations[0], form, everything=everything)
-    match form:
-        case Format.JSON:
-            records = [recommendation_record(recommendation) for recommendation in recommendations]
-            return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
-        case Format.LIBRDKAFKA:
-            return _dumped(
-                {each.record_bytes: _values_for(each, form, everything=everything) for each in recommendations}
-            )
-        case Format.SPRING:
-            return "---\n".join(export(recommendation, form) for recommendation in recommendations)
-        case _:
-            return "\n".join(export(each, form, everything=everything) for each in recommendations)
+    if form is Format.JSON:
+        records = [recommendation_record(recommendation) for recommendation in recommendations]
+        return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
+    if form is Format.LIBRDKAFKA:
+        return _dumped({each.record_bytes: _librdkafka_values(each, everything=everything) for each in recommendations})
+    between = "---\n" if form in _FORMS and _FORMS[form].layout is Layout.YAML else "\n"
+    return between.join(export(each, form, everything=everything) for each in recommendations)
 
 
-def _values_for(recommendation: Recommendation, form: Format, *, everything: bool) -> dict[str, str]:
-    if not is_translated(form, recommendation.config.client):
+def _librdkafka_values(recommendation: Recommendation, *, everything: bool) -> dict[str, str]:
+    if not is_translated(Format.LIBRDKAFKA, recommendation.config.client):
         return pasted_values(recommendation, everything=everything)
     config, _ = translate_from_java(recommendation.config)
     return {name: shown_value(name, value) for name, value in config.values.items()}
 
 
 def _properties(recommendation: Recommendation, values: Mapping[str, str]) -> str:
-    return format_properties(values, comment="\n".join(_origin(recommendation)))
-
-
-def _librdkafka(_: Recommendation, values: Mapping[str, str]) -> str:
-    return _dumped(values)
-
-
-def _json(recommendation: Recommendation) -> str:
-    return _dumped(recommendation_record(recommendation))
+    return format_properties(values, comment=_comment(_origin(recommendation)))
 
 
 def _env(recommendation: Recommendation, values: Mapping[str, str]) -> str:
     lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in values.items()]
     comment = [*_origin(recommendation), "to set these variables in sh: set -a; . ./this-file"]
-    return format_properties({}, comment="\n".join(comment)) + "".join(f"{line}\n" for line in lines)
+    return format_properties({}, comment=_comment(comment)) + "".join(f"{line}\n" for line in lines)
 
 
 def _variable(name: str) -> str:
@@ -155,22 +166,45 @@ def _variable(name: str) -> str:
     return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
 
 
-def _java(recommendation: Recommendation) -> str:
-    translation = for_java(recommendation.config)
-    return format_properties(translation.properties, comment="\n".join(_translated(recommendation, translation)))
+def _for_java_users(recommendation: Recommendation, form: Form) -> str:
+    """Return the whole config in a form of the Java client, translated if it is a config of librdkafka."""
+    config = recommendation.config
+    own = {name: shown_value(name, config.effective(name)) for name in form.own_defaults}
+    properties = {**own, **for_java(config).properties}
+    entries = {form.key.format(name): value for name, value in sorted(properties.items())}
+    head = _comment([*_translated(recommendation), *([f"to use it: {form.usage}"] if form.usage else [])])
+    if form.layout is Layout.YAML:
+        return format_properties({}, comment=head) + _yaml(form, entries)
+    return format_properties(entries, comment=head)
 
 
-def _spring(recommendation: Recommendation) -> str:
-    """Return the recommendation as Spring Boot configuration.
+class _Quoted(str):
+    """A text that is always in quotes, so that no reader of YAML takes it for a number, a boolean or a list."""
 
-    Property names are written in brackets, so that Spring keeps their dots. Names and values are written as JSON
-    strings, which are also valid YAML strings.
-    Source: Spring Boot, "Apache Kafka Support".
-    """
-    translation = for_java(recommendation.config)
-    head = format_properties({}, comment="\n".join(_translated(recommendation, translation)))
-    entries = [f"        {json.dumps(f'[{name}]')}: {json.dumps(v)}\n" for name, v in translation.properties.items()]
-    return head + "spring:\n  kafka:\n    producer:\n      properties:\n" + "".join(entries)
+
+class _Dumper(yaml.SafeDumper):
+    """A YAML dumper that knows quoted texts."""
+
+
+def _represent_quoted(dumper: yaml.SafeDumper, text: _Quoted) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+_Dumper.add_representer(_Quoted, _represent_quoted)
+
+
+def _yaml(form: Form, entries: Mapping[str, str]) -> str:
+    document: dict[str, Any] = {_Quoted(key): _Quoted(value) for key, value in entries.items()}
+    for key in reversed(form.inside):
+        document = {key: document}
+    if form.resource:
+        document = {"kind": form.resource, **document}
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING)
+
+
+def _comment(lines: Sequence[str]) -> str:
+    # Line separators that YAML knows, but properties files do not, would end the comment.
+    return printable("\n".join(lines))
 
 
 def _origin(recommendation: Recommendation) -> list[str]:
@@ -191,12 +225,15 @@ def _origin(recommendation: Recommendation) -> list[str]:
     ]
 
 
-def _translated(recommendation: Recommendation, translation: Translation) -> list[str]:
-    if not is_translated(Format.JAVA, recommendation.config.client):
+def _translated(recommendation: Recommendation) -> list[str]:
+    """Return the comment lines above a config for the Java client, which say what was translated if anything was."""
+    config = recommendation.config
+    if config.client.kind is Kind.JAVA:
         return _origin(recommendation)
-    without = ", ".join(f"{name}={recommendation.config.values[name]}" for name in translation.without_twin)
+    translation = for_java(config)
+    without = ", ".join(f"{name}={config.values[name]}" for name in translation.without_twin)
     return [
-        f"{translation.label}: for Kafka's Java producer, but measured with {recommendation.config.client.identity}",
+        f"{translation.label}: for Kafka's Java producer, but measured with {config.client.identity}",
         *_origin(recommendation),
         f"left out (Kafka's Java producer has no such property): {without or 'none'}",
         *(f"note: {note}" for note in translation.notes),
@@ -207,98 +244,6 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def recommendation_table(recommendation: Recommendation, values: Mapping[str, str]) -> str:
-    """Return the recommendation as plain text that can be read in a terminal of any width.
-
-    Args:
-        recommendation: The recommendation.
-        values: The properties to paste.
-    """
-    head = (
-        f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
-        f"trial {recommendation.trial.number}"
-    )
-    short = in_short(recommendation)
-    parts = [
-        head,
-        *([short] if short else []),
-        "",
-        *_to_paste(recommendation, values),
-        "",
-        *_numbers(recommendation),
-        "",
-        *_facts(recommendation),
-    ]
-    changed = _changed(recommendation)
-    return "\n".join([*parts, *(["", *changed] if changed else [])]) + "\n"
-
-
-def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list[str]:
-    pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
-    advice = keep(recommendation) or not_advice(recommendation)
-    heading = advice or f"to paste ({recommendation.config.client.identity} properties):"
-    others = instead(recommendation)
-    return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
-
-
-def _numbers(recommendation: Recommendation) -> list[str]:
-    headings, rows = numbers_table(recommendation)
-    return aligned([headings, *([cell if isinstance(cell, str) else cell[0] for cell in row] for row in rows)])
-
-
-def _facts(recommendation: Recommendation) -> list[str]:
-    promised, before = recommendation.trial.guarantee, recommendation.baseline.guarantee
-    rows = [] if recommendation.confirmed or recommendation.is_baseline else [("gain:", NO_GAIN)]
-    rows.append(("guarantee:", f"{promised} (the same as the baseline's)" if promised == before else promised))
-    if promised != before:
-        rows.append(("", f"the baseline's is different: {before}"))
-    rows += [
-        ("measured:", recommendation.how),
-        *(
-            [("", "one more round: the range in which the ratio of one more round would fall")]
-            if recommendation.confirmed
-            else []
-        ),
-    ]
-    if recommendation.confirmed and (unsure := within_scatter(recommendation)):
-        rows.append(
-            (
-                "beware:",
-                f"the gain in {' and '.join(unsure)} is proven, but a single round may show none",
-            )
-        )
-        if any("p99" in name for name in unsure):
-            rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
-    if open_question := undecided(recommendation):
-        rows.append(("undecided:", open_question))
-    if recommendation.trial.verdict:
-        rows.append(("bound by:", f"{recommendation.trial.verdict}: {recommendation.trial.because}"))
-    return aligned(rows, right=False)
-
-
-def _changed(recommendation: Recommendation) -> list[str]:
-    changed = changes(recommendation.trial, recommendation.baseline.values)
-    if not changed:
-        return []
-    rows = [("changed property", "recommended", "baseline", "client's default")]
-    shown = (
-        (c.name, *(shown_value(c.name, each) or "-" for each in (c.value, c.baseline, c.default))) for c in changed
-    )
-    return aligned([*rows, *shown])
-
-
-_TO_PASTE: Final[Mapping[Format, Callable[[Recommendation, Mapping[str, str]], str]]] = MappingProxyType(
-    {
-        Format.TABLE: recommendation_table,
-        Format.PROPERTIES: _properties,
-        Format.LIBRDKAFKA: _librdkafka,
-        Format.ENV: _env,
-    }
-)
-_FORMS: Final[Mapping[Format, Callable[[Recommendation], str]]] = MappingProxyType(
-    {
-        Format.JSON: _json,
-        Format.JAVA: _java,
-        Format.SPRING: _spring,
-    }
+_FOR_EVERYBODY: Final[Mapping[Format, Callable[[Recommendation, Mapping[str, str]], str]]] = MappingProxyType(
+    {Format.TABLE: recommendation_table, Format.PROPERTIES: _properties, Format.ENV: _env}
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 from runners.reporting import counted
 from tuner.model.spec import Goal
-from tuner.present.export import SUFFIXES, Format, export
+from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.grid_view import grid_csv
 from tuner.present.report.front_table import front_csv, front_markdown, front_record
 from tuner.present.report.page import front_html, report_page
@@ -34,9 +34,9 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     """Write all artifacts of one record size into a folder, replacing older artifacts.
 
     The artifacts are the front as JSON, CSV, Markdown, PNG and HTML; pictures of hypervolume and knob importance;
-    `why.md`, which explains each recommendation; and `recommended/<goal>` in every format. Knob importance is also
-    written as JSON, and left out if there are too few trials. For a grid search, `grid.csv` has all tables, and the
-    folder `grid` has a picture of the heat maps of each pair of knobs.
+    `why.md`, which explains each recommendation; and `recommended/<goal>` in every format of its client. Knob
+    importance is also written as JSON, and left out if there are too few trials. For a grid search, `grid.csv` has all
+    tables, and the folder `grid` has a picture of the heat maps of each pair of knobs.
 
     Args:
         results: The study's results.
@@ -66,7 +66,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
 def write_study(results: StudyResults) -> Path:
     """Write the report and the recommended configs of a study into the study's folder.
 
-    The report is `report.html`. Each config is written in every format, as `recommended/<size>/<goal>`.
+    The report is `report.html`. Each config is written in every format of its client, as `recommended/<size>/<goal>`.
 
     Returns:
         The path of the report.
@@ -98,7 +98,7 @@ def _write_recommended(by_goal: Mapping[Goal, Recommendation], folder: Path) -> 
     # Delete the folder first: a goal that has no recommendation any more must not keep its old file.
     shutil.rmtree(folder, ignore_errors=True)
     for goal, recommendation in by_goal.items():
-        for form in Format:
+        for form in offered(recommendation.config.client):
             _write(folder / f"{goal}{SUFFIXES[form]}", export(recommendation, form))
 
 

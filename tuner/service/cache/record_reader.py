@@ -18,11 +18,12 @@ from typing import Any, Final
 from cachetools import LRUCache
 from rich.console import Console
 
+from search_spaces.client import client_of
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.identity import IN_MLFLOW
 from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
-from tuner.present.export import Format, export_all
+from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.present.newest_trials import newest_trials
 from tuner.present.report.status import status_of
 from tuner.present.study_list import listed_study
@@ -50,11 +51,8 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
-_MEDIA_TYPES: Final[Mapping[Format, str]] = {
-    Format.JSON: JSON,
-    Format.LIBRDKAFKA: JSON,
-    Format.SPRING: YAML,
-}
+_MEDIA_TYPES: Final = {".json": JSON, ".yaml": YAML}
+"""The media types of formats, by the suffix of their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +161,12 @@ def no_study(name: str) -> Problem:
 
 
 def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
+    formats = offered(client_of(results.newest.client)) if results.newest is not None else ()
     return [
         ResultQuery.of(study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form))
         for size in (None, *(size.record_bytes for size in results.sizes))
         for goal in (None, *Goal)
-        for form in Format
+        for form in formats
     ]
 
 
@@ -183,7 +182,7 @@ def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given
     if missing:
         raise NoFeasibleConfig(missing)
     text = export_all(found, form, everything=given.get("everything", False))
-    return CachedResponse.of(text, _MEDIA_TYPES.get(form, TEXT))
+    return CachedResponse.of(text, _MEDIA_TYPES.get(Path(SUFFIXES[form]).suffix, TEXT))
 
 
 def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[Recommendation], str]:

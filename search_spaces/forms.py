@@ -1,0 +1,39 @@
+"""The forms in which the users of a client write its properties, as data.
+
+The forms of each client are in its folder.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Layout(StrEnum):
+    """How the file of a form is written. The value is also the end of the file's name."""
+
+    PROPERTIES = "properties"
+    YAML = "yaml"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form in which one program takes the properties of a producer.
+
+    Attributes:
+        name: The name of the form, such as "spring".
+        layout: How the file is written.
+        key: The key of a property in the file. `{}` stands for the property's name.
+        inside: In YAML, the keys under which the properties stand, the outermost first.
+        resource: In YAML, the kind of the Kubernetes resource that the properties belong to; "" if to none.
+        own_defaults: Properties of speed or guarantee for which the program has another default than the client. They
+            must always be written, because without them another config would be in force than the measured one.
+        usage: What to do with the file, for the comment in it; "" if there is nothing to say.
+    """
+
+    name: str
+    layout: Layout = Layout.PROPERTIES
+    key: str = "{}"
+    inside: tuple[str, ...] = ()
+    resource: str = ""
+    own_defaults: tuple[str, ...] = ()
+    usage: str = ""

@@ -1,0 +1,99 @@
+"""A recommendation as plain text, for a terminal."""
+
+from collections.abc import Mapping
+
+from search_spaces.properties_file import format_properties
+from tuner.present.wording import (
+    NO_GAIN,
+    aligned,
+    changes,
+    in_short,
+    instead,
+    keep,
+    not_advice,
+    numbers_table,
+    shown_value,
+    undecided,
+    within_scatter,
+)
+from tuner.results.recommendation import Recommendation
+
+
+def recommendation_table(recommendation: Recommendation, values: Mapping[str, str]) -> str:
+    """Return the recommendation as plain text that can be read in a terminal of any width.
+
+    Args:
+        recommendation: The recommendation.
+        values: The properties to paste.
+    """
+    head = (
+        f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
+        f"trial {recommendation.trial.number}"
+    )
+    short = in_short(recommendation)
+    parts = [
+        head,
+        *([short] if short else []),
+        "",
+        *_to_paste(recommendation, values),
+        "",
+        *_numbers(recommendation),
+        "",
+        *_facts(recommendation),
+    ]
+    changed = _changed(recommendation)
+    return "\n".join([*parts, *(["", *changed] if changed else [])]) + "\n"
+
+
+def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list[str]:
+    pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
+    advice = keep(recommendation) or not_advice(recommendation)
+    heading = advice or f"to paste ({recommendation.config.client.identity} properties):"
+    others = instead(recommendation)
+    return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
+
+
+def _numbers(recommendation: Recommendation) -> list[str]:
+    headings, rows = numbers_table(recommendation)
+    return aligned([headings, *([cell if isinstance(cell, str) else cell[0] for cell in row] for row in rows)])
+
+
+def _facts(recommendation: Recommendation) -> list[str]:
+    promised, before = recommendation.trial.guarantee, recommendation.baseline.guarantee
+    rows = [] if recommendation.confirmed or recommendation.is_baseline else [("gain:", NO_GAIN)]
+    rows.append(("guarantee:", f"{promised} (the same as the baseline's)" if promised == before else promised))
+    if promised != before:
+        rows.append(("", f"the baseline's is different: {before}"))
+    rows += [
+        ("measured:", recommendation.how),
+        *(
+            [("", "one more round: the range in which the ratio of one more round would fall")]
+            if recommendation.confirmed
+            else []
+        ),
+    ]
+    if recommendation.confirmed and (unsure := within_scatter(recommendation)):
+        rows.append(
+            (
+                "beware:",
+                f"the gain in {' and '.join(unsure)} is proven, but a single round may show none",
+            )
+        )
+        if any("p99" in name for name in unsure):
+            rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
+    if open_question := undecided(recommendation):
+        rows.append(("undecided:", open_question))
+    if recommendation.trial.verdict:
+        rows.append(("bound by:", f"{recommendation.trial.verdict}: {recommendation.trial.because}"))
+    return aligned(rows, right=False)
+
+
+def _changed(recommendation: Recommendation) -> list[str]:
+    changed = changes(recommendation.trial, recommendation.baseline.values)
+    if not changed:
+        return []
+    rows = [("changed property", "recommended", "baseline", "client's default")]
+    shown = (
+        (c.name, *(shown_value(c.name, each) or "-" for each in (c.value, c.baseline, c.default))) for c in changed
+    )
+    return aligned([*rows, *shown])
