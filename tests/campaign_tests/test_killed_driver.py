@@ -155,6 +155,7 @@ def test_a_finished_study_that_is_run_again_measures_nothing(tmp_path: Path) -> 
 
 
 @pytest.mark.broker
+@pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS)
 def test_with_a_killed_driver_its_client_ends_and_the_study_goes_on(
     tmp_path: Path, broker: RunningCluster, client: str

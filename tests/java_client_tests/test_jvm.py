@@ -139,7 +139,8 @@ def libraries_in(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*.so")]
 
 
-@pytest.mark.parametrize("codec", ["lz4", "snappy", "zstd"])
+# The library of zstd deletes its file as soon as it is loaded.
+@pytest.mark.parametrize("codec", ["lz4", "snappy"])
 def test_a_process_that_is_killed_leaves_no_library_of_its_codec(
     codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -223,8 +223,8 @@ def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:
     plans = plans_in(results.facts, size.record_bytes)
     confirming = [trial for trial in size.trials if trial.kind in CONFIRMING_KINDS]
     warnings = (
-        *(f"a measurement failed: {trial.error}" for trial in confirming if trial.error),
-        *(warning for trial in confirming for warning in trial.warnings),
+        *(f"{trial.client}: a measurement failed: {trial.error}" for trial in confirming if trial.error),
+        *(f"{trial.client}: {warning}" for trial in confirming for warning in trial.warnings),
     )
     # Each ratio may be claimed to be above 1 or below it.
     level = claim_level(2 * len(contest.pairs) * len(COMPARED))
