@@ -18,8 +18,8 @@ freedom. An interval is then too narrow only for a variant that scatters much mo
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from math import ceil, exp, hypot, log, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, exp, hypot, inf, log, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Final
 
@@ -69,6 +69,13 @@ class Ratio:
     repeat_low: float
     repeat_high: float
     level: float = LEVEL
+
+    @property
+    def inverse(self) -> "Ratio":
+        """How many times larger the values of the other config are than those of the one."""
+        ends = (self.value, self.high, self.low, self.repeat_high, self.repeat_low)
+        value, low, high, repeat_low, repeat_high = (_exp(-log(each)) if each > 0 else _exp(inf) for each in ends)
+        return replace(self, value=value, low=low, high=high, repeat_low=repeat_low, repeat_high=repeat_high)
 
     @property
     def inconclusive(self) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from runners.clusters.broker_layout import properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.java import KafkaJava, run_java
+from runners.clusters.temporary import temporary_folder
 from runners.clusters.topics import Topic
 from runners.errors import GeneratorError
 from runners.workload import Workload
@@ -154,14 +155,15 @@ def producer_performance(
     """
     warmup = ["--warmup-records", str(warmup_records)] if warmup_records else []
     rate = "-1" if records_per_s is None else str(records_per_s)
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "client.properties"
+    with temporary_folder("java", "tuner-java-") as folder:
+        config = folder / "client.properties"
         config.touch(mode=0o600)  # it may hold a password, and every user of the host could read a command line
         config.write_text(properties_text(properties or {}), encoding="ascii")
         arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
         arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
         heap = [] if heap_bytes is None else [f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
-        command = KafkaJava.prepare().command(_TOOL, *arguments, "--command-config", str(config), flags=heap)
+        flags = [*heap, f"-Djava.io.tmpdir={folder}"]
+        command = KafkaJava.prepare().command(_TOOL, *arguments, "--command-config", str(config), flags=flags)
         try:
             ran = run_java(command, timeout_s)
         except subprocess.TimeoutExpired:

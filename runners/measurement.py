@@ -412,3 +412,13 @@ class Measurement:
         if self.resources.broker_cpu_cores is None or not self.value_bytes:
             return None
         return self.resources.broker_cpu_cores * 1e3 / self.mb_per_s
+
+    @property
+    def client_cpu_ms_per_mb(self) -> float | None:
+        """CPU milliseconds per million value bytes that the process with the client used; None if unknown.
+
+        The load generator is in that process, too.
+        """
+        if self.resources.process_cpu_cores is None or not self.value_bytes:
+            return None
+        return self.resources.process_cpu_cores * 1e3 / self.mb_per_s

@@ -18,6 +18,7 @@ throughputs of the defaults were 191 to 214, 312 to 401 and 313 to 355 MB/s. Aft
 import contextlib
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -42,6 +43,7 @@ _TRAINING_TIMEOUT_S = 60.0
 _LOCK_TIMEOUT_S = 180.0
 _STARTED = "Kafka Server started"
 _POLL_S = 0.05
+_FOLDER_PREFIX: Final = "first-"
 # Since Java 25, `-XX:AOTCacheOutput` creates the cache in a single run. Source: JEP 514.
 _OLDEST_JAVA_WITH_AOT_CACHE = 25
 _AOT_FLAGS = (
@@ -122,7 +124,10 @@ def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
     Formatting writes the checkpoint with Kafka's feature levels. The run under load writes Java's ahead-of-time (AOT)
     cache.
     """
-    with tempfile.TemporaryDirectory(dir=kafka.root, prefix="first-") as folder:
+    # Only a killed process can have left these: nobody else prepares files while we hold the lock.
+    for left in kafka.root.glob(f"{_FOLDER_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=kafka.root, prefix=_FOLDER_PREFIX) as folder:
         port, controller_port = free_ports("127.0.0.1", 2)
         node = Node(1, "127.0.0.1", port, controller_port, Path(folder), Path(folder) / "log")
         properties = node.folder / "server.properties"
@@ -153,7 +158,10 @@ def _format(kafka: KafkaJava, node: Node, properties: Path) -> None:
 
 def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> None:
     """Run a broker under load, so that Java stores the classes that it loaded and its list of often-used code."""
-    flags = [f"-XX:AOTCacheOutput={made}", *_AOT_FLAGS, "-Xms1g", "-Xmx1g", kafka.log_flag()]
+    temporary = properties.parent / "tmp"  # Kafka's codecs unpack their native libraries there
+    temporary.mkdir()
+    heap = ("-Xms1g", "-Xmx1g")
+    flags = [f"-XX:AOTCacheOutput={made}", *_AOT_FLAGS, *heap, f"-Djava.io.tmpdir={temporary}", kafka.log_flag()]
     output = properties.parent / "training.log"
     with output.open("wb") as log:
         broker = subprocess.Popen(

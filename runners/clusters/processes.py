@@ -75,7 +75,7 @@ class Record:
     If the process is killed before that, a later process finds the file and removes what it lists.
 
     Attributes:
-        kind: `broker`, `mlflow`, `persistent`, `ray` or `topics`. The files of each kind have their own folder.
+        kind: `broker`, `java`, `mlflow`, `persistent`, `ray` or `topics`. The files of each kind have their own folder.
         run_id: The id of the record. No other record of the same kind has it.
         owner: The process that removes everything that is listed, unless it is killed before.
         facts: The things to remove, and where they are. This mapping contains no secrets.
@@ -153,7 +153,7 @@ def records(kind: str) -> Iterator[Record]:
     Files that can't be read are skipped.
 
     Args:
-        kind: `broker`, `mlflow`, `persistent`, `ray` or `topics`.
+        kind: `broker`, `java`, `mlflow`, `persistent`, `ray` or `topics`.
     """
     for path in sorted((state_root() / "live" / kind).glob("*.json")):
         try:

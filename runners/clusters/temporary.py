@@ -11,7 +11,7 @@ from typing import Final
 
 from runners.clusters.processes import ProcessIdentity, Record, records
 
-KINDS: Final = ("mlflow", "ray")
+KINDS: Final = ("java", "mlflow", "ray")
 """The kinds of the `Record`s that list our temporary folders."""
 
 

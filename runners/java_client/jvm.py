@@ -13,9 +13,11 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
+from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError, WorkerLost
 from runners.java_client.compiled import MAIN_CLASS, Harness
 from runners.payload import PayloadPool
@@ -63,15 +65,11 @@ class Jvm:
         self._pool: PayloadPool | None = None
         self._said: deque[str] = deque(maxlen=_LINES_KEPT)
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        command = [str(harness.java.path), *_FLAGS, f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
-        self._process = subprocess.Popen(
-            [*command, "-cp", harness.class_path, MAIN_CLASS],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=java_environment(),
-            process_group=0,  # Ctrl-C reaches a whole process group, but only we decide whether the process ends
-        )
+        with contextlib.ExitStack() as stack:
+            # A Java process that is killed leaves the libraries there that its codecs unpack.
+            folder = stack.enter_context(temporary_folder("java", "tuner-java-"))
+            self._process = _process(harness, heap_bytes, folder)
+            self._cleanup = stack.pop_all()
         self._readers = [self._reader("answers", self._read_answers), self._reader("log", self._read_log)]
         try:
             self.receive(_START_S)
@@ -150,6 +148,7 @@ class Jvm:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
+        self._cleanup.close()
 
     def _write(self, content: bytes) -> None:
         pipe = self._process.stdin
@@ -196,6 +195,19 @@ class Jvm:
             f"the Java client's process must run until it reports a result, but it ended with exit code {code}; check "
             f"whether it was killed, for example because memory ran out. It wrote: {' / '.join(said[-_SHOWN_LINES:])}"
         )
+
+
+def _process(harness: Harness, heap_bytes: int, folder: Path) -> subprocess.Popen[bytes]:
+    heap = (f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}")
+    command = [str(harness.java.path), *_FLAGS, *heap, f"-Djava.io.tmpdir={folder}"]
+    return subprocess.Popen(
+        [*command, "-cp", harness.class_path, MAIN_CLASS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=java_environment(),
+        process_group=0,  # Ctrl-C reaches a whole process group, but only we decide whether the process ends
+    )
 
 
 def _lines(pipe: IO[bytes] | None) -> Any:

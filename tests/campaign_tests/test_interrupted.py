@@ -1,4 +1,4 @@
-"""Ctrl-C during `tuner run`, and the errors of studies as users see them."""
+"""Ctrl-C during `tuner run` and `tuner compare-clients`, and the errors of studies as users see them."""
 
 import signal
 import subprocess
@@ -13,6 +13,7 @@ from runners.clusters.processes import records
 from tests.builders.studies import of_kind, on_record, simulated_study, state_told
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
+from tests.campaign_tests.clients import CLIENTS, brokers_in, holders, left_by_java
 from tests.cli_tests.command import arguments, tuner
 from tests.clusters_tests.waiting import eventually
 from tuner.model.trial import Kind, StudyState, Trial
@@ -21,6 +22,7 @@ from tuner.results.study_results import load_results
 STUDY = """\
 study: night
 {target}
+client: {client}
 workload:
   record_bytes: {size}
   partitions: 1
@@ -39,21 +41,29 @@ def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "studies"
 
 
-def study_file(folder: Path, target: str = "", *, size: int = 1000, trials: int = 4, free: str = "100MB") -> str:
+def study_file(
+    folder: Path,
+    target: str = "",
+    *,
+    size: int = 1000,
+    trials: int = 4,
+    free: str = "100MB",
+    client: str = "librdkafka",
+) -> str:
     path = folder / "night.yaml"
-    path.write_text(STUDY.format(target=target, size=size, trials=trials, free=free))
+    path.write_text(STUDY.format(target=target, size=size, trials=trials, free=free, client=client))
     return str(path)
 
 
 def interrupted(
-    file: str, number: signal.Signals, *, after: str, own_broker: bool
+    *words: str, by: signal.Signals, after: str, own_broker: bool, client: str = "librdkafka"
 ) -> tuple[int, str, list[psutil.Process]]:
-    """Start a study, and send it a signal during the trial after the first line of output that contains `after`.
+    """Run a command, and send it a signal during the trial after the first line of output that contains `after`.
 
     Returns:
         The exit code, the output, and the processes that the command had started.
     """
-    command = arguments("run", file, "--no-mlflow")
+    command = arguments(*words)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
         try:
             assert run.stderr is not None
@@ -66,11 +76,10 @@ def interrupted(
                 raise AssertionError("".join(lines))
             # The load of the next trial runs in a new process, so wait until that process exists.
             me = psutil.Process(run.pid)
-            assert eventually(lambda: any("spawn_main" in " ".join(p.cmdline()) for p in me.children(recursive=True)))
+            assert eventually(lambda: holders(client, me.children(recursive=True)))
             family = me.children(recursive=True)
-            javas = [process for process in family if process.name() == "java"]
-            assert bool(javas) is own_broker
-            run.send_signal(number)
+            assert bool(brokers_in(family)) is own_broker
+            run.send_signal(by)
             lines += run.stderr.readlines()
             return run.wait(), "".join(lines), family
         finally:
@@ -80,15 +89,19 @@ def interrupted(
 def assert_gone(family: list[psutil.Process]) -> None:
     assert family
     assert eventually(lambda: not [process for process in family if process.is_running()]), family
+    assert left_by_java() == []
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("client", CLIENTS)
 def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
-    tmp_path: Path, studies: Path, broker: RunningCluster
+    tmp_path: Path, studies: Path, broker: RunningCluster, client: str
 ) -> None:
-    file = study_file(tmp_path, f"target: {{bootstrap: '{broker.bootstrap}'}}")
+    file = study_file(tmp_path, f"target: {{bootstrap: '{broker.bootstrap}'}}", client=client)
     topics, states = our_topics(broker), {record.path for record in records("topics")}
-    code, said, family = interrupted(file, signal.SIGINT, after="B  baseline", own_broker=False)
+    code, said, family = interrupted(
+        "run", file, "--no-mlflow", by=signal.SIGINT, after="B  baseline", own_broker=False, client=client
+    )
     assert code == 130, said
     assert "interrupted: nothing is left behind; run the same command again" in said
     assert "Traceback" not in said
@@ -106,16 +119,39 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
     assert after[: len(before)] == before
     assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 4
     assert our_topics(broker) == topics
+    assert left_by_java() == []
 
 
 @pytest.mark.broker
-def test_sigterm_also_ends_the_broker_that_the_study_started(tmp_path: Path, studies: Path) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_sigterm_also_ends_the_broker_that_the_study_started(tmp_path: Path, studies: Path, client: str) -> None:
     brokers = {record.path for record in records("broker")}
-    code, said, family = interrupted(study_file(tmp_path), signal.SIGTERM, after="B  burn-in", own_broker=True)
+    file = study_file(tmp_path, client=client)
+    code, said, family = interrupted(
+        "run", file, "--no-mlflow", by=signal.SIGTERM, after="B  burn-in", own_broker=True, client=client
+    )
     assert code == 130, said
     assert_gone(family)
     assert {record.path for record in records("broker")} == brokers
     assert on_record(studies / "night")
+
+
+@pytest.mark.broker
+@pytest.mark.long
+def test_ctrl_c_while_clients_are_compared_leaves_no_topic_and_no_process(
+    studies: Path, broker: RunningCluster
+) -> None:
+    topics = our_topics(broker)
+    words = ("compare-clients", "--bootstrap", broker.bootstrap, "--seconds", "1", "--warmup", "0.3", "--rounds", "2")
+    # A burn-in run of the Java client has ended then, so its process is kept while librdkafka is measured.
+    code, said, family = interrupted(
+        *words, by=signal.SIGINT, after="in turn, for 2 rounds", own_broker=False, client="java"
+    )
+    assert code == 130, said
+    assert "Traceback" not in said
+    assert_gone(family)
+    assert our_topics(broker) == topics
+    assert [study.name for study in studies.iterdir()] == ["compare-clients-1"]
 
 
 @pytest.mark.broker

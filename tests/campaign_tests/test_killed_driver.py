@@ -10,11 +10,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.builders.studies import THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from runners.clusters.cluster import RunningCluster
+from search_spaces import ProducerConfig, client_of
+from tests.builders.studies import THROUGHPUT, Steady, Told, of_kind, on_record, real_study, simulated_study
 from tests.campaign_form import LONG_CAMPAIGN
+from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
+from tests.campaign_tests.clients import CLIENTS, holders, left_by_java
+from tests.clusters_tests.waiting import eventually
 from tuner.course.bench import PACED, SATURATED
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
@@ -146,3 +152,26 @@ def test_a_finished_study_that_is_run_again_measures_nothing(tmp_path: Path) -> 
     run_study(spec, "", tmp_path, again, simulated=Steady())
     assert again.trials == []
     assert on_record(tmp_path) == before
+
+
+@pytest.mark.broker
+@pytest.mark.long
+@pytest.mark.parametrize("client", CLIENTS)
+def test_with_a_killed_driver_its_client_ends_and_the_study_goes_on(
+    tmp_path: Path, broker: RunningCluster, client: str
+) -> None:
+    spec = replace(real_study(broker.bootstrap, trials=3), baseline=ProducerConfig.parse({}, client_of(client)))
+    topics = our_topics(broker)
+    with running_study(tmp_path / "real", spec) as child:
+        next(fact for fact in told(child) if "trial" in fact)
+        driver = psutil.Process(child.pid)
+        assert eventually(lambda: holders(client, driver.children(recursive=True)))
+        family = driver.children(recursive=True)
+        child.kill()
+    assert eventually(lambda: not [process for process in family if process.is_running()]), family
+    before = on_record(tmp_path / "real")
+    assert before
+    assert run_study(spec, "", tmp_path / "real", Told()).finished
+    assert on_record(tmp_path / "real")[: len(before)] == before
+    assert our_topics(broker) == topics
+    assert left_by_java() == []

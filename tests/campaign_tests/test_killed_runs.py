@@ -19,9 +19,12 @@ from tests.cli_tests.command import arguments
 from tests.clusters_tests.waiting import eventually
 from tuner.results.study_results import load_results
 
-KILLS = 10
-LATEST_KILL_S = 16.0
-"""By then a run usually measures. Its broker, Ray and MLflow start before, in 5 to 12 s on 2 cores."""
+KILLS = {"librdkafka": 10, "java": 6}
+LATEST_KILL_S = {"librdkafka": 16.0, "java": 28.0}
+"""By then a run usually measures. Its broker, Ray and MLflow start before, in 5 to 12 s on 2 cores.
+
+A Java process starts after them, and is warmed up for 4 to 12 s.
+"""
 SEED = 20261124
 STUDY = """\
 study: killed
@@ -46,9 +49,10 @@ def temporary() -> Iterator[Path]:
 @pytest.mark.alone
 @pytest.mark.broker
 @pytest.mark.long
-def test_after_ten_kills_and_a_finishing_run_nothing_is_left(tmp_path: Path, temporary: Path) -> None:
+@pytest.mark.parametrize("client", KILLS)
+def test_after_some_kills_and_a_finishing_run_nothing_is_left(tmp_path: Path, temporary: Path, client: str) -> None:
     study, home, run = tmp_path / "killed.yaml", tmp_path / "home", secrets.token_hex(8)
-    study.write_text(STUDY)
+    study.write_text(f"client: {client}\n{STUDY}")
     # TEMP and not TMPDIR: with TMPDIR set, a broker keeps its partitions there and not in memory.
     environment = {name: value for name, value in os.environ.items() if name != "TMPDIR"} | {
         "TEMP": str(temporary),
@@ -69,10 +73,10 @@ def test_after_ten_kills_and_a_finishing_run_nothing_is_left(tmp_path: Path, tem
         return [*left_by(run, temporary, home), *(str(path) for path in set(ROOT.iterdir()) - in_memory)]
 
     seen: set[str] = set()
-    for _ in range(KILLS):
+    for _ in range(KILLS[client]):
         with started() as killed:
-            time.sleep(chance.uniform(0.0, LATEST_KILL_S))
-            seen |= {each.split("-")[0] for each in left()}
+            time.sleep(chance.uniform(0.0, LATEST_KILL_S[client]))
+            seen |= {each.rpartition("-")[0] for each in left()}
             assert killed.poll() is None, killed.stderr and killed.stderr.read()
             killed.kill()
     with started("--trials", "4") as last:
@@ -80,5 +84,7 @@ def test_after_ten_kills_and_a_finishing_run_nothing_is_left(tmp_path: Path, tem
     assert last.returncode == 0, said
     assert load_results(tmp_path / "studies" / "killed").finished
     assert on_record(tmp_path / "studies" / "killed")
-    assert {"the temporary file kt", "the temporary file kafka"} <= seen, "no kill came while Ray and a broker ran"
+    ray, brokers = "the temporary file kt-ray", "the temporary file kafka-tuner-broker"
+    assert {ray, brokers} <= seen, "no kill came while Ray and a broker ran"
+    assert ("the temporary file tuner-java" in seen) is (client == "java"), "no kill came while a Java client ran"
     assert eventually(lambda: not left()), left()

@@ -33,9 +33,9 @@ def arguments(*words: str) -> list[str]:
     return [sys.executable, "-c", "from tuner.cli import main; main()", *words]
 
 
-def tuner(*words: str) -> Ended:
+def tuner(*words: str, timeout_s: float = _TIMEOUT_S) -> Ended:
     """Run `tuner` with these arguments to its end."""
     ran = subprocess.run(
-        arguments(*words), capture_output=True, text=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL, check=False
+        arguments(*words), capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL, check=False
     )
     return Ended(ran.returncode, ran.stdout, ran.stderr)

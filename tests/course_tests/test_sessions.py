@@ -14,6 +14,7 @@ from runners.limits import Limits
 from runners.reporting import silent
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Told, on_record, simulated_study
 from tests.builders.trials import baseline
@@ -305,7 +306,8 @@ def test_brokers_of_our_own_are_started_anew() -> None:
         load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.0, 0.5), partitions=1)
         saturating = load.saturating(load.record_sizes[0])
         with target.lease(saturating, Limits(), 0) as lease:
-            assert lease.runners(10**9)[0].run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
+            (runner,) = lease.runners(10**9, librdkafka())
+            assert runner.run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
     finally:
         target.close()
 

@@ -53,7 +53,7 @@ def main() -> None:
     """Run a load until this process is killed."""
     with started() as jvm:
         print(jvm.pid, flush=True)  # noqa: T201 - the test reads it
-        on_fake_broker(load_of(jvm, ENDLESS))
+        on_fake_broker(load_of(jvm, ENDLESS), {"compression.type": "lz4"})
 
 
 if __name__ == "__main__":

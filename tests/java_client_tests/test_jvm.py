@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
 import pytest
 
+from runners.clusters.processes import records
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
 from runners.java_client.jvm import Jvm
 from runners.measurement import Phase, Window
@@ -132,14 +134,45 @@ def test_a_process_that_is_stopped_counts_as_paused() -> None:
             on_fake_broker(load_of(jvm, ENDLESS), watch=stop)
 
 
-def test_a_process_ends_when_the_one_that_started_it_is_killed() -> None:
+def libraries_in(folder: Path) -> list[str]:
+    """Return the names of the libraries below a folder."""
+    return [path.name for path in folder.rglob("*.so")]
+
+
+# The library of zstd deletes its file as soon as it is loaded.
+@pytest.mark.parametrize("codec", ["lz4", "snappy"])
+def test_a_process_that_is_killed_leaves_no_library_of_its_codec(
+    codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    unpacked: list[str] = []
+    with started() as jvm:
+
+        def kill(_: Window) -> WatchDecision:
+            unpacked.extend(libraries_in(tmp_path))
+            os.kill(jvm.pid, signal.SIGKILL)
+            return WatchDecision.GO_ON
+
+        with pytest.raises(WorkerLost):
+            on_fake_broker(load_of(jvm, ENDLESS), {"compression.type": codec}, watch=kill)
+    assert [name for name in unpacked if codec in name], "the client unpacks it into our folder"
+    assert list(tmp_path.iterdir()) == []
+    assert not [record for record in records("java") if Path(record.facts["folder"]).parent == tmp_path]
+
+
+def test_a_process_ends_when_the_one_that_started_it_is_killed_and_the_next_one_removes_its_folder() -> None:
     command = [sys.executable, "-m", "tests.java_client_tests.loads"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as owner:
         assert owner.stdout is not None
         java = psutil.Process(int(owner.stdout.readline()))
-        assert java.is_running()
+        (folder,) = (Path(record.facts["folder"]) for record in records("java") if record.owner.pid == owner.pid)
+        assert f"-Djava.io.tmpdir={folder}" in java.cmdline()
+        assert eventually(lambda: libraries_in(folder))
         owner.kill()
     assert eventually(lambda: not java.is_running() or java.status() == psutil.STATUS_ZOMBIE)
+    assert folder.exists(), "nobody was left to remove it"
+    with started():
+        assert not folder.exists()
 
 
 def test_no_property_is_in_the_command_line_or_the_environment() -> None:

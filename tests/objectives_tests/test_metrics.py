@@ -11,7 +11,7 @@ from runners.histogram import Histogram
 from runners.measurement import Resources
 from tests.runners_tests.builders import activity, counts, measurement
 
-RESOURCES = Resources(broker_cpu_cores=0.5)
+RESOURCES = Resources(broker_cpu_cores=0.5, process_cpu_cores=0.4)
 VALUES = {
     "records_per_s": 500,
     "mb_per_s": 0.05,
@@ -24,6 +24,7 @@ VALUES = {
     "latency_max_ms": 1_000,
     "wire_bytes_per_value_byte": 0.5,
     "broker_cpu_ms_per_mb": 10_000,
+    "client_cpu_ms_per_mb": 8_000,
 }
 LATENCIES = [name for name in VALUES if name.startswith("latency")]
 
@@ -62,7 +63,7 @@ def test_an_empty_histogram_has_no_latency(name: str) -> None:
     assert OUTCOME_METRICS[name].value_in(measurement(latency=Histogram.of([]))) is None
 
 
-@pytest.mark.parametrize("name", ["wire_bytes_per_value_byte", "broker_cpu_ms_per_mb"])
+@pytest.mark.parametrize("name", ["wire_bytes_per_value_byte", "broker_cpu_ms_per_mb", "client_cpu_ms_per_mb"])
 def test_a_metric_without_its_statistics_has_no_value(name: str) -> None:
     assert OUTCOME_METRICS[name].value_in(measurement(activity=activity(wire_bytes=None))) is None
 

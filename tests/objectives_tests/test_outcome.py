@@ -21,7 +21,7 @@ def saturated(**changes: Any) -> Measurement:
         "records": 8_000,
         "value_bytes": 800_000.0,
         "latency": Histogram.of([100_000] * 100),
-        "resources": Resources(broker_cpu_cores=0.8),
+        "resources": Resources(broker_cpu_cores=0.8, process_cpu_cores=1.2),
     }
     return measurement(**{**good, **changes})
 
@@ -42,6 +42,7 @@ def test_capacity_comes_from_the_saturating_phase() -> None:
     assert (found["records_per_s"], found["mb_per_s"]) == (4_000, 0.4)
     assert found["wire_bytes_per_value_byte"] == pytest.approx(50_000 / 800_000)
     assert found["broker_cpu_ms_per_mb"] == pytest.approx(2_000)
+    assert found["client_cpu_ms_per_mb"] == pytest.approx(3_000)
 
 
 @pytest.mark.parametrize("name", LATENCIES)
@@ -72,7 +73,7 @@ def test_latencies_with_acks_0_are_left_out_of_both_phases() -> None:
 
 def test_metrics_without_their_statistics_are_left_out() -> None:
     found = metrics_of(saturated(activity=activity(wire_bytes=None), resources=Resources()), paced())
-    assert not found.keys() & {"wire_bytes_per_value_byte", "broker_cpu_ms_per_mb"}
+    assert not found.keys() & {"wire_bytes_per_value_byte", "broker_cpu_ms_per_mb", "client_cpu_ms_per_mb"}
 
 
 def test_the_delivered_share_is_that_of_the_worse_phase() -> None:

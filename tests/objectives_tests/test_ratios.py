@@ -36,6 +36,10 @@ def test_the_ratio_of_swapped_sides_is_the_inverse(pairs: list[tuple[float, floa
     one, other = ratio_of(ours, theirs), ratio_of(theirs, ours)
     assert other.value == pytest.approx(1 / one.value)
     assert other.low == pytest.approx(1 / one.high)
+    inverse = one.inverse
+    for name in ("value", "low", "high", "repeat_low", "repeat_high"):
+        assert getattr(inverse, name) == pytest.approx(getattr(other, name)), name
+    assert (inverse.rounds, inverse.level) == (one.rounds, one.level)
 
 
 def test_a_disturbance_of_both_sides_does_not_widen_the_interval() -> None:

@@ -58,7 +58,9 @@ class Nodes:
     def environ(self) -> dict[str, str]:
         """Environment variables that a process needs to be accepted by the cluster."""
         rest = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-        return {**rest, **_QUIET, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token_file)}
+        # A node that was killed leaves temporary files, which only its own next start would remove.
+        own = {"TMPDIR": str(self.folder), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token_file)}
+        return {**rest, **_QUIET, **own}
 
     def start(self, *names: str, environ: Mapping[str, str] | None = None) -> None:
         """Start nodes with two cores, each in the zone of its name. The first node must be `head`."""
@@ -98,6 +100,15 @@ class Nodes:
         for process in psutil.Process(self._started[name].pid).children(recursive=True):
             if process.name() == "raylet":
                 process.kill()
+
+    def revive(self, name: str) -> None:
+        """Start a node again if its raylet was killed."""
+        started = self._started[name]
+        if started.poll() is not None or not any(
+            process.name() == "raylet" for process in psutil.Process(started.pid).children(recursive=True)
+        ):
+            _end(started)
+            self.start(name)
 
     def leave(self, name: str) -> None:
         """Shut down a node properly. When this returns, the cluster no longer lists the node."""

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from tests.builders.studies import of_kind, on_record
+from tests.campaign_tests.clients import CLIENTS, holders
+from tests.clusters_tests.waiting import eventually
 from tests.ray_tests.nodes import Nodes, running_nodes
 from tests.runners_tests.mock_cluster import running_mock_cluster
 from tuner.model.trial import Kind, State
@@ -105,13 +108,17 @@ def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
-    nodes: Nodes, broker: RunningCluster, tmp_path: Path
+    nodes: Nodes, broker: RunningCluster, tmp_path: Path, client: str
 ) -> None:
+    nodes.revive("a")
+    before = {process.pid for process in holders("java", psutil.process_iter())}
     file, folder = tmp_path / "leaving.yaml", tmp_path / "study"
     file.write_text(
         f"""
         target: {{bootstrap: "{broker.bootstrap}"}}
+        client: {client}
         workload:
           {{record_bytes: 1000, producers: 2, partitions: 2, saturate: {{warmup: 0.5s, measured: 2s}}}}
         objectives: throughput
@@ -146,3 +153,4 @@ def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
     finally:
         store.close()
     assert not [name for name in TopicAdmin(broker.connection).names() if name.startswith("tuner-")]
+    assert eventually(lambda: {process.pid for process in holders("java", psutil.process_iter())} <= before)

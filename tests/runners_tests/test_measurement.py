@@ -92,7 +92,7 @@ def test_rates_are_per_second_of_the_measured_phase() -> None:
     assert (window().records_per_s, window().mb_per_s) == (500, 0.05)
 
 
-def test_wire_bytes_and_broker_cpu_are_per_value_byte() -> None:
+def test_wire_bytes_and_cpu_are_per_value_byte() -> None:
     assert measurement().wire_bytes_per_value_byte == 0.5
     assert measurement(activity=activity(wire_bytes=None)).wire_bytes_per_value_byte is None
     assert measurement(activity=None).wire_bytes_per_value_byte is None
@@ -100,6 +100,9 @@ def test_wire_bytes_and_broker_cpu_are_per_value_byte() -> None:
     assert measurement(resources=Resources(broker_cpu_cores=0.5)).broker_cpu_ms_per_mb == pytest.approx(10_000)
     assert measurement().broker_cpu_ms_per_mb is None
     assert measurement(value_bytes=0.0, resources=Resources(broker_cpu_cores=0.5)).broker_cpu_ms_per_mb is None
+    assert measurement(resources=Resources(process_cpu_cores=0.5)).client_cpu_ms_per_mb == pytest.approx(10_000)
+    assert measurement().client_cpu_ms_per_mb is None
+    assert measurement(value_bytes=0.0, resources=Resources(process_cpu_cores=0.5)).client_cpu_ms_per_mb is None
 
 
 def test_without_acknowledgements_the_latency_is_local() -> None:

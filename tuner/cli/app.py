@@ -93,6 +93,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "bench:compare_tools",
         "Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.",
     ),
+    "compare-clients": (
+        "compare_clients:compare_clients",
+        "Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.",
+    ),
     "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
     "broker": ("broker:app", "Start and stop a real Kafka broker on this machine, which runs until you stop it."),
 }

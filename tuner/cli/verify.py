@@ -14,17 +14,15 @@ from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options, verify_flags
+from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
 from tuner.cli.run import kept_study
-from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
-from tuner.present.study_view import StudyView
 from tuner.present.verification_view import shortcomings, verification_lines, verification_warnings
 from tuner.results.judgement import Judgement, Terms
-from tuner.storage.home import storage_at, studies_root, study_folder
-from tuner.storage.protocols import Storage
-from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
+from tuner.storage.home import storage_at
+from tuner.study_file import drop_used_secrets, same_measurement, sizes_in
 
 
 def verify(
@@ -83,22 +81,20 @@ def verify(
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
     storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
-    name = _free_name(stem, storage)
+    name = free_name(stem, storage)
     if study is None:
-        phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
-        text = study_text(
-            {
-                "study": {"name": name},
-                "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
-                "workload": {"record_bytes": sizes_in(record_bytes or "1000"), "saturate": phase, "paced": phase},
-                "client": client,
-                "baseline": against,
-                "durability": "any",
-                "search": {"trials": 1},
-                "executor": {"kind": executor or Executor.LOCAL},
-            }
+        spec, text = study_of_options(
+            name,
+            record_bytes or "1000",
+            client=client,
+            baseline=against,
+            bootstrap=bootstrap,
+            command_config=command_config,
+            container=container,
+            seconds=seconds,
+            warmup=warmup,
+            executor=executor,
         )
-        spec = _parsed(text, name, Path.cwd(), "the command line")
         rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {
@@ -141,14 +137,8 @@ def verify(
         if as_json:
             options.print_json(judgement.as_json())
         end(judgement.as_json())
-    silent = quiet or as_json
-    while not storage.create(study_folder(name)):  # another process, maybe on another host, has just taken the name
-        name = _free_name(stem, storage)
-        spec = replace(spec, name=name)
-        text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
-    with StudyView(quiet=silent) as view:
-        results = run_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
-    judgement = judgement.after(results, spec, terms)
+    results = run_own_study(spec, text, stem, storage, silent=quiet or as_json, rates=rates)
+    judgement = judgement.after(results, replace(spec, name=results.name), terms)
     print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")
@@ -210,21 +200,7 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
         wanted = asked
     text = same_measurement(text, name, wanted)
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
-    spec = _parsed(text, name, beside, f"the study file of {study}")
+    spec = parsed(text, name, beside, f"the study file of {study}")
     drop_used_secrets(text, os.environ)
     rates = {size.record_bytes: rate for size in results.sizes if (rate := size.rate_records_per_s) is not None}
     return spec, text, {size: rate for size, rate in rates.items() if size in wanted}
-
-
-def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
-    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
-
-
-def _free_name(name: str, storage: Storage) -> str:
-    """Return `NAME-1`, or the name with the next number for which there is no study and no folder yet.
-
-    Each verification is kept as a new study.
-    """
-    root = studies_root()
-    taken = {each for each in (*storage.names(root), *(path.name for path in root.glob("*"))) if each.startswith(name)}
-    return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)

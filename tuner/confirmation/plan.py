@@ -38,6 +38,7 @@ class ConfirmationPlan:
     Attributes:
         baseline: The baseline's fingerprint.
         nominees: Fingerprints of the best configs of the search for each goal, the best first.
+        beside: Fingerprints of further configs that each round measures, and about which nothing is claimed.
         first_round: The number of this confirmation's first round. Lower numbers belong to earlier confirmations.
         looks: How often each nominee is measured again to choose the winner.
         rounds: The number of first rounds, which are always measured.
@@ -76,6 +77,7 @@ class ConfirmationPlan:
     allow_loss: float = ALLOW_LOSS
     new_broker: bool = False
     gap_s: float = 0.0
+    beside: tuple[str, ...] = ()
 
     @property
     def begins_anew(self) -> bool:
@@ -146,6 +148,7 @@ class ConfirmationPlan:
             confirmation_id=confirmation_id,
             error_rate=session_error_rate(session),
             allow_loss=spec.allow_loss,
+            beside=tuple(config.fingerprint for config in spec.beside),
         )
 
     def holds(self, trial: Trial) -> bool:
@@ -181,6 +184,7 @@ class ConfirmationPlan:
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
+        known["beside"] = tuple(known.get("beside", ()))
         return cls(**known, confirmation_id=data.get(_ID_ON_RECORD, ""))
 
 

@@ -70,7 +70,8 @@ def next_step(
 
     Args:
         plan: The plan of the confirmation.
-        configs: The baseline and the nominees (the best configs of the search for each goal), by fingerprint.
+        configs: The baseline, the nominees (the best configs of the search for each goal) and those measured beside
+            them, by fingerprint.
         trials: All trials of the record size so far.
         baseline_metrics: The baseline's metrics from the search.
         objectives: The objectives of the study.
@@ -99,12 +100,12 @@ def next_step(
     if not winners or _are_decided(plan, winners, trials, objectives):
         return None
     for number in range(plan.rounds):
-        if step := missing(Kind.CONFIRM, number, [plan.baseline, *winners.values()]):
+        if step := missing(Kind.CONFIRM, number, [plan.baseline, *winners.values(), *plan.beside]):
             return step
     needed = _rounds_needed(plan, winners, trials, objectives)
     for number in range(plan.rounds, max(needed.values())):
         going_on = [fingerprint for fingerprint, rounds in needed.items() if rounds > number]
-        if step := missing(Kind.CONFIRM, number, [plan.baseline, *going_on]):
+        if step := missing(Kind.CONFIRM, number, [plan.baseline, *going_on, *plan.beside]):
             return step
     proven = _proven(plan, winners, trials, objectives)
     configs = dict(configs)
@@ -163,7 +164,7 @@ def _is_decided(
 
 def most_steps(spec: ConfirmSpec) -> int:
     """Return the largest number of measurements that the confirmation of one record size can take."""
-    further = max(0, spec.max_rounds - spec.rounds) * (1 + len(spec.goals))
+    further = max(0, spec.max_rounds - spec.rounds) * (1 + len(spec.goals) + len(spec.beside))
     apart = spec.ablation_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
     return least_steps(spec) + further + apart if spec.rounds else 0
 
@@ -173,7 +174,7 @@ def least_steps(spec: ConfirmSpec) -> int:
     if not spec.rounds:
         return 0
     nominees = 1 + len(spec.goals) * spec.nominees if spec.nominees > 1 else 0
-    return spec.looks * nominees + spec.rounds * (1 + len(spec.goals))
+    return spec.looks * nominees + spec.rounds * (1 + len(spec.goals) + len(spec.beside))
 
 
 def _rounds_needed(

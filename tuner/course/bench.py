@@ -144,7 +144,8 @@ class _UnderWay:
 
     def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
-        runners = self.lease.runners(self.done.job.max_bytes - self.done.sent_bytes)
+        job = self.done.job
+        runners = self.lease.runners(job.max_bytes - self.done.sent_bytes, job.started.proposal.config.client)
         return (Stopping(runners[0], rule),) if len(runners) == 1 else runners
 
     def count_sent(self, sent_bytes: int | None, workload: Workload) -> None:

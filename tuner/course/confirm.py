@@ -93,7 +93,8 @@ def _to_stabilise(
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
-        asked = [*winners_of(plan, record.trials, results.baseline_metrics, results.objectives).values()]
+        winners = winners_of(plan, record.trials, results.baseline_metrics, results.objectives)
+        asked = [*winners.values(), *(plan.beside if kind is Kind.CONFIRM else ())]
     return [configs[each] for each in dict.fromkeys(asked)]
 
 
@@ -104,7 +105,8 @@ def _purpose(step: Step, plan: ConfirmationPlan) -> str:
             return "measuring the best configs again, as the config that looks best may only have been lucky"
         case Kind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
-            what = "this config" if plan.both_ways else "the winners again"
+            given = "these configs" if plan.beside else "this config"
+            what = given if plan.both_ways else "the winners again"
             return f"measuring the baseline and {what} in turn, for {plan.rounds}{most} rounds"
         case _:
             return (
@@ -139,8 +141,10 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str, left_s: f
 
 
 def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:
-    """Return the configs that a plan measures, by fingerprint: the baseline, and the best configs for each goal."""
-    given = {config.fingerprint: config for config in loop.spec.confirm.configs}
+    """Return the configs that a plan measures, by fingerprint: the baseline, the best for each goal, those beside."""
+    asked = loop.spec.confirm
+    given = {config.fingerprint: config for config in (*asked.configs, *asked.beside)}
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
-    asked = [plan.baseline, *(each for fingerprints in plan.nominees.values() for each in fingerprints)]
-    return {each: given[each] if each in given else by_fingerprint[each].config() for each in asked}
+    nominees = [each for fingerprints in plan.nominees.values() for each in fingerprints]
+    measured = [plan.baseline, *nominees, *plan.beside]
+    return {each: given[each] if each in given else by_fingerprint[each].config() for each in measured}

@@ -26,6 +26,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.memory import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
+from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
@@ -62,6 +63,7 @@ class OpenTarget:
         topics: Creates and deletes our topics on the cluster.
         progress: Called with a short sentence for the user about each step.
         client: The client that is measured.
+        others: Further clients that are measured, too.
     """
 
     target: Target
@@ -69,6 +71,7 @@ class OpenTarget:
     topics: OwnedTopics
     progress: Say = silent
     client: Client = field(default_factory=librdkafka)
+    others: tuple[Client, ...] = ()
 
     def lease(self, *, overlapping: bool = False) -> Lease:
         """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
@@ -82,19 +85,28 @@ class OpenTarget:
             return named_topic(self.topics, self.target.topic)
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
-    def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = DEFAULT_LIMITS) -> Runner:
-        """Return a runner that measures the client on this topic, in the process that calls it.
+    def on_topic(
+        self, topic: Topic, generator: str = "native", limits: Limits = DEFAULT_LIMITS, client: Client | None = None
+    ) -> Runner:
+        """Return a runner that measures a client on this topic, in the process that calls it.
 
         The runner can be pickled.
+
+        Args:
+            topic: The topic to write to.
+            generator: The load generator.
+            limits: Limits that each measurement must respect.
+            client: The client, whose configs are measured; None for `self.client`.
 
         Raises:
             WorkloadRefused: The client has no load generator of this name.
         """
-        if self.client.kind is Kind.LIBRDKAFKA:
+        client = client or self.client
+        if client.kind is Kind.LIBRDKAFKA:
             return LibrdkafkaRunner(self.cluster, topic, generator, limits)
         if generator != "native":
             raise WorkloadRefused(
-                f"the load generator {generator} needs the client librdkafka, but the client is {self.client.label}; "
+                f"the load generator {generator} needs the client librdkafka, but the client is {client.label}; "
                 "leave the generator out"
             )
         return JavaRunner(self.cluster, topic, limits)
@@ -109,7 +121,9 @@ class OpenTarget:
 
 
 @contextmanager
-def open_target(target: Target, progress: Say = silent, client: Client | None = None) -> Iterator[OpenTarget]:
+def open_target(
+    target: Target, progress: Say = silent, client: Client | None = None, others: Sequence[Client] = ()
+) -> Iterator[OpenTarget]:
     """Start the cluster, or connect to it, and delete topics that earlier runs left there.
 
     At the end of the `with` block, our topics are deleted and the cluster that we started is stopped.
@@ -118,6 +132,7 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
         target: Which cluster to open.
         progress: Called with a short sentence for the user about each step.
         client: The client that is measured; None for librdkafka.
+        others: Further clients that are measured, too.
 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
@@ -125,9 +140,11 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
     """
     client = client or librdkafka()
     with ExitStack() as stack:
-        if client.kind is Kind.JAVA:
-            Harness.prepare(client.version, progress)  # before the load, which must not wait for a download
-            stack.callback(end_kept)
+        for each in (client, *others):
+            if each.kind is Kind.JAVA:
+                Harness.prepare(each.version, progress)  # before the load, which must not wait for a download
+                stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves one
+                stack.callback(end_kept)
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)
@@ -137,7 +154,7 @@ def open_target(target: Target, progress: Say = silent, client: Client | None = 
         with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
             if swept := list(sweep_dead_runs(running)):
                 progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
-        yield OpenTarget(target, running, topics, progress, client)
+        yield OpenTarget(target, running, topics, progress, client, tuple(others))
 
 
 def lock_key(target: Target) -> str:
@@ -183,14 +200,14 @@ class TrialLease:
 
     Attributes:
         runners: Returns one runner per producer, all on the same topic, for a phase that may send at most the given
-            number of bytes of values and keys in all.
+            number of bytes of values and keys in all, with a config of the given client.
         stored: Returns the number of records in the topic; None if it can't be read.
         owned: Whether only these runners write to the topic.
         settled: Waits until the number of records no longer grows, and returns that number as `stored` does. The
             load of a lost worker may go on for a while.
     """
 
-    runners: Callable[[int], tuple[Runner, ...]]
+    runners: Callable[[int, Client], tuple[Runner, ...]]
     stored: Callable[[], int | None]
     owned: bool
     settled: Callable[[], int | None] = lambda: None
@@ -257,9 +274,9 @@ class ClusterTarget:
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             opened, producers = self.opened, self._producers
 
-            def runners(max_bytes: int) -> tuple[Runner, ...]:
+            def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
-                return (Isolated(opened.on_topic(ours, limits=share_of), kept=True),) * producers
+                return (Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True),) * producers
 
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
@@ -331,7 +348,7 @@ class SimulatedTarget:
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
         """Provide the runners; there is no topic."""
         seeded = tuple(_SeededByTrial(runner, trial) for runner in self.runners)
-        yield TrialLease(lambda _: seeded, lambda: None, owned=True)
+        yield TrialLease(lambda *_: seeded, lambda: None, owned=True)
 
     def start_anew(self) -> None:
         """Do nothing, as there is no broker."""
@@ -382,7 +399,7 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
     # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
-        "client_version": _client_version(opened.client),
+        "client_version": ", ".join(map(_client_version, (opened.client, *opened.others))),
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.
         "host": {

@@ -294,7 +294,7 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
-    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s")
+    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
     limits = {name: value for name, value in plain.items() if name not in left_out}
     # These are left out if they were not asked for: studies of older releases are stored without them.
     asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
@@ -347,7 +347,7 @@ def _targets(
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
         opened = ClusterTarget(
-            partial(open_target, target, reporter.say, spec.client),
+            partial(open_target, target, reporter.say, spec.client, spec.other_clients),
             load.producers,
             spec.safety.broker_wait_s,
             reporter.say,

@@ -278,7 +278,8 @@ class TrialLoop:
             said.append(f"round {started.round + 1}")
         if started.kind not in (Kind.BASELINE, Kind.SEARCH):
             is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
-            compared = "the given config" if self.spec.confirm.configs else _MEASURED_CONFIG[started.kind]
+            client = f" of {started.proposal.config.client.label}" if self.spec.other_clients else ""
+            compared = f"the given config{client}" if self.spec.confirm.configs else _MEASURED_CONFIG[started.kind]
             said.append("the baseline" if is_baseline else compared)
         return ", ".join(said)
 

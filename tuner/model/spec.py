@@ -208,6 +208,8 @@ class ConfirmSpec:
         ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
             the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
         configs: Configs to confirm in place of the best configs of the search.
+        beside: Further configs that each round measures, and about which nothing is claimed. They may be for other
+            clients.
         allow_loss: How much a balanced config may lose in any objective, such as the throughput, to gain more in
             another objective; 0.1 is 10 %. A metric is called kept if the interval of its gain lies above
             1 - `allow_loss`.
@@ -227,6 +229,7 @@ class ConfirmSpec:
     looks: int = 2
     ablation_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
+    beside: tuple[ProducerConfig, ...] = ()
     allow_loss: float = ALLOW_LOSS
     decides_at: float | None = None
     new_broker: NewBroker | None = None
@@ -322,6 +325,12 @@ class StudySpec:
         return self.baseline.client
 
     @property
+    def other_clients(self) -> tuple[Client, ...]:
+        """Further clients that given configs are for."""
+        given = (*self.confirm.configs, *self.confirm.beside)
+        return tuple(each for each in dict.fromkeys(config.client for config in given) if each != self.client)
+
+    @property
     def paced(self) -> bool:
         """Whether an objective or a constraint needs the paced phase (load at a fixed rate)."""
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
@@ -354,7 +363,7 @@ class StudySpec:
         Burn-in runs are measurements whose values are not used.
         """
         asked = self.confirm.rounds and self.search.burn_in_max > 1
-        return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
+        return self.search.burn_in_max * (len(self.confirm.goals) + len(self.confirm.beside)) if asked else 0
 
     @property
     def least_winner_stabilising_trials(self) -> int:

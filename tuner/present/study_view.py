@@ -146,11 +146,17 @@ def _remark(standing: Standing, trial: Trial) -> str:
 
 
 def _compared(record: SizeRecord, trial: Trial) -> str:
-    """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config."""
+    """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config.
+
+    A config that was given is `config`, or with the name of its client if that is not the baseline's.
+    """
     if trial.fingerprint == record.baselines[0].fingerprint:
         return "baseline"
     found = next((each.number for each in record.searched if each.fingerprint == trial.fingerprint), None)
-    return "config" if found is None else f"winner (trial {found})"
+    if found is not None:
+        return f"winner (trial {found})"
+    of_other_client = f"{trial.client}, {'config' if trial.values else 'defaults'}"
+    return "config" if trial.client == record.baselines[0].client else of_other_client
 
 
 def _ratio(standing: Standing, trial: Trial, metric: str) -> str:

@@ -1,0 +1,42 @@
+"""The clients that studies are killed and interrupted with, and the processes that hold them."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import psutil
+import pytest
+
+from runners.clusters.processes import records
+
+CLIENTS: Final = ("librdkafka", pytest.param("java", marks=pytest.mark.long))
+"""The clients, as `--client` names them. A Java process needs seconds to warm up, so it takes part in the long form."""
+_HOLDER: Final = {"librdkafka": "spawn_main", "java": "harness.Harness"}
+"""A word in the command line of the process that holds the client."""
+_BROKER: Final = "kafka.Kafka"
+
+
+def with_word(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return those of some processes that run, and whose command line contains a word."""
+    found = []
+    for process in processes:
+        try:
+            if word in " ".join(process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def holders(client: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return those of some processes that hold a client."""
+    return with_word(_HOLDER[client], processes)
+
+
+def brokers_in(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return those of some processes that are brokers."""
+    return with_word(_BROKER, processes)
+
+
+def left_by_java() -> list[str]:
+    """Return the temporary folders that Java processes have left behind: those whose owners have ended."""
+    return [record.facts["folder"] for record in records("java") if record.state == "dead"]

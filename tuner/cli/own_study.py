@@ -1,0 +1,109 @@
+"""The studies that keep what `tuner verify` and `tuner compare-clients` measure; each call of them has its own."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.course.run import run_study
+from tuner.model.spec import Executor, StudySpec
+from tuner.present.study_view import StudyView
+from tuner.results.study_results import StudyResults
+from tuner.storage.home import studies_root, study_folder
+from tuner.storage.protocols import Storage
+from tuner.study_file import parse_study, same_measurement, sizes_in, study_text
+
+
+def free_name(stem: str, storage: Storage) -> str:
+    """Return `STEM-1`, or the name with the next number for which there is no study and no folder yet."""
+    root = studies_root()
+    taken = {each for each in (*storage.names(root), *(path.name for path in root.glob("*"))) if each.startswith(stem)}
+    return next(each for number in range(1, len(taken) + 2) if (each := f"{stem}-{number}") not in taken)
+
+
+def study_of_options(
+    name: str,
+    record_bytes: str,
+    *,
+    client: str | None = None,
+    baseline: Path | None = None,
+    bootstrap: str | None = None,
+    command_config: Path | None = None,
+    container: str | None = None,
+    seconds: float | None = None,
+    warmup: float | None = None,
+    executor: Executor | None = None,
+) -> tuple[StudySpec, str]:
+    """Return a study that measures as the options of the command say, and the text of its study file.
+
+    Args:
+        name: The study's name.
+        record_bytes: The record sizes.
+        client: The client that is measured; None for librdkafka.
+        baseline: The properties file of the baseline; None for the client's defaults.
+        bootstrap: Address of the user's cluster; None to start a broker on this machine.
+        command_config: File with the connection settings of that cluster.
+        container: Image to start the broker from.
+        seconds: Seconds of load that are measured, in each phase; None for 10.
+        warmup: Seconds of load before that; None for 2.
+        executor: Where the benchmarks run; None for this host without Ray.
+
+    Raises:
+        StudyFileError: An option has a value that a study file can't have.
+    """
+    phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
+    text = study_text(
+        {
+            "study": {"name": name},
+            "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
+            "workload": {"record_bytes": sizes_in(record_bytes), "saturate": phase, "paced": phase},
+            "client": client,
+            "baseline": baseline,
+            "durability": "any",
+            "search": {"trials": 1},
+            "executor": {"kind": executor or Executor.LOCAL},
+        }
+    )
+    return parsed(text, name, Path.cwd(), "the command line"), text
+
+
+def parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
+    """Return the study of a study file that does not search.
+
+    Args:
+        text: The text of the study file.
+        name: The study's name.
+        folder: The folder to which paths in the study file are relative.
+        origin: Where the text is from, for messages.
+
+    Raises:
+        StudyFileError: The text is no valid study file.
+    """
+    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
+
+
+def run_own_study(
+    spec: StudySpec,
+    text: str,
+    stem: str,
+    storage: Storage,
+    *,
+    silent: bool,
+    rates: Mapping[str, float] | None = None,
+) -> StudyResults:
+    """Run a study that has a free name, and return its results.
+
+    Args:
+        spec: The study, with a name from `free_name`.
+        text: The text of its study file.
+        stem: What the name begins with. If another process takes the name first, the study gets the next one.
+        storage: Where the study is kept.
+        silent: Whether to show no progress.
+        rates: As for `run_study`.
+    """
+    # Another process, maybe on another host, may have just taken the name.
+    while not storage.create(study_folder(spec.name)):
+        spec = replace(spec, name=free_name(stem, storage))
+        text = same_measurement(text, spec.name, [str(size) for size in spec.workload.record_sizes])
+    with StudyView(quiet=silent) as view:
+        return run_study(spec, text, study_folder(spec.name), view, rates=rates, storage=storage)
