@@ -97,7 +97,7 @@ class TimePoint:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """Numbers of records of a whole run, as counted by us, by the client library and by the topic.
 
@@ -122,10 +122,10 @@ class Counts:
     failed: Mapping[str, int]
     transmitted: int | None
     retries: int
-    stored: int | None
+    stored: int | None = None
     acks: int
     idempotent: bool
-    sole_writer: bool
+    sole_writer: bool = False
 
     @property
     def failed_records(self) -> int:

@@ -3,15 +3,12 @@
 This module also turns the raw result of a load (`JavaResult`) into a `Measurement`.
 """
 
-import datetime
 from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import stored_records
 from runners.clusters.topics import Topic
-from runners.errors import RunnerError
 from runners.host import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
@@ -25,17 +22,16 @@ from runners.measurement import (
     Counts,
     LatencyCheck,
     Measurement,
-    Origin,
     Resources,
     used_partitions,
 )
-from runners.payload import payload_of
+from runners.on_topic import Found, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
 from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.java_connection import to_java
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
 
 CLIENT_ID: Final = "kafka-tuner"
 _SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
@@ -89,32 +85,33 @@ class JavaRunner:
             RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
             RuleBroken: The config or the topic does not allow records of this size.
         """
-        check_record(
-            config,
-            workload.record_sizes.largest_bytes,
-            workload.key_bytes or None,
-            topic_max_message_bytes=self.topic.max_message_bytes,
-        )
+        check_records(self.topic, config, workload)
         heap_bytes = self.heap_bytes or default_heap_bytes()
         check_heap(config, workload, heap_bytes)
         protocol = self.cluster.connection.get("security.protocol", "plaintext")
-        loads: list[JavaLoad] = []
-        try:
-            with kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
-                if self.warms_up and not jvm.warm:
-                    warm_up(jvm, config, workload, _OURS)
-                return self._measured(jvm, config, workload, watch, loads)
-        except RunnerError as error:
-            error.sent_bytes = sum(load.sent_bytes for load in loads)
-            raise
+        with sent_bytes_in_errors() as loads, kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
+            if self.warms_up and not jvm.warm:
+                warm_up(jvm, config, workload, _OURS)
+            return measured_on(
+                self.topic,
+                self.cluster,
+                config,
+                workload,
+                lambda pool: self._load(jvm, config, workload, watch, pool, loads),
+                generator="java",
+                client_version=f"kafka-clients {jvm.version}",
+            )
 
-    def _measured(
-        self, jvm: Jvm, config: ProducerConfig, workload: Workload, watch: Watch, loads: list[JavaLoad]
-    ) -> Measurement:
-        """Measure the config, and add the load to `loads` before it sends its first record."""
-        pool, zlib_ratio = payload_of(workload)
-        started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        stored_before = self._stored()
+    def _load(
+        self,
+        jvm: Jvm,
+        config: ProducerConfig,
+        workload: Workload,
+        watch: Watch,
+        pool: PayloadPool,
+        loads: list[Sending],
+    ) -> Found:
+        """Send the records, and add the load to `loads` before it sends its first record."""
         clock = SystemClock()
         process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, _COLLECTOR_THREADS)
         probe = HostProbe({}, self.cluster.local_brokers, process)
@@ -122,34 +119,15 @@ class JavaRunner:
         load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, self.threads)
         loads.append(load)
         result = load.run(self._properties(config), self.topic.name, watch)
-        stored_after = self._stored()
-        stored = None if stored_before is None or stored_after is None else stored_after - stored_before
-        return Measurement(
-            config=config,
-            workload=workload,
-            origin=Origin(
-                generator="java",
-                client_version=f"kafka-clients {jvm.version}",
-                cluster=self.cluster.kind,
-                topic=self.topic.name,
-                started_at=started_at,
-                payload_zlib_ratio=zlib_ratio,
-            ),
-            duration_s=result.duration_s,
-            records=result.records,
-            value_bytes=result.records * pool.mean_bytes,
-            latency=result.latency,
-            send_delay=result.send_delay,
+        return Found(
+            result,
             sample_ratio=result.sample_ratio,
-            counts=counts_of(result, config, stored, sole_writer=self.topic.owned),
+            counts=counts_of(result, config),
             latency_check=latency_check_of(result),
             resources=resources_of(result),
             activity=activity_of(result, self.topic.partitions),
-            series=result.series,
-            stopped_early=result.stopped_early,
-            warnings=warnings_of(result),
-            flush_s=result.flush_s,
             sent_bytes=load.sent_bytes,
+            warnings=warnings_of(result),
         )
 
     def _properties(self, config: ProducerConfig) -> dict[str, str]:
@@ -160,18 +138,13 @@ class JavaRunner:
             **_OURS,
         }
 
-    def _stored(self) -> int | None:
-        return stored_records(self.cluster.connection, self.topic.name, self.topic.partitions)
 
-
-def counts_of(result: JavaResult, config: ProducerConfig, stored: int | None, *, sole_writer: bool) -> Counts:
-    """Return the numbers of records that the client accepted, that were acknowledged, and that the topic stored.
+def counts_of(result: JavaResult, config: ProducerConfig) -> Counts:
+    """Return the numbers of records that the client accepted and that were acknowledged in the whole run.
 
     Args:
         result: The raw result of the load.
         config: The config that was measured.
-        stored: Growth of the topic's end offsets; None if they could not be read.
-        sole_writer: Whether nobody else writes to the topic.
     """
     last = result.last
     return Counts(
@@ -180,10 +153,8 @@ def counts_of(result: JavaResult, config: ProducerConfig, stored: int | None, *,
         failed=dict(last.failed),
         transmitted=round(last.client.records),
         retries=_retries(last.client.retried_records, last.client),
-        stored=stored,
         acks=config.acks,
         idempotent=config.idempotent,
-        sole_writer=sole_writer,
     )
 
 

@@ -11,12 +11,13 @@ import psutil
 from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed, GeneratorError, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
 from runners.histogram import Histogram
-from runners.host import HostProbe, Reading
+from runners.host import HostProbe
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ClientTotals, Report, histogram_of
 from runners.kernel_counters import thread_times
 from runners.limits import budget_exceeded
 from runners.measurement import TimePoint, Window
+from runners.on_topic import RawResult
 from runners.payload import PayloadPool
 from runners.pulse import Counted, Pulse, count
 from runners.runner import Phases, Watch, WatchDecision
@@ -69,45 +70,25 @@ class Heard:
         self._said.extend((self.acknowledged, sentence) for sentence in sentences)
 
 
-@dataclass(frozen=True, slots=True)
-class JavaResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JavaResult(RawResult):
     """The raw result of a load.
 
     Attributes:
-        duration_s: Actual length of the measured phase in seconds.
-        records: Number of records acknowledged in the measured phase.
-        latency: Latencies of the records that the measurement covers; see `Measurement.latency`.
-        served: Latencies of the records whose delivery arrived in the measured phase.
-        send_delay: Delays from the intended send time until the client was given the record; empty at saturation.
         sample_ratio: Share of the records of the measured phase whose latency was recorded.
-        series: The summary of each window.
-        before: The counters of the host at the start of the measured phase.
-        after: The same counters at its end.
         at_start: The report at the start of the measured phase.
         at_end: The report at its end.
         last: The report after the last delivery.
         gauges: The client's counters of each report in the measured phase, with the number of its records that waited.
         partition_records: Number of records acknowledged in the whole run, by partition.
-        stopped_early: Whether `watch` stopped the load before its end.
-        flush_s: Seconds from the end of the last window until the last delivery.
     """
 
-    duration_s: float
-    records: int
-    latency: Histogram
-    served: Histogram
-    send_delay: Histogram
     sample_ratio: float
-    series: tuple[TimePoint, ...]
-    before: Reading
-    after: Reading
     at_start: Report
     at_end: Report
     last: Report
     gauges: tuple[tuple[ClientTotals, int], ...]
     partition_records: tuple[int, ...]
-    stopped_early: bool
-    flush_s: float
 
 
 @dataclass(slots=True)

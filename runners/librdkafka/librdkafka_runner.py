@@ -3,7 +3,6 @@
 This module also turns the raw result of sending the records (`LoadResult`) into a `Measurement`.
 """
 
-import datetime
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,9 +12,7 @@ from typing import Final
 
 from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import stored_records
 from runners.clusters.topics import Topic
-from runners.errors import RunnerError
 from runners.host import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
@@ -25,14 +22,14 @@ from runners.librdkafka.statistics import Report
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.librdkafka.threads import LoadClient
 from runners.limits import DEFAULT_LIMITS, Limits
-from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, used_partitions
-from runners.payload import PayloadPool, payload_of
+from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
+from runners.on_topic import Found, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
 from runners.sampling import first_sample_ratio
 from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
 
 OpenClient = Callable[[Mapping[str, str], str, PayloadPool, Tally], LoadClient]
 
@@ -72,27 +69,26 @@ class LibrdkafkaRunner:
 
         Raises:
             RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
+            RuleBroken: The config or the topic does not allow records of this size.
         """
-        loads: list[Load] = []
-        try:
-            return self._measured(config, workload, watch, loads)
-        except RunnerError as error:
-            error.sent_bytes = sum(load.sent_bytes for load in loads)
-            raise
+        check_records(self.topic, config, workload)
+        with sent_bytes_in_errors() as loads:
+            return measured_on(
+                self.topic,
+                self.cluster,
+                config,
+                workload,
+                lambda pool: self._load(config, workload, watch, pool, loads),
+                generator=self.generator,
+                client_version=f"librdkafka {capi.version()}",
+            )
 
-    def _measured(self, config: ProducerConfig, workload: Workload, watch: Watch, loads: list[Load]) -> Measurement:
-        """Measure the config, and add the load to `loads` before it sends its first record."""
-        check_record(
-            config,
-            workload.record_sizes.largest_bytes,
-            workload.key_bytes or None,
-            topic_max_message_bytes=self.topic.max_message_bytes,
-        )
-        pool, zlib_ratio = payload_of(workload)
-        started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    def _load(
+        self, config: ProducerConfig, workload: Workload, watch: Watch, pool: PayloadPool, loads: list[Sending]
+    ) -> Found:
+        """Send the records, and add the load to `loads` before it sends its first record."""
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
         tally = Tally(seed=workload.seed, sample_ratio=ratio)
-        stored_before = stored_records(self.cluster.connection, self.topic.name, self.topic.partitions)
         with _quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)
@@ -100,40 +96,14 @@ class LibrdkafkaRunner:
             load = Load(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
             loads.append(load)
             result = load.run(watch)
-        stored_after = stored_records(self.cluster.connection, self.topic.name, self.topic.partitions)
-        stored = None if stored_before is None or stored_after is None else stored_after - stored_before
         resources = usage(result.before, result.after)
-        return Measurement(
-            config=config,
-            workload=workload,
-            origin=Origin(
-                generator=self.generator,
-                client_version=f"librdkafka {capi.version()}",
-                cluster=self.cluster.kind,
-                topic=self.topic.name,
-                started_at=started_at,
-                payload_zlib_ratio=zlib_ratio,
-            ),
-            duration_s=result.duration_s,
-            records=result.records,
-            value_bytes=result.records * pool.mean_bytes,
-            latency=result.latency,
-            send_delay=result.send_delay,
+        return Found(
+            result,
             sample_ratio=tally.sample_ratio,
-            counts=counts_of(
-                result,
-                tally,
-                acks=config.acks,
-                idempotent=config.idempotent,
-                stored=stored,
-                sole_writer=self.topic.owned,
-            ),
+            counts=counts_of(result, tally, config),
             latency_check=latency_check_of(result, tally.drain_delay, resources.client_user_demand_cores),
             resources=resources,
             activity=activity_of(result),
-            series=result.series,
-            stopped_early=result.stopped_early,
-            flush_s=result.flush_s,
             sent_bytes=load.sent_bytes,
         )
 
@@ -163,10 +133,8 @@ def _quiet_interpreter() -> Iterator[None]:
             gc.enable()
 
 
-def counts_of(
-    result: LoadResult, tally: Tally, *, acks: int, idempotent: bool, stored: int | None, sole_writer: bool
-) -> Counts:
-    """Return the numbers of records that the client accepted, that were acknowledged, and that the topic stored.
+def counts_of(result: LoadResult, tally: Tally, config: ProducerConfig) -> Counts:
+    """Return the numbers of records that the client accepted and that were acknowledged.
 
     All these records are counted over the whole measurement, including the warm-up and the flush (the wait for the last
     deliveries).
@@ -174,10 +142,7 @@ def counts_of(
     Args:
         result: The raw result of sending the records.
         tally: The counters of deliveries.
-        acks: The config's `acks`.
-        idempotent: Whether the producer is idempotent.
-        stored: Growth of the topic's end offsets; None if they could not be read.
-        sole_writer: Whether nobody else writes to the topic.
+        config: The config that was measured.
     """
     last = result.last
     return Counts(
@@ -186,10 +151,8 @@ def counts_of(
         failed=dict(tally.failed),
         transmitted=last.tx_records if last else None,
         retries=last.retries if last else 0,
-        stored=stored,
-        acks=acks,
-        idempotent=idempotent,
-        sole_writer=sole_writer,
+        acks=config.acks,
+        idempotent=config.idempotent,
     )
 
 

@@ -14,11 +14,12 @@ from typing import Final
 from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
 from runners.histogram import Histogram
-from runners.host import HostProbe, Reading
+from runners.host import HostProbe
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
 from runners.measurement import TimePoint, Window
+from runners.on_topic import RawResult
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
 from runners.runner import Phases, Watch, WatchDecision
@@ -32,52 +33,28 @@ _PRIME_POLL_MS: Final = 50
 _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class LoadResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult(RawResult):
     """The raw result of sending the records of a workload with one config.
 
     The counters in the client's statistics reports (`Report`) start when the client starts. `account` covers only the
     measured phase, which begins after the warm-up.
 
     Attributes:
-        duration_s: Actual length of the measured phase in seconds.
-        records: Number of records acknowledged in the measured phase.
         queue_full_ratio: Share of the measured phase in which the sender waited for room in the client's queue.
-        latency: Latencies in the measured phase. If records are sent at a fixed rate, these are the latencies of the
-            records that were meant to leave in that phase. Otherwise these are the latencies of the records whose
-            delivery arrived in that phase.
-        served: Latencies of the records whose delivery arrived in the measured phase. `account` covers the same
-            records.
-        send_delay: Delays from the intended send time until the client was given the record. Empty if records are sent
-            as fast as possible.
-        series: The summary of each window (a period of at most a second).
-        before: The counters of the host, such as CPU times, at the start of the measured phase.
-        after: The same counters at the end of the measured phase.
         account: Totals of the client's statistics reports in the measured phase.
         at_start: The client's report at the start of the measured phase.
         at_end: The client's report at the end of the measured phase.
         last: The client's report after the last delivery.
         handed_over: Number of records that the client accepted in the whole run.
-        stopped_early: Whether `watch` stopped the load before its end.
-        flush_s: Seconds from the end of the last window until the last delivery.
     """
 
-    duration_s: float
-    records: int
     queue_full_ratio: float
-    latency: Histogram
-    served: Histogram
-    send_delay: Histogram
-    series: tuple[TimePoint, ...]
-    before: Reading
-    after: Reading
     account: Account
     at_start: Report | None
     at_end: Report | None
     last: Report | None
     handed_over: int
-    stopped_early: bool
-    flush_s: float = 0.0
 
 
 @dataclass(slots=True)

@@ -7,7 +7,10 @@ from runners.histogram import Histogram
 from runners.librdkafka.librdkafka_runner import activity_of, counts_of, latency_check_of
 from runners.librdkafka.statistics import Account, BrokerInterval, Sum
 from runners.librdkafka.tally import DrainDelay, Tally
+from search_spaces.producer_config import ProducerConfig
 from tests.runners_tests.builders import load_result, report
+
+CONFIG = ProducerConfig.parse({"acks": 1})
 
 
 def account() -> Account:
@@ -32,21 +35,14 @@ def test_counts_are_of_the_whole_run() -> None:
     tally = Tally()
     tally.delivered(990)
     tally.fail("_MSG_TIMED_OUT", 10)
-    seen = counts_of(
-        load_result(last=report(tx_records=1_100, retries=1)),
-        tally,
-        acks=1,
-        idempotent=False,
-        stored=1_000,
-        sole_writer=True,
-    )
+    seen = counts_of(load_result(last=report(tx_records=1_100, retries=1)), tally, CONFIG)
     assert (seen.handed_over, seen.acknowledged, seen.failed) == (1_000, 990, {"_MSG_TIMED_OUT": 10})
-    assert (seen.transmitted, seen.retries, seen.stored) == (1_100, 1, 1_000)
+    assert (seen.transmitted, seen.retries, seen.acks, seen.idempotent) == (1_100, 1, 1, False)
 
 
 def test_without_statistics_the_transmitted_records_are_unknown() -> None:
-    seen = counts_of(load_result(last=None), Tally(), acks=1, idempotent=False, stored=None, sole_writer=True)
-    assert (seen.transmitted, seen.retries, seen.stored) == (None, 0, None)
+    seen = counts_of(load_result(last=None), Tally(), CONFIG)
+    assert (seen.transmitted, seen.retries) == (None, 0)
 
 
 def test_both_latencies_cover_records_served_in_the_measured_phase() -> None:
