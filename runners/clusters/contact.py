@@ -28,7 +28,7 @@ _REPETITIONS = re.compile(r",? \d+ identical error\(s\) suppressed")
 OWNED_PREFIX = "tuner-"
 """The prefix of the name of every topic that we create. Users need rights only on topics with this prefix."""
 
-WRITE, DELETE, CREATE = "Write", "Delete", "Create"
+READ, WRITE, DELETE, CREATE = "Read", "Write", "Delete", "Create"
 DESCRIBE, DESCRIBE_CONFIGS = "Describe", "DescribeConfigs"
 _NO_RIGHTS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _NO_LOGIN = (KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION)

@@ -85,6 +85,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "doctor:doctor",
         "Check this host and your cluster, and measure how fast the load generator is on this host.",
     ),
+    "sample": (
+        "sample:sample",
+        "Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.",
+    ),
     "cleanup": (
         "broker:cleanup",
         "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",

@@ -1,0 +1,65 @@
+"""`tuner sample` reads a topic of a real broker, and its study file is one that `tuner plan` takes."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from tests.cli_tests.command import tuner
+from tests.conftest import TopicMaker
+
+pytestmark = pytest.mark.broker
+RECORDS = 600
+
+
+@pytest.fixture
+def filled(broker: RunningCluster, new_topic: TopicMaker) -> Topic:
+    """A topic with 600 records of 200 and 1,000 B and four keys, written over a minute."""
+    topic = new_topic(partitions=3)
+    producer, began_ms = Producer({**broker.connection}), int(time.time() * 1e3) - 60_000
+    for number in range(RECORDS):
+        value = json.dumps({"number": number, "secret": "hunter2"}).ljust(200 if number % 3 else 1_000).encode()
+        key = f"key-{number % 4 or 1}".encode()
+        producer.produce(topic.name, value, key, timestamp=began_ms + 100 * number)
+    assert producer.flush(30) == 0
+    return topic
+
+
+def test_statistics_and_a_study_file_without_any_content(broker: RunningCluster, filled: Topic, tmp_path: Path) -> None:
+    file = tmp_path / "orders.yaml"
+    words = ("sample", filled.name, "--bootstrap", broker.bootstrap)
+    ran = tuner(*words, "--output", str(file))
+    assert ran.code == 0, ran.err
+    assert "600 of the newest records of 3 partitions" in ran.out
+    assert "p50 200" in ran.out
+    assert "largest 1,000" in ran.out
+    assert "3 different keys; the most frequent one is that of 50.0 % of the records" in ran.out
+    assert "in the busiest second" in ran.out
+    text = file.read_text()
+    assert "hunter2" not in ran.out + ran.err + text
+    assert "200:67,1000:33" in text
+    assert "#paced: {rate_records_per_s: 10}" in text
+    planned = tuner("plan", str(file), "--json")
+    assert planned.code == 0, planned.err
+
+    again = tuner(*words, "--output", str(file))
+    assert again.code == 2
+    assert "add --force" in again.complaint
+
+    found = tuner(*words, "--records", "30", "--json").json
+    assert (found["kind"], found["topic"], found["records"]) == ("sample", filled.name, 30)
+    assert sum(found["sizes"].values()) == 30
+
+
+def test_wrong_topics_are_clear_errors(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    missing = tuner("sample", "no-such-topic", "--bootstrap", broker.bootstrap)
+    assert missing.code == 2
+    assert "has no topic 'no-such-topic'" in missing.complaint
+    empty = tuner("sample", new_topic().name, "--bootstrap", broker.bootstrap)
+    assert empty.code == 2
+    assert "is empty" in empty.complaint
+    assert tuner("sample", "orders").code == 2

@@ -1,0 +1,70 @@
+"""`tuner sample` reads some records of a topic, and says what a study's records must be like."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runners.clusters.topic_reader import TopicReader
+from runners.topic_sample import SampleCount
+from tuner.cli import options
+from tuner.cli.output import Force, check_output, write_output
+from tuner.present.console import say
+from tuner.present.sample_view import print_sample, sample_record, sampled_study
+
+
+def sample(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.")],
+    bootstrap: options.ClusterBootstrap = None,
+    command_config: options.CommandConfig = None,
+    records: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many of the newest records to read, over all partitions.")
+    ] = 10_000,
+    max_bytes: Annotated[str, typer.Option(metavar="SIZE", help="The highest number of bytes to read.")] = "20MB",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write a study file with such records, for `tuner run`."),
+    ] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.
+
+    Only statistics are kept; no key and no value is stored or shown. Nothing is written to the cluster. This needs the
+    right Read on the topic.
+
+    \b
+    Examples:
+        tuner sample orders --bootstrap broker:9092
+        tuner sample orders --bootstrap broker:9092 --command-config client.properties -o orders.yaml
+        tuner sample orders --bootstrap broker:9092 --records 100000 --max-bytes 200MB --json
+    """
+    if bootstrap is None:
+        raise typer.BadParameter("a topic of yours is on a cluster of yours, so --bootstrap is needed")
+    largest_bytes = options.parse_size(max_bytes)
+    check_output(output, force=force)
+    target = options.target_of(bootstrap, command_config)
+    with ExitStack() as stack:
+        cluster = target.cluster()
+        stack.callback(cluster.stop)
+        reader = TopicReader(cluster.start().connection, topic)
+        extent = reader.extent()
+        if not extent.records:
+            raise typer.BadParameter(f"a topic that is sampled must have records, but {topic} is empty")
+        say(f"reading the newest {min(records, extent.records):,} of up to {extent.records:,} records of {topic}")
+        counted = SampleCount()
+        counted.add(reader.newest(extent, records), largest_bytes)
+    found = counted.result(len(extent.ends))
+    if as_json:
+        options.print_json(sample_record(topic, found))
+    else:
+        print_sample(topic, found)
+    if output is None:
+        return
+    if not found.sizes:
+        raise typer.BadParameter(f"a study needs records with values, but all records of {topic} are tombstones")
+    beside = None if command_config is None else os.path.relpath(command_config, output.parent)
+    write_output(output, sampled_study(topic, found, bootstrap, beside), force=force)
+    say(f"wrote {output}; next: tuner plan {output}")

@@ -1,0 +1,111 @@
+"""The statistics of a topic's records, as a table, as JSON, and as a study file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import yaml
+
+from runners.topic_sample import GZIP, TopicSample
+from tuner.present.console import OUT
+
+SCHEMA_VERSION: Final = 1
+TYPICAL_CODEC: Final = "lz4"
+"""The codec whose ratio the study's payload gets, if it is known: lz4 removes less than gzip and zstd."""
+_SHARES: Final = (0.05, 0.5, 0.95, 0.99, 1.0)
+
+
+def sample_record(topic: str, sample: TopicSample) -> dict[str, Any]:
+    """Return the statistics as a JSON document."""
+    found = asdict(sample)
+    found["sizes"] = {str(size): count for size, count in sample.sizes.items()}
+    mix = sample.mix() if sample.sizes else None
+    return {"schema_version": SCHEMA_VERSION, "kind": "sample", "topic": topic, **found, "record_bytes": mix}
+
+
+def print_sample(topic: str, sample: TopicSample) -> None:
+    """Print the statistics, one line each."""
+    for name, text in sample_lines(topic, sample):
+        OUT.print(f"{name:<22} {text}", markup=False, soft_wrap=True)
+
+
+def sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
+    """Return the statistics as pairs of a name and a text."""
+    lines = [
+        (
+            "topic",
+            f"{topic}: {sample.records:,} of the newest records of {sample.partitions} partitions, "
+            f"{sample.value_bytes / 1e6:.1f} MB of values",
+        )
+    ]
+    if sample.sizes:
+        mean = sample.value_bytes / sum(sample.sizes.values())
+        quantiles = ", ".join(
+            f"{'largest' if share == 1 else f'p{100 * share:.0f}'} {sample.size_at(share):,}" for share in _SHARES
+        )
+        lines.append(("value size, bytes", f"mean {mean:,.0f}, {quantiles}"))
+        lines.append(("as a mix of sizes", sample.mix()))
+    if sample.tombstones:
+        lines.append(("without a value", f"{sample.tombstones:,} (tombstones, which delete a key)"))
+    lines.append(("keys", _keys(sample)))
+    if sample.sizes:
+        removed = ", ".join(f"{codec} {100 * ratio:.0f} %" for codec, ratio in sample.removed_ratio.items())
+        without = "" if TYPICAL_CODEC in sample.removed_ratio else "; other codecs need the package pyarrow"
+        lines.append(("compression removes", f"{removed} of batches of 64 KiB{without}"))
+    if sample.span_s:
+        lines.append(
+            (
+                "rate, records/s",
+                f"{sample.rate_records_per_s:,.0f} on average over {sample.span_s:,.1f} s, "
+                f"{sample.busiest_records_per_s:,} in the busiest second",
+            )
+        )
+    return lines
+
+
+def _keys(sample: TopicSample) -> str:
+    if not sample.keyed:
+        return "none"
+    return (
+        f"{sample.keyed / sample.records:.0%} of the records have one, mean {sample.key_bytes:.0f} bytes; "
+        f"{sample.different_keys:,} different keys; the most frequent one is that of "
+        f"{100 * sample.most_frequent_key_ratio:.1f} % of the records"
+    )
+
+
+def sampled_study(
+    topic: str, sample: TopicSample, bootstrap: str, command_config: str | None, notes: Sequence[str] = ()
+) -> str:
+    """Return a study file for records like those of the sample, on topics like theirs.
+
+    Args:
+        topic: The topic that was read.
+        sample: Its statistics; at least one record has a value.
+        bootstrap: The address of the cluster.
+        command_config: The path of the file with the connection settings, relative to the study file; None without one.
+        notes: Further lines for the comment at the top.
+    """
+    codec = TYPICAL_CODEC if TYPICAL_CODEC in sample.removed_ratio else GZIP
+    target: dict[str, str] = {"bootstrap": bootstrap, "like": topic}
+    if command_config is not None:
+        target["command_config"] = command_config
+    workload: Mapping[str, object] = {
+        "record_bytes": [sample.mix()],
+        "key_bytes": round(sample.key_bytes * sample.keyed / sample.records),
+        "compressibility_ratio": round(min(0.99, sample.removed_ratio[codec]), 2),
+    }
+    head = [
+        f"A study with records like those of topic {topic}: sizes, keys and compressibility are those of "
+        f"{sample.records:,} of its",
+        f"newest records. The compressibility is what {codec} removes. Run it with   tuner run FILE",
+        *notes,
+    ]
+    text = "".join(f"# {line}\n" for line in head)
+    text += yaml.safe_dump({"target": target, "workload": dict(workload)}, sort_keys=False, width=200)
+    if sample.rate_records_per_s >= 1:
+        text += (
+            f"  # The topic got {sample.rate_records_per_s:,.0f} records/s on average. To measure latency at this "
+            "rate, remove the # below.\n"
+            f"  #paced: {{rate_records_per_s: {sample.rate_records_per_s:.0f}}}\n"
+        )
+    return text
