@@ -1,6 +1,6 @@
 """Measures the time that a trial takes beyond its seconds of load, and how quickly `tuner` reads a large study.
 
-python -m benchmarks.overhead [--real-trials 12] [--trials 2000] [--large 5000]
+python -m benchmarks.overhead [--client librdkafka] [--real-trials 12] [--trials 2000] [--large 5000]
 
 The benchmark has three parts. The options set the numbers of their trials; 0 leaves a part out.
 
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -25,6 +26,8 @@ from typing_extensions import override
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from search_spaces.client import Client, client_of
+from search_spaces.producer_config import ProducerConfig
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
@@ -50,13 +53,15 @@ class _EveryTrial250(SilentReporter):
 def main() -> None:
     """Run all three parts; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
+    parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION, for the real trials")
     parser.add_argument("--real-trials", type=whole_number, default=12)
     parser.add_argument("--trials", type=whole_number, default=2000)
     parser.add_argument("--large", type=whole_number, default=5000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tuner-overhead-") as root:
         folder = Path(root)
-        parts = ((_large, asked.large), (_real, asked.real_trials), (_long, asked.trials))
+        real = partial(_real, client_of(asked.client))
+        parts = ((_large, asked.large), (real, asked.real_trials), (_long, asked.trials))
         goals = [measure(folder, trials) for measure, trials in parts if trials]
     sys.exit(0 if all(goals) else 1)
 
@@ -71,14 +76,14 @@ def _searched(results: StudyResults) -> list[Trial]:
     return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.STABILISE]
 
 
-def _real(root: Path, trials: int) -> bool:
-    spec = _spec("real", trials)
+def _real(client: Client, root: Path, trials: int) -> bool:
+    spec = _spec("real", trials, baseline=ProducerConfig.parse({}, client=client))
     mirror = Mirror(root / spec.name, spec.tracking, print)
     results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror)
     # `load_s` covers the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
-    print(f"- real broker, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
+    print(f"- real broker, {client.label}, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
     return _told(f"median overhead of the last {len(late)} trials", median(late), OVERHEAD_S)
 
 

@@ -5,6 +5,8 @@ The head says how the measurements were made.
 A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These names have a meaning here:
 
     title, source           required
+    client                  the client that was measured: with `java 4.3.1`, all properties are read as that client's;
+                            with any other text, or without it, they are librdkafka's
     base                    properties of every row, as `name=value` separated by blanks
     partitions, compressibility_ratio
                             the load of the measurements; a workload is checked against these only if they are given
@@ -25,15 +27,14 @@ Several rows with the same record size and config are repeats.
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
-from search_spaces.client import librdkafka
-from search_spaces.errors import ConfigError
+from search_spaces.client import Client, Kind, client_of, librdkafka
+from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.producer_config import ProducerConfig, same_effect
 
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
@@ -114,7 +115,8 @@ class MeasuredTable:
             raise UnreadableTable(
                 f"a table must have a column record_bytes, but the columns of {name} are {reader.fieldnames}"
             )
-        rows = tuple(_row(each, facts, f"{name}, line {reader.line_num + len(head)}") for each in reader)
+        client = _client(facts.get("client", ""), name)
+        rows = tuple(_row(each, facts, client, f"{name}, line {reader.line_num + len(head)}") for each in reader)
         notes = tuple(value for key, value in said if key == "note")
         return cls(facts["title"], facts["source"], facts, notes, rows)
 
@@ -162,7 +164,17 @@ def _shipped(name: str) -> MeasuredTable:
     return MeasuredTable.parse(text, name=name)
 
 
-def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], where: str) -> Row:
+def _client(said: str, name: str) -> Client:
+    """Return the client that the head of a table names."""
+    if said.partition(" ")[0] != Kind.JAVA:
+        return librdkafka()
+    try:
+        return client_of(said)
+    except UnknownClient as error:
+        raise UnreadableTable(f"{name}: {error}") from None
+
+
+def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], client: Client, where: str) -> Row:
     """Read a row from its cells.
 
     Raises:
@@ -178,14 +190,14 @@ def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], where
     metrics: dict[str, float] = {}
     sizes, rate = texts.pop("record_bytes", ""), texts.pop("rate_records_per_s", facts.get("rate_records_per_s"))
     for name, text in texts.items():
-        if name in _names():
+        if name in client.catalogue:
             properties[name] = text
         elif name not in _FOR_PEOPLE:
             metrics[name] = _number(text, f"{name} in {where}")
     try:
         return Row(
             RecordSizes.parse(sizes),
-            ProducerConfig.parse(properties),
+            ProducerConfig.parse(properties, client=client),
             metrics,
             _number(rate, f"rate_records_per_s in {where}") if rate else None,
         )
@@ -210,12 +222,6 @@ def _number(text: str, where: str) -> float:
         return float(text)
     except ValueError:
         raise UnreadableTable(f"a metric must be a number, but {where} is {text!r}") from None
-
-
-@lru_cache
-def _names() -> frozenset[str]:
-    """Return the names of all properties of the client."""
-    return frozenset(entry.name for entry in librdkafka().catalogue)
 
 
 def _text(config: ProducerConfig) -> str:
