@@ -27,7 +27,8 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.light_studies import LightStudy
 from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, RECORD_BYTES, Machine, MachineRunner
 from benchmarks.problems.truth import Truth
-from benchmarks.trust_cases import CASES, Advice, Case, Figure, Found, Interval
+from benchmarks.trust_cases import CASES, Case
+from benchmarks.trust_figures import Advice, Figure, Found, Interval
 from objectives.ratios import Ratio
 from objectives.scoring import Objective
 from runners.runner import Runner
