@@ -94,7 +94,7 @@ def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster)
     assert running.returncode == 130
     assert "interrupted" in said
     # Helper processes of Python's multiprocessing end shortly after the program, when their pipe is closed.
-    assert not psutil.wait_procs(children, timeout=10)[1]
+    assert not psutil.wait_procs(children, timeout=30)[1]
     assert not [left for left in find_leftovers(broker) if left.state == "dead"]
 
 

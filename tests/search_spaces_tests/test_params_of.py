@@ -79,12 +79,12 @@ def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
     config |= {"batch.num.messages": RECORDS}
     own = {"compression.level": level, "statistics.interval.ms": 50, "stats_cb": read}
     producer = Producer({**config, **own})
-    producer.list_topics("levels", timeout=10)
+    producer.list_topics("levels", timeout=30)
     draw = random.Random(1)
     words = [bytes(draw.choices(range(97, 123), k=6)) for _ in range(500)]
     for _ in range(RECORDS):
         producer.produce("levels", b" ".join(draw.choices(words, k=40)), partition=0, timestamp=1_700_000_000_000)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not largest and time.monotonic() < deadline:
         producer.poll(0.05)
     return largest
@@ -93,7 +93,7 @@ def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
 @pytest.mark.parametrize(("codec", "other"), [("gzip", 5), ("lz4", 3), ("zstd", 2)])
 def test_the_default_levels_compress_like_no_level(codec: str, other: int) -> None:
     holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    brokers = holder.list_topics(timeout=10).brokers.values()
+    brokers = holder.list_topics(timeout=30).brokers.values()
     bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
     by_default = bytes_compressed(bootstrap, codec, -1)
     assert by_default == bytes_compressed(bootstrap, codec, DEFAULT_LEVELS[codec])

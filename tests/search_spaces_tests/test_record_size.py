@@ -15,7 +15,7 @@ from search_spaces.sizes import single_record_batch_bytes
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
     holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    brokers = holder.list_topics(timeout=10).brokers.values()
+    brokers = holder.list_topics(timeout=30).brokers.values()
     yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
     holder.flush(1)
 
@@ -34,7 +34,7 @@ def batch_bytes(bootstrap: str, config: Mapping[str, str | int], values: list[by
     for value in values:
         producer.produce("sizes", value, key=key, partition=0)
     producer.flush(10)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not largest and time.monotonic() < deadline:
         producer.poll(0.05)
     return largest
