@@ -45,7 +45,8 @@ def study_client() -> Reads:
         try:
             return client_of(value)
         except UnknownClient as error:
-            raise refused(str(error)) from None
+            # The value that was given, with which the message ends, is added to every refusal.
+            raise refused(str(error).rpartition(", not ")[0] or str(error)) from None
 
     schema = {
         "anyOf": [
