@@ -51,8 +51,8 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
-_MEDIA_TYPES: Final = {".json": JSON, ".yaml": YAML}
-"""The media types of formats, by the suffix of their files."""
+_MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
+"""The media types of formats, by the end of their files' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given
     if missing:
         raise NoFeasibleConfig(missing)
     text = export_all(found, form, everything=given.get("everything", False))
-    return CachedResponse.of(text, _MEDIA_TYPES.get(Path(SUFFIXES[form]).suffix, TEXT))
+    return CachedResponse.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
 
 
 def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[Recommendation], str]:
