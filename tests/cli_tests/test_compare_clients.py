@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+import typer
 
-from search_spaces import java
+from search_spaces import ConfigError, java
 from tests.cli_tests.command import tuner
+from tuner.cli.compare_clients import compare_clients
+from tuner.model.errors import StudyNotFound
 from tuner.results.study_results import load_results
 
 QUICK = ("compare-clients", "--executor", "simulated", "--warmup", "0", "--seconds", "1", "--rounds", "2")
@@ -66,24 +69,22 @@ def test_a_study_and_a_file_are_compared_beside_the_defaults(tmp_path: Path) -> 
     assert {each["client_version"] for each in record["sides"] if each["client"] == "java"} == {"3.9.1"}
     assert {each["rounds"] for each in record["sides"]} == {2}
     assert len(record["pairs"]) == 2
-    mixed = tuner(*QUICK, "--java", "of-java", "--client-version", "4.3.1")
-    assert mixed.code == 2
-    assert "--client-version must be that of of-java, which measured java 3.9.1, but got 4.3.1" in mixed.complaint
-    other = tuner(*QUICK, "--librdkafka", "of-java")
-    assert other.code == 2
-    assert "--librdkafka must name a study of librdkafka, but of-java measured java 3.9.1" in other.complaint
+    with pytest.raises(
+        typer.BadParameter, match=r"--client-version must be that of of-java, which measured java 3\.9\.1"
+    ):
+        compare_clients(for_java="of-java", client_version="4.3.1")
+    with pytest.raises(typer.BadParameter, match="--librdkafka must name a study of librdkafka, but of-java measured"):
+        compare_clients(for_librdkafka="of-java")
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_measured(tmp_path: Path, studies: Path) -> None:
     defaults = written(tmp_path / "defaults.properties", "acks=all\n")
-    for words, said in (
-        (("--java", defaults), "defaults.properties must differ from the defaults of java to be compared"),
-        (("--record-bytes", "100,1000"), "clients are compared with one record size"),
-        (("--librdkafka", "nobody"), "nobody"),
-        (("--client-version", "1.0.0"), "1.0.0"),
-        (("--java", written(tmp_path / "wrong.properties", "linger.mss=3\n")), "wrong.properties"),
-    ):
-        refused = tuner(*QUICK, *words)
-        assert refused.code == 2, refused.err
-        assert said in refused.complaint
+    with pytest.raises(typer.BadParameter, match=r"defaults\.properties must differ from the defaults of java"):
+        compare_clients(for_java=defaults)
+    with pytest.raises(typer.BadParameter, match="clients are compared with one record size"):
+        compare_clients(record_bytes="100,1000")
+    with pytest.raises(StudyNotFound, match="nobody"):
+        compare_clients(for_librdkafka="nobody")
+    with pytest.raises(ConfigError, match=r"wrong\.properties: .*linger\.mss"):
+        compare_clients(for_java=written(tmp_path / "wrong.properties", "linger.mss=3\n"))
     assert not studies.exists()
