@@ -44,7 +44,7 @@ class Entries:
         return self.client.in_force(self.values)
 
     def finding(self, level: Level, about: About, name: str, sentence: str) -> Finding:
-        """Return a finding about a property that tunes the producer, by its canonical name."""
+        """Return a finding about a producer property; `name` is its canonical name."""
         value = shown_value(name, self.in_force.text(name))
         return Finding(level, about, self.spellings.get(name, name), value, sentence, given=name in self.spellings)
 

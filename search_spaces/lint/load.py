@@ -95,7 +95,7 @@ def meanings(entries: Entries, load: Load) -> Iterator[Finding]:
 
 
 def _first(holds: Mapping[str, int]) -> str:
-    """Return the property that limits the number of records first."""
+    """Return the property that allows the fewest records."""
     return min(holds, key=holds.__getitem__)
 
 

@@ -316,3 +316,10 @@ def test_a_file_is_read_as_one_for_the_client_that_the_user_names(tmp_path: Path
     refused = tuner("verify", str(weaker), "--client", "java:3.9.1", *QUICK, "--json")
     assert refused.json["baseline_guarantee"] == "acks=all, ordered, no duplicates"
     assert refused.json["weaker"]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--record-bytes", "0"), ("--seconds", "-1")])
+def test_a_wrong_value_is_refused_with_the_name_of_its_option_once(better: Path, option: str, value: str) -> None:
+    refused = tuner("verify", str(better), option, value)
+    assert refused.code == 2
+    assert refused.complaint.count(f"{option}: must be") == 1

@@ -51,7 +51,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "lint": (
         "lint:lint",
-        "Check a producer's properties file: what is wrong in it, what does nothing, and what its values mean.",
+        "Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.",
     ),
     "translate": (
         "translate:translate",

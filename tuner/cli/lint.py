@@ -38,7 +38,7 @@ def lint(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Check a producer's properties file: what is wrong in it, what does nothing, and what its values mean.
+    """Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.
 
     Each finding is one line. An error means that the client refuses the file or can't send with it, or that a name is
     misspelt. A warning means that the client works, but otherwise than the line suggests. A hint is good to know:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tuner.cli.study_options import naming_options
 from tuner.course.run import run_study
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.study_view import StudyView
@@ -49,7 +50,7 @@ def study_of_options(
         executor: Where the benchmarks run; None for this host without Ray.
 
     Raises:
-        StudyFileError: An option has a value that a study file can't have.
+        typer.BadParameter: An option has a value that a study file can't have. The message names the option.
     """
     phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
     text = study_text(
@@ -64,7 +65,8 @@ def study_of_options(
             "executor": {"kind": executor or Executor.LOCAL},
         }
     )
-    return parsed(text, name, Path.cwd(), "the command line"), text
+    with naming_options():
+        return parsed(text, name, Path.cwd(), "the command line"), text
 
 
 def parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:

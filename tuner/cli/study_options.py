@@ -199,7 +199,7 @@ class StudyOptions(StudyFlags):
     def _from_options(self) -> tuple[StudySpec, str]:
         """Return the study of a command without a study file, and the text of a study file with its settings."""
         text = study_text(self._sections_without_file(self.bootstrap or self.container or "embedded"))
-        with self._naming_options():
+        with naming_options():
             return parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={}), text
 
     def _sections_without_file(self, target: str) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class StudyOptions(StudyFlags):
         changed = self._changed(text, spec.name, file)
         if changed == text:
             return spec, text
-        with self._naming_options():
+        with naming_options():
             return (
                 parse_study(changed, name=spec.name, folder=file.parent, origin=str(file), environ=os.environ),
                 changed,
@@ -273,14 +273,15 @@ class StudyOptions(StudyFlags):
                 section[last] = value
         return sections
 
-    @contextmanager
-    def _naming_options(self) -> Iterator[None]:
-        """Turn the problems of the study file that the options make into an error that names the options."""
-        try:
-            yield
-        except StudyFileError as error:
-            told = [f"{option_of(problem.key)}: {problem.what}" for problem in error.problems]
-            raise typer.BadParameter("; ".join(told)) from None
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Turn the problems of the study file that the options make into an error that names the options."""
+    try:
+        yield
+    except StudyFileError as error:
+        told = [f"{option_of(problem.key)}: {problem.what}" for problem in error.problems]
+        raise typer.BadParameter("; ".join(dict.fromkeys(told))) from None
 
 
 def option_of(key: str) -> str:
