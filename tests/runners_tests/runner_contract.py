@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -33,28 +34,42 @@ SMALL_QUEUE = ProducerConfig.parse({"queue.buffering.max.messages": 1_000, "batc
 class Left(NamedTuple):
     """Threads and processes that a run may leave behind."""
 
-    threads: frozenset[str]
-    client_threads: frozenset[tuple[int, str]]
-    children: frozenset[int]
+    threads: Counter[str]
+    client_threads: Counter[str]
+    children: Counter[str]
 
     @classmethod
     def now(cls) -> "Left":
         """Return the current threads and child processes.
 
-        Two kinds of processes are left out: Python's helper process of `spawn`, which stays once it was started, and
-        the PostgreSQL server of other tests, which starts and ends processes at any time.
+        Threads of librdkafka are counted by name: a client of another test whose broker has gone replaces its threads
+        again and again. Two kinds of processes are left out: Python's helper process of `spawn`, which stays once it
+        was started, and the PostgreSQL server of other tests, which starts and ends processes at any time.
         """
         multiprocessing.active_children()
         children = psutil.Process().children(recursive=True)
         return cls(
-            frozenset(thread.name for thread in threading.enumerate()),
-            frozenset(client_thread_times()),
-            frozenset(child.pid for child in children if not (_is_resource_tracker(child) or _is_postgres(child))),
+            Counter(thread.name for thread in threading.enumerate()),
+            Counter(name for _, name in client_thread_times()),
+            Counter(
+                f"process {child.pid}" for child in children if not (_is_resource_tracker(child) or _is_postgres(child))
+            ),
         )
 
-    def more_than(self, before: "Left") -> bool:
-        """Return whether there is a thread or process now that was not there `before`."""
-        return any(now - then for now, then in zip(self, before, strict=True))
+    def beyond(self, before: "Left") -> list[str]:
+        """Return the threads and processes that are there now and were not there `before`."""
+        return [name for now, then in zip(self, before, strict=True) for name in now - then]
+
+
+def check_nothing_left(before: Left) -> None:
+    """Check that soon there are no threads and child processes besides those that were there `before`."""
+    seen: list[str] = []
+
+    def gone() -> bool:
+        seen[:] = Left.now().beyond(before)
+        return not seen
+
+    assert eventually(gone), f"left behind: {seen}"
 
 
 def _is_resource_tracker(process: psutil.Process) -> bool:
@@ -168,7 +183,7 @@ class RunnerContract:
         before = Left.now()
         with pytest.raises(Enough):
             runner.run(self.config, PACED, watch)
-        assert eventually(lambda: not Left.now().more_than(before))
+        check_nothing_left(before)
 
     def check_windows(self, ran: Ran, phases: Phases) -> None:
         """Check that all windows were shown, in order, without gaps, in the right phase and in the calling thread."""
@@ -197,4 +212,4 @@ class RunnerContract:
 
     def check_nothing_is_left(self, ran: Ran) -> None:
         """Check that there are no threads and child processes besides those from before the run."""
-        assert eventually(lambda: not Left.now().more_than(ran.before))
+        check_nothing_left(ran.before)

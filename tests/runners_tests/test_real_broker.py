@@ -27,9 +27,8 @@ from search_spaces.catalogue import Value
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
-from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
-from tests.runners_tests.runner_contract import Left
+from tests.runners_tests.runner_contract import Left, check_nothing_left
 
 pytestmark = pytest.mark.broker
 
@@ -95,7 +94,7 @@ def measure(
     runner = tested.on(cluster, topic, Limits(max_bytes=5 * 10**9))
     seen = runner.run(tested.config(**properties), workload)
     end_kept_jvms()
-    assert eventually(lambda: not Left.now().more_than(before))
+    check_nothing_left(before)
     return seen
 
 
@@ -258,7 +257,7 @@ def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: ClientCase, sig
             ".*(refused|down|[Dd]isconnected|could not be established|no error)",
         ):
             runner.run(tested.config(acks=1), short("1000", measured_s=60.0), watch)
-        assert eventually(lambda: not Left.now().more_than(before))
+        check_nothing_left(before)
     finally:
         with suppress(ProcessLookupError):
             os.kill(running.local_brokers[0].pid, signal.SIGCONT)

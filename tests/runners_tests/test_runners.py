@@ -26,10 +26,9 @@ from runners.wrappers import Isolated, Leased, end_kept
 from search_spaces.client import java
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
-from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
 from tests.runners_tests.mock_cluster import PARTITIONS
-from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract
+from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract, check_nothing_left
 
 SHORTEST = Workload(RecordSizes.fixed(100), partitions=PARTITIONS, warmup_s=0.0, measured_s=0.1)
 TABLE = """\
@@ -76,7 +75,7 @@ class RealRunnerContract(RunnerContract):
         assert caught.value.sent_bytes is not None
         assert 0 < caught.value.sent_bytes <= 100_000
         assert (sys.getswitchinterval(), gc.isenabled()) == interpreter
-        assert eventually(lambda: not Left.now().more_than(before))
+        check_nothing_left(before)
 
 
 class TestSimulated(RunnerContract):
