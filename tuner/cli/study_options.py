@@ -276,7 +276,7 @@ class StudyOptions(StudyFlags):
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """Turn the problems of the study file that the options make into an error that names the options."""
+    """Raise errors of a study file that was made from options as one error that names the options."""
     try:
         yield
     except StudyFileError as error:
