@@ -1,15 +1,17 @@
 """Runs the quick-start study again and again on a cold machine, to see how often it is right, and how soon.
 
-python -m benchmarks.cold_starts [--starts 10]
+python -m benchmarks.cold_starts [--starts 10] [--keep FOLDER]
 
 Each start is a new process with a new broker, in a new folder. Before each start the operating system drops its caches
 of files, if this user may order that. The first baseline should have the throughput that the baseline has in the rounds
 of the confirmation, because the search compares all configs with the first baseline. The time to a recommendation is
-counted from the start of the process to the end of the last trial that the recommendation needs.
+counted from the start of the process to the end of the last trial that the recommendation needs. The studies are
+deleted, unless `--keep` names a new folder for them.
 """
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -104,13 +106,19 @@ def main() -> None:
     """Run the study from cold starts. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--starts", type=whole_number, default=10, help="how often to run the study (default 10)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder that keeps the studies of the starts")
     asked = parser.parse_args()
+    if asked.keep:
+        asked.keep.mkdir(parents=True)
     starts: list[list[Found]] = []
     for number in range(asked.starts):
         dropped = _drop_caches()
         if not number:
             print(f"Caches of files dropped before each start: {'yes' if dropped else 'no, only root may'}.\n\n{HEAD}")
-        starts.append(_start())
+        with tempfile.TemporaryDirectory(prefix="tuner-cold-") as folder:
+            starts.append(_start(Path(folder)))
+            if asked.keep:
+                shutil.copytree(folder, asked.keep / f"start-{number}")
         print(*table(number, starts[-1]), sep="\n", flush=True)
     print()
     reached = goals(starts)
@@ -192,22 +200,21 @@ def _recommended(results: StudyResults, record_bytes: str) -> tuple[bool, str]:
     return found.proven, in_short(found) if found.proven else "none is proven"
 
 
-def _start() -> list[Found]:
+def _start(folder: Path) -> list[Found]:
     """Run the study in a new process and a new folder, and return what it found; nothing if it failed."""
-    with tempfile.TemporaryDirectory(prefix="tuner-cold-") as folder:
-        began = datetime.now(UTC)
-        run = subprocess.run(
-            [str(Path(sys.executable).with_name("tuner")), "run", str(STUDY)],
-            cwd=folder,
-            env={name: value for name, value in os.environ.items() if name not in _USERS},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if run.returncode not in (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG):
-            print(run.stderr, file=sys.stderr, flush=True)
-            return []
-        return found_in(load_results(Path(folder) / "studies" / STUDY.stem), began)
+    began = datetime.now(UTC)
+    run = subprocess.run(
+        [str(Path(sys.executable).with_name("tuner")), "run", str(STUDY)],
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name not in _USERS},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode not in (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG):
+        print(run.stderr, file=sys.stderr, flush=True)
+        return []
+    return found_in(load_results(folder / "studies" / STUDY.stem), began)
 
 
 def _drop_caches() -> bool:

@@ -18,6 +18,9 @@ from tuner.model.target import Target
 # Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would
 # be over different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
+# The averages of the Java client weigh each request the same, however many batches it has. With one partition, a request
+# has one batch, so its mean is that of the records.
+PARTITIONS = {Kind.LIBRDKAFKA: 3, Kind.JAVA: 1}
 CONFIGS = {Kind.LIBRDKAFKA: {"queue.buffering.max.kbytes": "32768"}, Kind.JAVA: {"buffer.memory": "33554432"}}
 
 
@@ -37,7 +40,11 @@ def main() -> None:
         print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         for size, rate in LOADS:
             workload = Workload(
-                RecordSizes.fixed(size), warmup_s=4.0, measured_s=asked.seconds, rate_records_per_s=rate
+                RecordSizes.fixed(size),
+                partitions=PARTITIONS[client.kind],
+                warmup_s=4.0,
+                measured_s=asked.seconds,
+                rate_records_per_s=rate,
             )
             for _ in range(asked.runs):
                 check = runner.run(config, workload).latency_check

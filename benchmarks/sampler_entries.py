@@ -62,7 +62,7 @@ def _tpe(**settings: Any) -> Entry:
 
 
 def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
-    return StudySpec("samplers", WorkloadSpec((problem.size,)), search=search)
+    return StudySpec("samplers", WorkloadSpec((problem.size,)), baseline=problem.defaults, search=search)
 
 
 ENTRIES: Final = {

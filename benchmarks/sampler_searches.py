@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.problems.searched import DEFAULTS, Problem, Volume, before, problem_of
+from benchmarks.problems.searched import Problem, Volume, before, problem_of
 from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
@@ -115,9 +115,8 @@ def _problem(name: str, noise_ratio: float) -> Problem:
 
 def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SizeRecord]) -> Search:
     """Run one search as a study would: the starting points come first, and the baseline returns every few trials."""
-    spec = StudySpec(
-        "samplers", WorkloadSpec((problem.size,)), search=SearchSpec(method=entry.method, trials=trials, seed=seed)
-    )
+    settings = SearchSpec(method=entry.method, trials=trials, seed=seed)
+    spec = StudySpec("samplers", WorkloadSpec((problem.size,)), baseline=problem.defaults, search=settings)
     records = {RecordSizes.parse(each.record_bytes): each for each in others}
     records[problem.size] = SizeRecord(str(problem.size), spec.objectives)
     strategy = entry.make(problem, seed)
@@ -129,7 +128,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
     index = 0
     while (kind := next_kind(len(made), spec.search)) is not None:
         began_s, asked = time.perf_counter(), False
-        proposal: Proposal | None = Proposal(index, DEFAULTS, {})
+        proposal: Proposal | None = Proposal(index, problem.defaults, {})
         if kind is Kind.SEARCH:
             asked = not seeds
             proposal = strategy.ask(index, seeds.pop(0) if seeds else None)
@@ -174,7 +173,7 @@ def ask_costs_s(problem: Problem, entry: Entry, trials: int, count: int = 20) ->
     """Return the seconds that each of `count` proposals takes after the sampler has seen `trials` random trials."""
     strategy, chance = entry.make(problem, 0), ENTRIES["random"].make(problem, 1)
     for number in range(trials):
-        proposal = chance.ask(number) if number % 10 else Proposal(number, DEFAULTS, {})
+        proposal = chance.ask(number) if number % 10 else Proposal(number, problem.defaults, {})
         assert proposal is not None
         kind = Kind.SEARCH if number % 10 else Kind.BASELINE
         strategy.tell(told(problem, number, kind, proposal, 0))

@@ -9,7 +9,7 @@ python -m benchmarks.samplers --short
 
 A problem has one of three forms. `embedded:1000` is a simulated cluster with a record size. `embedded:1000:100` is the
 same, but 40 trials with records of 100 B come first, and their front is used as starting points. `table` is the
-measured grid.
+measured grid, and `java-table` the one of the Java client.
 
 Trials are counted as in a study. Trial 0 is the baseline (the client's defaults), which returns every ten trials, and
 samplers that learn begin with the starting points. The sampler gets values with noise, but the search is judged by true
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from benchmarks.problems.searched import Problem, Volume, problem_of
+from benchmarks.problems.searched import TABLES, Problem, Volume, problem_of
 from benchmarks.sampler_entries import ENTRIES
 from benchmarks.sampler_searches import Course, ask_costs_s, course
 from benchmarks.sampler_tables import load, missed, save, tables
@@ -107,7 +107,7 @@ def _print_grids(names: list[str], every_steps: list[int]) -> None:
         every_steps: Numbers of steps per knob. Each makes one grid, in addition to the published grid.
     """
     print("| problem | grid | configs | area |\n| --- | --- | ---: | ---: |")
-    for name in (name for name in names if name != "table"):
+    for name in (name for name in names if name not in TABLES):
         problem = problem_of(name, 0.05)
         best = problem.best_volume()
         grids: dict[str, Iterable[ProducerConfig]] = {"published": problem.grid()}

@@ -1,6 +1,6 @@
 """Repeats the experiments of a thesis on the Java producer in short windows, and compares each result with the thesis.
 
-    python -m benchmarks.thesis [--rounds 3] [--seconds 2] [--warmup 1] [--client java]
+    python -m benchmarks.thesis [--rounds 5] [--seconds 2] [--warmup 1] [--client java]
 
 The thesis: De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance, Vrije Universiteit
 Amsterdam, tables 14 to 22. It measured the defaults of the Java client 2.4.1 at 10 to 100,000 B, and then changed
@@ -117,7 +117,7 @@ def main() -> None:
     """Measure all points, and print a table for each record size."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--client", default="java", help="java or java:VERSION")
-    parser.add_argument("--rounds", type=whole_number, default=3)
+    parser.add_argument("--rounds", type=whole_number, default=5)
     parser.add_argument("--seconds", type=positive_number, default=2.0)
     parser.add_argument("--warmup", type=positive_number, default=1.0)
     parser.add_argument("--seed", type=int, default=0)

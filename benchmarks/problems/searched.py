@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.front import known_front
 from benchmarks.problems.grid import published_grid
-from benchmarks.problems.table import MeasuredTable, embedded_grid
+from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid
 from benchmarks.problems.truth import Truth
 from objectives.scoring import HELD_RATE_RATIO
 from runners.simulated.inputs import SimulatedCluster
@@ -23,7 +23,8 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO
 
-DEFAULTS: Final = ProducerConfig.parse({})
+TABLES: Final = {"table": embedded_grid, "java-table": java_grid}
+"""The measured tables, by the name of their problem."""
 _NOISE_SEED: Final = 7_919
 
 
@@ -37,6 +38,10 @@ class Problem(Protocol):
     @property
     def size(self) -> RecordSizes:
         """The record size."""
+
+    @property
+    def defaults(self) -> ProducerConfig:
+        """The client's defaults, which are the baseline of a search."""
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
@@ -61,12 +66,12 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     """Return the problem with a given name.
 
     Args:
-        name: `table`, or the cluster and the record size, such as `embedded:1000`. A third part of the name, which only
+        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name, which only
             `before` uses, is ignored.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
-    if name == "table":
-        return TableProblem(embedded_grid(), RecordSizes.fixed(1_000), noise_ratio)
+    if table := TABLES.get(name):
+        return TableProblem(table(), RecordSizes.fixed(1_000), noise_ratio)
     cluster, size, *_ = name.split(":")
     return SimulatedProblem(CLUSTERS[cluster], RecordSizes.parse(size), noise_ratio)
 
@@ -121,7 +126,12 @@ class SimulatedProblem:
     @cached_property
     def space(self) -> SearchSpace:
         """The search space of a study with the client's defaults as its baseline."""
-        return SearchSpace.of(self.size.largest_bytes, DEFAULTS)
+        return SearchSpace.of(self.size.largest_bytes, self.defaults)
+
+    @cached_property
+    def defaults(self) -> ProducerConfig:
+        """The client's defaults."""
+        return ProducerConfig.parse({})
 
     @cached_property
     def truth(self) -> Truth:
@@ -191,13 +201,15 @@ class TableProblem:
         values: dict[str, tuple[str, ...]] = {
             name: tuple(dict.fromkeys(config.in_force.text(name) for config in configs)) for name in configs[0].values
         }
-        unasked = SearchSpace.of(self.size.largest_bytes, DEFAULTS)
-        knobs = (parameter.name for parameter in unasked.parameters if "level" not in parameter.name)
-        off = dict.fromkeys(knobs, KnobChange(off=True))
-        asked = {name: KnobChange(choices=choices) for name, choices in values.items()}
-        return SearchSpace.of(
-            self.size.largest_bytes, DEFAULTS, changes={**off, **asked, "compression.level": KnobChange(off=True)}
-        )
+        unasked = SearchSpace.of(self.size.largest_bytes, self.defaults)
+        changes = {parameter.sets: KnobChange(off=True) for parameter in unasked.parameters}
+        changes |= {name: KnobChange(choices=choices) for name, choices in values.items()}
+        return SearchSpace.of(self.size.largest_bytes, self.defaults, changes=changes)
+
+    @cached_property
+    def defaults(self) -> ProducerConfig:
+        """The defaults of the client that the table was measured with."""
+        return ProducerConfig.parse({}, client=self.table.rows[0].config.client)
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the measured gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
@@ -231,7 +243,7 @@ class TableProblem:
     @cached_property
     def _defaults(self) -> dict[str, float]:
         """The measured metrics of the client's defaults."""
-        return self._true(DEFAULTS)
+        return self._true(self.defaults)
 
     @cached_property
     def _means(self) -> dict[str, dict[str, float]]:

@@ -159,6 +159,11 @@ def embedded_grid() -> MeasuredTable:
     return _shipped("embedded_1000_bytes.csv")
 
 
+def java_grid() -> MeasuredTable:
+    """Return the same for the Java client 4.3.1, with its own values of the properties."""
+    return _shipped("embedded_1000_bytes_java.csv")
+
+
 def _shipped(name: str) -> MeasuredTable:
     text = (Path(__file__).parent / "data" / name).read_text(encoding="utf-8")
     return MeasuredTable.parse(text, name=name)

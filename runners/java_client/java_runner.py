@@ -169,14 +169,19 @@ def latency_check_of(result: JavaResult) -> LatencyCheck | None:
     Both means cover the phase after the warm-up, and begin when `send` has returned. The client's mean is
 
         record-queue-time-avg - (mean age of a batch when a record is in it) + request-latency-avg + callbacks
-            - (mean fraction of a millisecond when a batch begins) + (the same when a response is there)
+            + (mean fraction of a millisecond when a response is there)
 
     The client's queue time is that of a batch and begins with its first record; the other records come later. The
     client's request latency ends before it calls back for the first record of a response; the other records wait for
-    the callbacks before theirs. The client's clock counts whole milliseconds, which the fractions correct: without them
-    the difference was 10 % at 100 kB and 500 records/s, where each batch begins at the same place of a millisecond. We
-    measure these parts ourselves, because no metric tells them. The averages are those of the measured phase
-    (`ClientTotals`). They weigh each batch and each request the same, however many records it has.
+    the callbacks before theirs. The client's clock counts whole milliseconds. So the age of a batch is counted from the
+    whole millisecond that the client noted, and the fraction is added at the other end: without that the difference was
+    10 % at 100 kB and 500 records/s, where each batch begins at the same place of a millisecond. The client notes the
+    start of a batch after it has waited for room in its buffer, and the timestamp of the first record before. We
+    measure these parts ourselves, because no metric tells them.
+
+    The averages are those of the measured phase (`ClientTotals`). They weigh each batch and each request the same,
+    however many records it has. So they differ from the mean over the records if requests hold batches of several
+    partitions: those with more batches take longer.
 
     Returns:
         The comparison; None if the client reported no batches in the measured phase, or no latency was recorded.
@@ -186,12 +191,13 @@ def latency_check_of(result: JavaResult) -> LatencyCheck | None:
     sampled, timed = end.sampled - start.sampled, end.timed - start.timed
     if batches <= 0 or not sampled or not timed or not result.served.count:
         return None
-    age_us = (end.batch_age_ns - start.batch_age_ns) / sampled / NS_PER_US
+    waited_us = (end.client.wait_ns - start.client.wait_ns) / batches / NS_PER_US
+    age_us = (end.batch_age_ns - start.batch_age_ns) / sampled / NS_PER_US - waited_us
     call_us = (end.in_send_ns - start.in_send_ns) / sampled / NS_PER_US
     callbacks_us = (end.callback_ns - start.callback_ns) / timed / NS_PER_US
-    begun_us = _mean_us(end.begun_fraction_ns - start.begun_fraction_ns, end.begun - start.begun)
-    arrived_us = _mean_us(end.response_fraction_ns - start.response_fraction_ns, end.responses - start.responses)
-    queue_us = (end.client.queue_us - start.client.queue_us) / batches - age_us - begun_us
+    arrivals, fractions_ns = end.responses - start.responses, end.response_fraction_ns - start.response_fraction_ns
+    arrived_us = fractions_ns / arrivals / NS_PER_US if arrivals else 0.0
+    queue_us = (end.client.queue_us - start.client.queue_us) / batches - age_us
     rtt_us = (end.client.rtt_us - start.client.rtt_us) / responses + arrived_us if responses > 0 else 0.0
     delay_us = result.send_delay.mean_us if result.send_delay.count else 0.0
     return LatencyCheck(
@@ -203,10 +209,6 @@ def latency_check_of(result: JavaResult) -> LatencyCheck | None:
         drain_us=None,
         batch_us=callbacks_us,
     )
-
-
-def _mean_us(total_ns: int, count: int) -> float:
-    return total_ns / count / NS_PER_US if count else 0.0
 
 
 def resources_of(result: JavaResult) -> Resources:

@@ -99,12 +99,11 @@ class Report:
         reasons: The text of the first of these exceptions, by its name.
         sampled: Records whose latency is recorded.
         in_send_ns: Time that the calls of `send` for the sampled records took, with the wait for room in the buffer.
-        batch_age_ns: Time from the start of a record's batch until the record was in it, summed over sampled records.
+        batch_age_ns: Time from the millisecond in which a record's batch began until `send` returned for the record,
+            summed over sampled records. A batch begins when `send` is called for its first record.
         timed: Sampled records whose delivery has succeeded.
         callback_ns: Time from the first callback of a response until the callback of a record, summed over these
             records.
-        begun: Batches that the client has begun.
-        begun_fraction_ns: Time since the last whole millisecond when a batch began, summed over these batches.
         responses: Responses of which at least one record was sampled.
         response_fraction_ns: Time since the last whole millisecond at the first callback, summed over these responses.
         collector_ms: Time for which the garbage collector stopped the process.
@@ -122,8 +121,6 @@ class Report:
     batch_age_ns: int
     timed: int
     callback_ns: int
-    begun: int
-    begun_fraction_ns: int
     responses: int
     response_fraction_ns: int
     collector_ms: int
@@ -144,8 +141,6 @@ class Report:
             batch_age_ns=int(message["batch_age_ns"]),
             timed=int(message["timed"]),
             callback_ns=int(message["callback_ns"]),
-            begun=int(message["begun"]),
-            begun_fraction_ns=int(message["begun_fraction_ns"]),
             responses=int(message["responses"]),
             response_fraction_ns=int(message["response_fraction_ns"]),
             collector_ms=int(message["collector_ms"]),

@@ -48,18 +48,25 @@ def test_a_record_waits_for_the_callbacks_before_its_own() -> None:
 
 
 def test_the_fractions_that_the_client_s_clock_leaves_out_are_put_back() -> None:
-    """Batches begin 0.2 ms after a whole millisecond, and responses arrive 0.7 ms after one."""
-    end = report(begun_fraction_ns=20 * 200_000, response_fraction_ns=8 * 700_000)
+    """Responses arrive 0.7 ms after a whole millisecond."""
+    check = latency_check_of(java_result(at_end=report(response_fraction_ns=8 * 700_000)))
+    assert check is not None
+    assert check.client_us == pytest.approx(5_500 + 700)
+
+
+def test_a_batch_begins_when_there_is_room_for_it() -> None:
+    """Each of the 20 batches waited 0.1 ms for room in the buffer."""
+    end = report(metrics={**METRICS, "bufferpool-wait-time-ns-total": 20 * 1e5})
     check = latency_check_of(java_result(at_end=end))
     assert check is not None
-    assert check.client_us == pytest.approx(5_500 - 200 + 700)
+    assert check.queue_us == pytest.approx(4_000 - (1_250 - 100))
 
 
 def test_the_latencies_cover_the_measured_phase_only() -> None:
     """Before it, batches waited 4 ms. In it, as many wait 8 ms, so that the average of all is 6 ms."""
     twice = {name: 2 * value for name, value in METRICS.items() if name.endswith("-total")}
     end = report(
-        sampled=200, timed=200, batch_age_ns=200_000_000, metrics={**METRICS, **twice, "record-queue-time-avg": 6.0}
+        sampled=200, timed=200, batch_age_ns=250_000_000, metrics={**METRICS, **twice, "record-queue-time-avg": 6.0}
     )
     check = latency_check_of(java_result(at_start=report(), at_end=end))
     assert check is not None

@@ -1,11 +1,17 @@
 """The page of a study."""
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from search_spaces.client import Client, java, librdkafka
 from tests.present_tests.studies import study
+from tuner.present.export import offered
 from tuner.present.report.status import status_of
 from tuner.service.http.pages import list_page, study_page
 
@@ -35,6 +41,12 @@ def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> No
     assert "&times;</b> better throughput <span" in shown
     assert shown.count(">trial 7</p>") == 3
     assert "best so far" not in shown
+
+
+@pytest.mark.parametrize("client", [librdkafka(), java("4.3.1")], ids=["librdkafka", "java"])
+def test_a_recommendation_is_offered_in_each_format_of_the_client(client: Client, tmp_path: Path) -> None:
+    shown = page(tmp_path, change=lambda trial: replace(trial, client=client.identity))
+    assert re.findall(r'format=([a-z-]+)"', shown) == [str(form) for form in offered(client)]
 
 
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:

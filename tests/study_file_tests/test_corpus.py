@@ -53,7 +53,7 @@ def test_secrets_written_out_are_not_repeated() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_load(path: Path) -> None:
     spec, _ = load_study(path, {"KAFKA_BOOTSTRAP": "kafka1:9092", "KAFKA_PASSWORD": "hunter2"})
-    assert spec.name.startswith(("quickstart", "orders", "three-sizes", "small-records"))
+    assert spec.name.startswith(("quickstart", "orders", "three-sizes", "small-records", "java"))
 
 
 def test_the_quickstart_is_short() -> None:

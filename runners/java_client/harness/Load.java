@@ -47,7 +47,7 @@ final class Load extends Thread {
         super("tuner-load");
         this.pipe = pipe;
         this.pool = pool;
-        this.batches = new Batches(pool.keyed(), millis);
+        this.batches = new Batches(millis);
         this.asked = asked;
     }
 
@@ -226,7 +226,6 @@ final class Load extends Thread {
                 .mapToLong(GarbageCollectorMXBean::getCollectionTime)
                 .sum());
         tally.into(message);
-        batches.into(message);
         ClientMetrics known = metrics;
         if (known != null) {
             known.into(message);

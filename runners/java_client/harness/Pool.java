@@ -56,11 +56,6 @@ final class Pool {
         return values[index].length + (key == null ? 0 : key.length);
     }
 
-    /** Returns whether the records have keys. */
-    boolean keyed() {
-        return keys[0] != null;
-    }
-
     /**
      * Returns the records of this pool for a topic.
      *

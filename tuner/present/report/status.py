@@ -7,9 +7,11 @@ from statistics import median
 from typing import Any, Final
 
 from objectives.ratios import Ratio
+from search_spaces.client import client_of
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
+from tuner.present.export import Format, offered
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, shown_gains, title
 from tuner.results.by_goal import recommendations
 from tuner.results.racing_savings import RacingSavings
@@ -85,6 +87,7 @@ class SizeStatus:
         best: The best value of each objective.
         raced: How much load racing (stopping trials early) has saved.
         recommended: The recommendation for each goal; empty until this record size has been confirmed.
+        formats: The formats in which a recommendation can be fetched; empty until a trial has ended.
     """
 
     record_bytes: str
@@ -96,6 +99,7 @@ class SizeStatus:
     best: tuple[BestSoFar, ...]
     raced: RacingSavings
     recommended: tuple[Recommended, ...]
+    formats: tuple[Format, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +215,7 @@ def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStat
         best=tuple(_best(size)),
         raced=RacingSavings.of(size.trials),
         recommended=tuple(_recommended(study, size)) if _is_confirmed(study, size) else (),
+        formats=offered(client_of(size.trials[0].client)) if size.trials else (),
     )
 
 
