@@ -17,6 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.model.facts import TOPIC_MAX_MESSAGE_BYTES
+
 if TYPE_CHECKING:
     import optuna
     import pandas as pd
@@ -345,5 +347,5 @@ def _space_of(study: Study, record_bytes: str) -> "SearchSpace":
             spec = parsed(defaultdict(lambda: "1", os.environ))
         except StudyFileError:
             raise error from None
-    topic_max = results.facts.get("topic_max_message_bytes", DEFAULT_MAX_MESSAGE_BYTES)
+    topic_max = results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     return space_of(spec, RecordSizes.parse(record_bytes), topic_max)

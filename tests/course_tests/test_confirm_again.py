@@ -11,9 +11,10 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan, plans_in
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 from tuner.results.recommend import recommend

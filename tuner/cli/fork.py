@@ -12,6 +12,7 @@ from runners.reporting import counted
 from tuner.cli import options
 from tuner.course.forking import fork as fork_study
 from tuner.course.forking import trials_for
+from tuner.model.facts import NAME, QUESTION
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
 from tuner.present.console import say
@@ -57,7 +58,7 @@ def fork(
                 f"{spec.name}; write `study: {name}` into the file"
             )
         there = [trial for _, trial in source.trials()]
-        old_name = str(facts.get("name", study))
+        old_name = str(facts.get(NAME, study))
         taken = trials_for(spec, old_name, facts, there)
         if all(trial.kind is Kind.STABILISE for trial in taken):
             raise typer.BadParameter(
@@ -93,6 +94,6 @@ def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tupl
         return load_study(study_file)
     text = renamed(source.study_file(), name)
     spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
-    if source.facts().get("question", {}).get("executor") == "simulated":
+    if source.facts().get(QUESTION, {}).get("executor") == "simulated":
         spec = replace(spec, executor=Executor.SIMULATED)
     return spec, text

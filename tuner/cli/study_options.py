@@ -20,6 +20,7 @@ from tuner.cli.study_flags import StudyFlags
 from tuner.course import estimate
 from tuner.course.limits import check_limits, time_text
 from tuner.model.errors import LimitTooLow
+from tuner.model.facts import QUESTION
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
 from tuner.storage.home import storage_at, study_folder
@@ -320,7 +321,7 @@ def _differing_settings(spec: StudySpec) -> list[str]:
     if storage.find(str(folder), folder.parent) is None:
         return []
     with closing(storage.read(folder)) as store:
-        question = store.facts().get("question")
+        question = store.facts().get(QUESTION)
         return [*setting_changes(study_identity(spec), question)] if question and store.trials(limit=1) else []
 
 

@@ -32,6 +32,7 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
+from tuner.model.facts import RATES
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.schedule import (
     AGREEMENT_RATIO,
@@ -42,9 +43,6 @@ from tuner.search.schedule import (
     is_stable,
     shows_trend,
 )
-
-RATES: Final = "rates"
-"""The key under which the results store keeps, by record size, the rate of the paced phase (load at a fixed rate)."""
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
 """Metrics that must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""

@@ -5,7 +5,6 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
@@ -16,16 +15,14 @@ from tuner.course.burn_in import Stabiliser
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
 from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
-from tuner.results.grid_tables import BASELINE_IN_GRID
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import TOTALS, StudyResults
+from tuner.results.study_results import StudyResults
 from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
-KEPT_FOR_ROUNDS: Final = "kept_for_rounds_s"
-"""The key under which the results store keeps, by record size, how many seconds the search leaves for spread rounds."""
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """A function that creates the strategy, which proposes configs, from a record size's search space and a seed."""
 
@@ -75,7 +72,7 @@ def drive(
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             loop.reporter.confirmed(results(), str(size))
     if searching:
-        store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
+        store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
     loop.tell_progress(Progress(StudyState.FINISHED))
 
 

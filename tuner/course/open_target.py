@@ -43,6 +43,7 @@ from runners.workload import Workload
 from runners.wrappers import Isolated, Lease, Leased, end_kept, named_topic, owned_topic
 from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, MACHINE
 from tuner.model.target import Target
 
 _SETTLING_S: Final = 1.5
@@ -394,24 +395,24 @@ def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
         targets: The open targets; none for a simulation.
     """
     if not targets:
-        return {"client_version": "simulated", "broker_version": "simulated", "host": {}, "cluster": {}}
+        return {CLIENT_VERSION: "simulated", BROKER_VERSION: "simulated", HOST: {}, CLUSTER: {}}
     opened, clusters = targets[0], [cluster_facts(each) for each in targets]
     # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
-        "client_version": ", ".join(map(_client_version, (opened.client, *opened.others))),
-        "broker_version": ours.get(opened.cluster.kind) or "unknown",
+        CLIENT_VERSION: ", ".join(map(_client_version, (opened.client, *opened.others))),
+        BROKER_VERSION: ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.
-        "host": {
+        HOST: {
             "processor": _processor(),
             "cores": str(psutil.cpu_count() or 1),
             "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
             "system": f"{platform.system()} {platform.release()}",
             "python": platform.python_version(),
         },
-        "cluster": clusters[0],
-        "machine": {"name": socket.gethostname(), "id": _machine_id()},
-        "cluster_ids": [each.get("cluster_id") for each in clusters],
+        CLUSTER: clusters[0],
+        MACHINE: {"name": socket.gethostname(), "id": _machine_id()},
+        CLUSTER_IDS: [each.get("cluster_id") for each in clusters],
     }
 
 

@@ -32,7 +32,6 @@ from tuner.confirmation.plan import (
 )
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
-from tuner.course.burn_in import RATES
 from tuner.course.driver import drive
 from tuner.course.open_target import (
     ClusterTarget,
@@ -46,21 +45,37 @@ from tuner.course.open_target import (
 )
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.resuming import check_environment, check_new, deadline_of
-from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
+from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
-from tuner.model.identity import (
+from tuner.model.facts import (
+    ALLOWED_LOSS,
+    CONSTRAINTS,
     DEFAULT_EXPERIMENT,
-    check_unchanged,
-    default_experiment,
-    study_identity,
-    target_label,
+    FINISHED_AT,
+    FORKED_FROM,
+    LIMITS,
+    METHOD,
+    NAME,
+    OBJECTIVES,
+    QUESTION,
+    RATES,
+    RECORD_SIZES,
+    RESERVED_BYTES,
+    SEED,
+    STARTED_AT,
+    STUDY_ID,
+    TARGET,
+    TOPIC_MAX_MESSAGE_BYTES,
+    TRACKING,
+    TRIALS_PER_SIZE,
 )
+from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
 from tuner.model.url import secrets_in
 from tuner.results.judging import judged_by
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import ALLOWED_LOSS, StudyResults, results_of
+from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
@@ -69,8 +84,6 @@ from tuner.storage.protocols import ResultsStore, Storage
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
-FORKED: Final = "forked_from"
-"""The name under which the results store keeps from which study a forked study has taken over how many trials."""
 _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
@@ -163,7 +176,7 @@ def run_study(
         existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated, keys)
         check_environment(spec, store, facts, loads_here=not elsewhere, mix=mix_environments)
-        for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
+        for name, value in {**facts, TOPIC_MAX_MESSAGE_BYTES: topic_max}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
@@ -217,46 +230,46 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
     is_new = not store.trials()
     if is_new:
         # A study without trials may still be changed, for example if its bootstrap address was mistyped.
-        facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
-    if "question" in facts:
-        check_unchanged(spec.name, question, facts["question"])
+        facts = {name: value for name, value in facts.items() if name in (STUDY_ID, STARTED_AT)}
+    if QUESTION in facts:
+        check_unchanged(spec.name, question, facts[QUESTION])
     new: dict[str, Any] = {
-        "name": spec.name,
-        "record_sizes": list(dict.fromkeys([*facts.get("record_sizes", []), *limits["record_sizes"]])),
-        "objectives": [objective.metric for objective in spec.objectives],
-        "constraints": [str(constraint) for constraint in spec.constraints],
+        NAME: spec.name,
+        RECORD_SIZES: list(dict.fromkeys([*facts.get(RECORD_SIZES, []), *limits["record_sizes"]])),
+        OBJECTIVES: [objective.metric for objective in spec.objectives],
+        CONSTRAINTS: [str(constraint) for constraint in spec.constraints],
         ALLOWED_LOSS: spec.confirm.allow_loss,
-        "target": ", ".join(target_label(target) for target in spec.targets),
-        "method": spec.search.sampler or str(spec.search.method),
-        "seed": spec.search.seed,
-        "trials_per_size": spec.search.trials,
-        "tracking": {
+        TARGET: ", ".join(target_label(target) for target in spec.targets),
+        METHOD: spec.search.sampler or str(spec.search.method),
+        SEED: spec.search.seed,
+        TRIALS_PER_SIZE: spec.search.trials,
+        TRACKING: {
             # A URI with a password is not stored; `tuner sync --tracking-uri` takes it again.
             "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
             "experiment": spec.tracking.experiment,
             "enabled": spec.tracking.enabled,
         },
-        "finished_at": None,
-        "question": question,
-        "limits": limits,
+        FINISHED_AT: None,
+        QUESTION: question,
+        LIMITS: limits,
     }
     if is_new:
         # It is never changed, because all runs of a study must be in one experiment.
         new[DEFAULT_EXPERIMENT] = default_experiment(spec, machine_name())
-    if "study_id" not in facts:
-        new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    before = facts.get("question", {}).get("constraints", question["constraints"])
+    if STUDY_ID not in facts:
+        new = {STUDY_ID: uuid.uuid4().hex, STARTED_AT: utc_now().isoformat(timespec="seconds"), **new}
+    before = facts.get(QUESTION, {}).get("constraints", question["constraints"])
     if judged_anew := sorted(before) != sorted(question["constraints"]):
         say(
             f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
             f"{', '.join(question['constraints']) or 'none'}; all trials are judged by the new constraints"
         )
-    if searching and (judged_anew or _limits_changed(facts.get("limits"), limits)):
+    if searching and (judged_anew or _limits_changed(facts.get(LIMITS), limits)):
         search_again(store)
     elif judged_anew:
         ended(store)
     if not searching:  # the limits of the search, and whether it has finished, stay as they are
-        new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
+        new = {name: value for name, value in new.items() if name not in (LIMITS, FINISHED_AT)}
     for name, value in new.items():
         store.set_fact(name, value)
     store.set_study_file(study_text)
@@ -264,8 +277,8 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
 
 def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
     """Return whether the study was run to its end with this specification, and with the same limits as now."""
-    answered = facts.get("question") == study_identity(spec) and facts.get("limits") == _limits(spec)
-    return answered and bool(facts.get("finished_at"))
+    answered = facts.get(QUESTION) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
+    return answered and bool(facts.get(FINISHED_AT))
 
 
 def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
@@ -321,8 +334,8 @@ def _loop(
     if trials:
         reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
     # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
-    own_trials = trials[store.facts().get(FORKED, {}).get("trials", 0) :]
-    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED, {}))
+    own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 

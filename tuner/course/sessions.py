@@ -19,13 +19,9 @@ from runners.workload import RecordSizes
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import Step
 from tuner.course.trial_loop import TrialLoop
+from tuner.model.facts import ROUND_STARTED
 from tuner.model.trial import Kind, Progress, Proposal, StudyState
 
-STARTED: Final = "round_started"
-"""The key under which the results store keeps, by record size, the number and the start of the newest round.
-
-It is kept only if there are pauses between the rounds.
-"""
 _LOOK_S: Final = 20.0
 """The longest time in seconds for which we wait without reading the clock, because the host may be suspended."""
 
@@ -78,7 +74,7 @@ class Sessions:
 
     def _wait(self, step: Step, number: int) -> bool:
         """Wait until a round is due, and store when it starts; return False if the study's time ends before that."""
-        kept, budget = self.loop.store.facts().get(STARTED, {}), self.loop.budget
+        kept, budget = self.loop.store.facts().get(ROUND_STARTED, {}), self.loop.budget
         last = kept.get(str(self.size), {})
         due_s = budget.now_s()
         if self.plan.first_round <= last.get("round", -1) < step.round:
@@ -106,5 +102,5 @@ class Sessions:
                 self.loop.sleep(min(wait_s, _LOOK_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)
         kept[str(self.size)] = {"round": step.round, "at": now.isoformat(timespec="seconds")}
-        self.loop.store.set_fact(STARTED, kept)
+        self.loop.store.set_fact(ROUND_STARTED, kept)
         return True

@@ -21,14 +21,13 @@ from tuner.course.racing import race_of
 from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
+from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial, trial_key
 from tuner.results.size_record import SizeRecord
 from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.protocols import ResultsStore
 
-RESERVED: Final = "reserved_bytes"
-"""The name under which the results store keeps the bytes that are reserved for running trials."""
 _OVERHEAD_S: Final = 1.0
 """Estimated seconds that a trial takes besides its load, used before the first trial has ended."""
 _BURN_IN_SHARE: Final = 0.02
@@ -99,7 +98,7 @@ class TrialLoop:
 
         safety, key = self.spec.safety, trial_key(started.record_bytes, started.number)
         max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, self._most_bytes())
-        self.store.set_fact(RESERVED, self.budget.reserved())
+        self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
         metrics, race = tuple[str, ...](), None
         search = self.spec.search
         # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.

@@ -17,10 +17,10 @@ from runners.reporting import counted, silent
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig, same_effect
-from tuner.course.burn_in import RATES
 from tuner.course.forking import fork, trials_for
 from tuner.course.limits import check_limits
 from tuner.model.errors import StudyNotFound
+from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind
 from tuner.present.console import Unwrapped
@@ -267,7 +267,7 @@ class Work:
         text = self.studies.queue.study_file(study)
         with closing(storage_at().read(self._folder(study))) as store:
             facts = store.facts()
-        there = list(facts.get("record_sizes", []))
+        there = list(facts.get(RECORD_SIZES, []))
         wanted = there if asked.record_bytes is None else [str(size) for size in sizes_in(asked.record_bytes)]
         if unknown := [each for each in wanted if each not in there]:
             raise Problem(

@@ -9,11 +9,12 @@ from runners.reporting import counted
 from tuner.api import run_study
 from tuner.course.run import run_study as measure
 from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.facts import VERIFICATION
 from tuner.model.spec import Goal, StudySpec
 from tuner.present.report import write_all_artifacts
 from tuner.present.study_view import StudyView
 from tuner.present.verification_view import verification_lines
-from tuner.results.judgement import VERIFICATION, Judgement, Terms
+from tuner.results.judgement import Judgement, Terms
 from tuner.results.recommend import recommendations
 from tuner.service.config import ServiceConfig
 from tuner.service.http.submission import spec_of
