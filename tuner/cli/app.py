@@ -73,7 +73,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "export:export",
         "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
     ),
-    "fork": ("fork:fork", "Begin a new study that takes over the trials of another study which fit its settings."),
+    "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
     "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
     "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
     "sync": (
@@ -143,7 +143,7 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "fork": (
         "remote_work:fork",
-        "Have the service begin a new study with the trials of another study that fit its settings.",
+        "Have the service begin a new study with those trials of another study that fit the new settings.",
     ),
     "rm": (
         "remote_work:rm",
