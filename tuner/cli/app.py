@@ -102,7 +102,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.",
     ),
     "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
-    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine, which runs until you stop it."),
+    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine. It runs until you stop it."),
 }
 """Each verb (subcommand of `tuner`) with `module:function`, which implements it, and the first sentence of its help.
 
