@@ -272,8 +272,8 @@ def bench(
         config: Producer properties, or the path of a properties file; by default the client's defaults.
         record_bytes: A size in bytes, or a mix of sizes with weights such as `100:70,1000:30`.
         bootstrap: Addresses of the cluster; by default a broker is started for the measurement and removed after it.
-        rate_records_per_s: A fixed rate, to measure latency. By default records are sent as fast as acknowledgements
-            allow, to measure throughput.
+        rate_records_per_s: A fixed rate, to measure latency. By default records are sent as fast as the client takes
+            them, to measure throughput.
         warmup_s: Seconds of load before the measurement.
         measured_s: Seconds of load that are measured.
 

@@ -58,7 +58,7 @@ def bench(
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
             help="The client that is measured. java is the newest known release of Kafka's Java producer; java:3.9.1 "
-            "is this one.",
+            "is release 3.9.1.",
         ),
     ] = "librdkafka",
     pairs: Annotated[

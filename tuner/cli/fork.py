@@ -35,12 +35,12 @@ def fork(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Begin a new study that takes over the trials of another study which fit its settings.
+    """Begin a new study with those trials of another study that fit the new settings.
 
     Workload, target, baseline and executor must be the same; record sizes may be left out or added. You can change the
     search space, durability, objectives, constraints, and the sections search and confirm. Nothing is measured, and the
-    old study stays as it is. `tuner run` then continues the new study: its limits in hours and bytes do not count the
-    trials that were taken over, but search.trials does.
+    old study stays as it is. `tuner run` then continues the new study. The trials that were taken over count towards
+    search.trials, but not towards the limits in hours and bytes.
 
     \b
     Examples:

@@ -76,17 +76,17 @@ Everything = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also print the properties of the config that have the client's default value. The forms for users of the "
-        "Java client print them in any case.",
+        help="Also print the properties of the config that have the client's default value. The forms for the Java "
+        "client always print them.",
     ),
 ]
 FormOption = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="Form of the output: a table, what another program reads (properties, env, json), or the form of one "
-        "client's users: librdkafka (JSON); for the Java client java (properties), spring, and, in studies of that "
-        "client only, quarkus, connect, streams, strimzi-connect and strimzi-connector.",
+        help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
+        "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured that "
+        "client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
     ),
 ]
 
@@ -117,9 +117,9 @@ def recommend(
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
     Properties that have the client's default value are left out, unless --all is given or the baseline sets another
-    value. The forms for users of the Java client hold the whole config, and also what their program would otherwise
-    set differently. For a study of librdkafka, the forms java and spring are translated, and the translated config was
-    not measured.
+    value. The forms for the Java client hold the whole config. If the program, such as Quarkus, has other defaults than
+    the client, they also hold the properties concerned. For a study of librdkafka, the forms java and spring are
+    translated, and the translated config was not measured.
 
     \b
     Examples:
@@ -286,8 +286,8 @@ def explain(
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    To measure what the change of a property brings, the config was measured in turn with a copy of the config in
-    which only this property has the baseline's value.
+    For each changed property, the study measured the config in turn with a copy in which only this property has the
+    baseline's value.
 
     \b
     Examples:

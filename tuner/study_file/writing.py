@@ -43,7 +43,7 @@ workload:
   partitions: 3                 # of the topics that the study creates
   replication: 1                # of the topics that the study creates
   producers: 1                  # how many write at the same time
-  saturate:                     # the saturating phase: as fast as acknowledgements allow, for throughput
+  saturate:                     # the saturating phase: as fast as the client takes records, for throughput
     warmup: 3s                  # load before the measurement
     measured: 10s
   paced:                        # the paced phase: at a fixed rate, the same for all configs, for latency

@@ -160,7 +160,7 @@ class Work:
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
 
     async def fork(self, source: str, name: str, text: str | None, submitted_by: str) -> dict[str, Any]:
-        """Make a new study that takes over the trials of another study which fit its settings. It begins paused.
+        """Make a new study with those trials of another study that fit the new settings. It begins paused.
 
         Args:
             source: The name of the other study.
