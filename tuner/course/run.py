@@ -33,13 +33,12 @@ from tuner.confirmation.plan import (
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.driver import drive
+from tuner.course.environment import environment_facts, machine_name
 from tuner.course.open_target import (
     ClusterTarget,
     SimulatedTarget,
     TrialTarget,
-    all_facts,
     lock_key,
-    machine_name,
     open_target,
     tell_waiting,
 )
@@ -352,7 +351,7 @@ def _targets(
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
-        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(())
+        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, environment_facts(())
     targets: list[ClusterTarget] = []
     for key in keys:
         stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, reporter.say)))
@@ -372,7 +371,7 @@ def _targets(
     first = targets[0].opened
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
-    return list(targets), topic_max, all_facts([each.opened for each in targets])
+    return list(targets), topic_max, environment_facts([each.opened for each in targets])
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]) -> Pool:

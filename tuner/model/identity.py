@@ -188,7 +188,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
     a broker that we start has a new cluster id each time.
 
     Args:
-        now: What `tuner.course.open_target.all_facts` returns now.
+        now: What `tuner.course.environment.environment_facts` returns now.
         on_record: The facts from the results store.
         loads_here: Whether this host runs the loads. If not, they run on a Ray cluster, which chooses its nodes.
     """
