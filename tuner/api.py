@@ -132,7 +132,7 @@ def run_study(
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
     from tuner.storage.home import storage_at, study_folder
-    from tuner.study_file import drop_used_secrets, load_study, parse_study
+    from tuner.study_file import drop_used_secrets, parse_study, read_study_file
     from tuner.tracking import Mirror
 
     told = reporter or SilentReporter()
@@ -144,7 +144,7 @@ def run_study(
         text = yaml.safe_dump(dict(study), sort_keys=False)
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the study", environ=os.environ)
     else:
-        spec, text = load_study(Path(study))
+        spec, text = read_study_file(Path(study))
     drop_used_secrets(text, os.environ)
     place = folder or study_folder(spec.name)
     if searching and storage_at().find(str(place), place.parent) is None:

@@ -19,7 +19,7 @@ from tuner.present.console import say
 from tuner.storage.files import STUDY_FILE, write_atomically
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
-from tuner.study_file import load_study, parse_study, renamed
+from tuner.study_file import parse_study, read_study_file, renamed
 
 
 def fork(
@@ -91,7 +91,7 @@ def fork(
 def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tuple[StudySpec, str]:
     """Return the spec of the new study, and the text of its study file."""
     if study_file is not None:
-        return load_study(study_file)
+        return read_study_file(study_file)
     text = renamed(source.study_file(), name)
     spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
     if source.facts().get(QUESTION, {}).get("executor") == "simulated":

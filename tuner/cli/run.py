@@ -25,7 +25,7 @@ from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
-from tuner.study_file import load_study, parse_study
+from tuner.study_file import parse_study, read_study_file
 
 Goals = Annotated[
     list[Goal] | None,
@@ -253,7 +253,7 @@ def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> t
     """
     given = Path(study)
     if given.is_file():
-        return load_study(given, searched=searched)
+        return read_study_file(given, searched=searched)
     spec = parse_study(
         results.study_file,
         name=results.folder.name,

@@ -29,10 +29,10 @@ from tuner.study_file import (
     StudyFileError,
     changed_text,
     knob_setting,
-    load_study,
     parse_study,
     quick_sections,
     quick_text,
+    read_study_file,
     sizes_in,
     study_text,
 )
@@ -229,7 +229,7 @@ class StudyOptions(StudyFlags):
 
     def _from_file(self, file: Path) -> tuple[StudySpec, str]:
         """Return the study of a study file, with the limits and the confirmation that the options set."""
-        spec, text = load_study(file)
+        spec, text = read_study_file(file)
         changed = self._changed(text, spec.name, file)
         if changed == text:
             return spec, text
