@@ -249,7 +249,7 @@ def optuna_study(
         StudyFileError: The study file that was kept with the results can't be read any more, for example because an
             environment variable in it is not set.
     """
-    from tuner.search.export import export, open_storage
+    from tuner.search.optuna_export import export, open_storage
 
     loaded = _loaded(study)
     size = loaded.size(record_bytes)

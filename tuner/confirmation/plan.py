@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Self
 
-from objectives.claims import session_error_rate
+from objectives.claims import confirmation_error_rate
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import Constraint
 from tuner.model.facts import CONFIRMATIONS, CONFIRMING
@@ -129,7 +129,7 @@ class ConfirmationPlan:
         """
         trials = list(trials)
         rounds = [trial for trial in trials if trial.kind is Kind.CONFIRM]
-        session = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
+        number = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -144,7 +144,7 @@ class ConfirmationPlan:
             decides_at=spec.decides_at,
             constraints=tuple(constraints),
             confirmation_id=confirmation_id,
-            error_rate=session_error_rate(session),
+            error_rate=confirmation_error_rate(number),
             allow_loss=spec.allow_loss,
             beside=tuple(config.fingerprint for config in spec.beside),
         )
