@@ -57,7 +57,7 @@ from tuner.service.cache.query import (
     Responses,
     ResultQuery,
 )
-from tuner.service.http.problems import Problem, problem_of
+from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 
 _KEPT_TRIALS: Final = 6_000

@@ -19,9 +19,9 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.http.submission import check_settings, spec_of
 from tuner.service.queue.job import Job, JobState, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
+from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import shared_url, storage_at
 

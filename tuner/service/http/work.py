@@ -27,10 +27,10 @@ from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
 from tuner.results.judgement import Judgement, Terms
 from tuner.service.errors import NameTaken
-from tuner.service.http.problems import Problem
 from tuner.service.http.studies import Studies
-from tuner.service.http.submission import spec_of, submission_of
+from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, Verb
+from tuner.service.submission import spec_of, submission_of
 from tuner.storage.home import storage_at
 from tuner.study_file import renamed, same_measurement, sizes_in, study_text
 

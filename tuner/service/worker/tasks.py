@@ -17,8 +17,8 @@ from tuner.present.verification_view import verification_lines
 from tuner.results.judgement import Judgement, Terms
 from tuner.results.recommend import recommendations
 from tuner.service.config import ServiceConfig
-from tuner.service.http.submission import spec_of
 from tuner.service.queue.job import Task, Verb
+from tuner.service.submission import spec_of
 from tuner.storage.home import storage_at
 from tuner.tracking import sync
 
