@@ -60,7 +60,7 @@ def fork(
         there = [trial for _, trial in source.trials()]
         old_name = str(facts.get(NAME, study))
         taken = trials_for(spec, old_name, facts, there)
-        if all(trial.kind is Kind.STABILISE for trial in taken):
+        if all(trial.kind is Kind.BURN_IN for trial in taken):
             raise typer.BadParameter(
                 f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
                 f"{old_name} fits; run {name} as a study of its own"

@@ -21,7 +21,7 @@ from tuner.present.why import print_explanations
 from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
-from tuner.results.recommend import recommend_each
+from tuner.results.recommend import preferred, recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.storage.files import size_name
 
@@ -216,9 +216,7 @@ def _from_mlflow(
             f"of {record_bytes} B and {asked}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
             "consider the whole front"
         )
-    # The same order of preference as in `recommend_for`.
-    changes = [each for each in found if not each.is_baseline]
-    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
+    return preferred(found)
 
 
 def _explain_command(

@@ -11,7 +11,7 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.winners import winners_of
-from tuner.course.burn_in import Stabiliser
+from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
@@ -22,7 +22,7 @@ from tuner.results.study_results import SizeResults
 
 
 def confirm(
-    loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser, kept: tuple[float, float]
+    loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, kept: tuple[float, float]
 ) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
@@ -30,7 +30,7 @@ def confirm(
         loop: Runs the trials of the study.
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
-        stabiliser: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
+        burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
         kept: Seconds and bytes that are kept for the record sizes that follow. The rounds beyond the least number, and
             the ablation, do not use them.
     """
@@ -57,8 +57,8 @@ def confirm(
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
             if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
-                for config in _to_stabilise(step.kind, plan, configs, results, record):
-                    stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
+                for config in _to_burn_in(step.kind, plan, configs, results, record):
+                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         if not loop.may_start(None):
@@ -71,18 +71,18 @@ def confirm(
                 "more rounds"
             )
             return
-        rate_records_per_s = stabiliser.of_baseline(size)
+        rate_records_per_s = burn_in.of_baseline(size)
         if not sessions.begin(step, rate_records_per_s):
             loop.reporter.say(
                 f"{size} B: the confirmation ends, as the next round would begin after the end of the study's time"
             )
             return
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
-        stabiliser.check_rate(size)
+        burn_in.check_rate(size)
         measured += 1
 
 
-def _to_stabilise(
+def _to_burn_in(
     kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of the given kind.

@@ -11,7 +11,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
-from tuner.course.burn_in import Stabiliser
+from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
 from tuner.course.trial_loop import TrialLoop, utc_now
@@ -52,7 +52,7 @@ def drive(
         TooManyFailures: Too many trials in a row gave no measurement.
     """
     spec, store = loop.spec, loop.store
-    stabiliser = Stabiliser(loop)
+    burn_in = BurnIn(loop)
     space_at = partial(space_of, spec, topic_max_message_bytes=topic_max_message_bytes)
     sizes = spec.workload.record_sizes
     if searching:
@@ -66,8 +66,8 @@ def drive(
     for place, size in enumerate(sizes):
         kept = loop.budget.kept_for_others(len(sizes) - place)
         if searching and not has_begun(store, str(size), confirmation_id):
-            _search(loop, stabiliser, make_strategy, size, space_at(size), kept)
-        confirm(loop, size, confirmation_id, stabiliser, kept)
+            _search(loop, burn_in, make_strategy, size, space_at(size), kept)
+        confirm(loop, size, confirmation_id, burn_in, kept)
         # After the last size, the caller of the study has all recommendations.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             loop.reporter.confirmed(results(), str(size))
@@ -78,7 +78,7 @@ def drive(
 
 def _search(
     loop: TrialLoop,
-    stabiliser: Stabiliser,
+    burn_in: BurnIn,
     make_strategy: MakeStrategy,
     size: RecordSizes,
     space: SearchSpace,
@@ -93,12 +93,12 @@ def _search(
         return
     others_s, of_others = kept
     kept_s = others_s + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, others_s))
-    if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
+    if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.burn_in_trials):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
         return
-    rate = stabiliser.of_baseline(size)
+    rate = burn_in.of_baseline(size)
     strategy = make_strategy(space, zlib.crc32(str(size).encode()) ^ spec.search.seed)
     for trial in record.trials:
         _tell(strategy, record, trial)

@@ -84,7 +84,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
                 found.append(
                     replace(trial, params=params, sampler_state={} if "search" in sections else trial.sampler_state)
                 )
-            case Kind.BASELINE | Kind.STABILISE if trial.fingerprint == spec.baseline.fingerprint:
+            case Kind.BASELINE | Kind.BURN_IN if trial.fingerprint == spec.baseline.fingerprint:
                 found.append(trial)
     return [_scored(trial, spec, found) for trial in found] if judged_anew else found
 
@@ -115,7 +115,7 @@ def fork(
 
 def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:
     """Return a trial with values and violations for the objectives and constraints of the new study."""
-    if trial.kind is Kind.STABILISE:
+    if trial.kind is Kind.BURN_IN:
         return trial
     baselines = [
         each.metrics

@@ -321,6 +321,15 @@ def _for_goal_or_first(
             missing.append(error)
     if not found:
         raise missing[0]
+    return preferred(found)
+
+
+def preferred(found: Sequence[Recommendation]) -> Recommendation:
+    """Return the first recommendation with a proven gain, else the first other than the baseline, else the first.
+
+    Args:
+        found: At least one recommendation, in the order of the goals.
+    """
     changes = [each for each in found if not each.is_baseline]
     return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 

@@ -41,8 +41,8 @@ from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
-_AGREED: Final = 2
-"""How many burn-in runs in a row must agree before the search begins; see `schedule.is_stable`."""
+_COUNTED_BURN_INS: Final = 2
+"""How many burn-in runs count for the baseline's values: the last ones, when the target was warm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,8 @@ class SizeResults:
             computed anew, after correction for the baseline's drift.
         baseline: The first complete baseline trial; None if there is none yet. Its `violations` are those of the
             baseline's newest measurements: in a confirmation, or else by `baseline_metrics`.
-        baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs, which
-            agreed with each other. The values are corrected for drift: to the level at which the baseline was last
-            measured.
+        baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs. The
+            values are corrected for drift: to the level at which the baseline was last measured.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
@@ -395,9 +394,9 @@ def _judged_again(
 def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
     """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is only one.
 
-    Runs without a value for some objective do not count. The burn-in ends when two runs agree, so these two runs are
-    valid measurements of the baseline. Without them, all gains among a study's first ten trials would depend on a
-    single measurement of the baseline.
+    Runs without a value for some objective do not count. The target is warm at the end of the burn-in, so these two
+    runs are measurements of the baseline, too. Without them, all gains among a study's first ten trials would depend on
+    a single measurement of the baseline.
 
     Args:
         trials: The trials of one record size, by number.
@@ -408,8 +407,8 @@ def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Tr
         if trial.state is not State.COMPLETE:
             continue
         if trial.kind is Kind.BASELINE:
-            return candidates[-_AGREED:] if len(candidates) >= _AGREED else []
-        if trial.kind is Kind.STABILISE and all(each.metric in trial.metrics for each in objectives):
+            return candidates[-_COUNTED_BURN_INS:] if len(candidates) >= _COUNTED_BURN_INS else []
+        if trial.kind is Kind.BURN_IN and all(each.metric in trial.metrics for each in objectives):
             values = tuple(trial.metrics[each.metric] for each in objectives)
             candidates.append(replace(trial, kind=Kind.BASELINE, objectives=values))
     return []

@@ -197,7 +197,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
 
 
 def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
-    left_out = (Kind.STABILISE, *CONFIRMING_KINDS)
+    left_out = (Kind.BURN_IN, *CONFIRMING_KINDS)
     across, up = _axes(study.objectives)
     names = [objective.metric for objective in study.objectives]
     charts: list[Mapping[str, Any]] = [

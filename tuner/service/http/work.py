@@ -189,7 +189,7 @@ class Work:
         with closing(storage.read(self._folder(source))) as store:
             there = [trial for _, trial in store.trials()]
             taken = trials_for(spec, source, store.facts(), there)
-            if all(trial.kind is Kind.STABILISE for trial in taken):
+            if all(trial.kind is Kind.BURN_IN for trial in taken):
                 raise Problem(
                     422,
                     "invalid",
