@@ -11,6 +11,7 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.winners import winners_of
+from tuner.course.budget import Kept
 from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
@@ -21,9 +22,7 @@ from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 
 
-def confirm(
-    loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, kept: tuple[float, float]
-) -> None:
+def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, kept: Kept) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
     Args:
@@ -31,15 +30,15 @@ def confirm(
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
-        kept: Seconds and bytes that are kept for the record sizes that follow. The rounds beyond the least number, and
-            the ablation, do not use them.
+        kept: What is left for the record sizes that follow. The rounds beyond the least number, and the ablation, do
+            not use it.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
     if not asked.rounds or results.baseline is None:
         return
     left_s = loop.budget.left_s()
-    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept[0])
+    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept.seconds)
     if not any(plan.nominees.values()):
         goals = ", ".join(asked.goals)
         loop.reporter.say(
@@ -47,7 +46,7 @@ def confirm(
         )
         return
     configs = _configs(loop, results, plan)
-    sessions = Sessions(loop, size, plan, kept[0])
+    sessions = Sessions(loop, size, plan, kept.seconds)
     announced: set[Kind] = set()
     measured = 0
     while step := next_step(
@@ -65,7 +64,7 @@ def confirm(
             loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
-        if beyond_plan and not loop.may_start(*kept):
+        if beyond_plan and not loop.may_start(kept.seconds, kept.load_bytes):
             loop.reporter.say(
                 f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for "
                 "more rounds"

@@ -11,6 +11,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
+from tuner.course.budget import Kept
 from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
@@ -82,18 +83,17 @@ def _search(
     make_strategy: MakeStrategy,
     size: RecordSizes,
     space: SearchSpace,
-    kept: tuple[float, float],
+    kept: Kept,
 ) -> None:
     """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
 
-    The seconds and bytes in `kept` are for the record sizes that follow.
+    What `kept` holds is left for the record sizes that follow.
     """
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:
         return
-    others_s, of_others = kept
-    kept_s = others_s + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, others_s))
-    if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.burn_in_trials):
+    kept_s = kept.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, kept.seconds))
+    if not loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), others=spec.burn_in_trials):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
@@ -105,7 +105,7 @@ def _search(
     seeds = seeds_of(spec, size, space, loop.records)
     under_way: list[StartedTrial] = []
     while True:
-        while loop.bench.free and loop.may_start(kept_s, of_others + loop.confirm_bytes(), len(under_way)):
+        while loop.bench.free and loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), len(under_way)):
             started = _next(loop, size, strategy, seeds, under_way)
             if started is None:
                 break
