@@ -1,7 +1,6 @@
 """`tuner verify` finds out whether a config is worse than the baseline, for scripts and pipelines."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.verification_view import shortcomings, verification_lines, verification_warnings
 from tuner.results.judgement import Judgement, Terms
-from tuner.storage.home import storage_at
+from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets, same_measurement, sizes_in
 
 
@@ -82,7 +81,7 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
+    storage, stem = storage_at(), verification_stem(str(file))
     name = free_name(stem, storage)
     if study is None:
         spec, text = study_of_options(

@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -31,8 +30,8 @@ from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, Verb
 from tuner.service.submission import spec_of, submission_of
-from tuner.storage.home import storage_at
-from tuner.study_file import renamed, same_measurement, sizes_in, study_text
+from tuner.storage.home import numbered_name, storage_at, verification_stem
+from tuner.study_file import measuring_text, renamed, same_measurement, sizes_in
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
@@ -236,8 +235,8 @@ class Work:
     def _verify(self, asked: VerificationAsked, submitted_by: str) -> str | dict[str, Any]:
         """Return the name of the study that verifies a config, or the record of a config that is refused."""
         while True:
-            name = self._free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(asked.file).stem)}"[:80])
-            text, rates = self._like(asked, name) if asked.study is not None else (_verifying_text(asked, name), {})
+            name = self._free_name(verification_stem(asked.file))
+            text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
             spec, _ = self._spec(text, searched=False)
             if client_of(asked.client or "librdkafka") != spec.client:
                 raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
@@ -281,13 +280,8 @@ class Work:
     def _free_name(self, stem: str) -> str:
         """Return `STEM-1`, or the name with the next number that no study has."""
         root = self.studies.config.root
-        found = (
-            *self.studies.queue.names(),
-            *storage_at().names(root),
-            *(path.name for path in root.glob(f"{stem}-*")),
-        )
-        taken = {name for name in found if name.startswith(stem)}
-        return next(name for number in range(1, len(taken) + 2) if (name := f"{stem}-{number}") not in taken)
+        folders = (path.name for path in root.glob(f"{stem}-*"))
+        return numbered_name(stem, (*self.studies.queue.names(), *storage_at().names(root), *folders))
 
     async def plan(self, text: str, mb_per_s: float, *, as_text: bool) -> dict[str, Any] | str:
         """Return what a study would do, as JSON values or as text.
@@ -347,20 +341,14 @@ def confirm_options(
     }
 
 
-def _verifying_text(asked: VerificationAsked, name: str) -> str:
+def _measuring(asked: VerificationAsked, name: str) -> str:
     """Return the text of a study that measures a config in turn with the baseline."""
-    phase = {
-        "warmup": 2.0 if asked.warmup is None else asked.warmup,
-        "measured": 10.0 if asked.seconds is None else asked.seconds,
-    }
-    return study_text(
-        {
-            "study": {"name": name},
-            "target": asked.target,
-            "workload": {"record_bytes": sizes_in(asked.record_bytes or "1000"), "saturate": phase, "paced": phase},
-            "client": asked.client,
-            "baseline": asked.baseline,
-            "durability": "any",
-            "search": {"trials": 1},
-        }
+    return measuring_text(
+        name,
+        asked.record_bytes or "1000",
+        target=asked.target,
+        client=asked.client,
+        baseline=asked.baseline,
+        measured_s=asked.seconds,
+        warmup_s=asked.warmup,
     )
