@@ -9,8 +9,8 @@ from objectives.scoring import score
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.reporting import Say
 from search_spaces.errors import ConfigError
+from tuner.course.beginning import begin
 from tuner.course.bench import PACED, SATURATED
-from tuner.course.run import begin
 from tuner.model.errors import StudyChanged
 from tuner.model.facts import (
     BROKER_VERSION,

@@ -2,7 +2,6 @@
 
 import datetime
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -18,22 +17,21 @@ from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
-from runners.reporting import Say, counted
+from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from runners.wrappers import DELETION_S
 from tuner.confirmation.plan import (
-    ConfirmationPlan,
     confirmation_of_command,
     confirmation_of_search,
     ended,
-    search_again,
 )
+from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.driver import drive
-from tuner.course.environment import environment_facts, machine_name
+from tuner.course.environment import environment_facts
 from tuner.course.open_target import (
     ClusterTarget,
     SimulatedTarget,
@@ -44,34 +42,17 @@ from tuner.course.open_target import (
 )
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.resuming import check_environment, check_new, deadline_of
-from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
 from tuner.model.facts import (
     ALLOWED_LOSS,
-    CONSTRAINTS,
-    DEFAULT_EXPERIMENT,
-    FINISHED_AT,
     FORKED_FROM,
-    LIMITS,
-    METHOD,
-    NAME,
-    OBJECTIVES,
-    QUESTION,
     RATES,
-    RECORD_SIZES,
     RESERVED_BYTES,
-    SEED,
-    STARTED_AT,
-    STUDY_ID,
-    TARGET,
     TOPIC_MAX_MESSAGE_BYTES,
-    TRACKING,
-    TRIALS_PER_SIZE,
 )
-from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
-from tuner.model.url import secrets_in
 from tuner.results.judging import judged_by
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
@@ -143,7 +124,7 @@ def run_study(
         if searching:
             check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
-        if searching and _is_finished(spec, store.facts()):
+        if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
                 store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
             reporter.say(
@@ -159,7 +140,7 @@ def run_study(
         make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
         make_budget(()).check_deadline()
         begin(spec, study_text, store, reporter.say, searching=searching)
-        options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+        options = {**confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
@@ -216,103 +197,6 @@ def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseExcept
         )
 
 
-def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, searching: bool) -> None:
-    """Check that the stored trials belong to this specification, and store the facts of the study, such as its seed.
-
-    If the constraints have changed, the next confirmation is a new one: under the new constraints, other configs may
-    be the best.
-
-    Raises:
-        StudyChanged: The stored trials belong to a study with another specification.
-    """
-    facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
-    is_new = not store.trials()
-    if is_new:
-        # A study without trials may still be changed, for example if its bootstrap address was mistyped.
-        facts = {name: value for name, value in facts.items() if name in (STUDY_ID, STARTED_AT)}
-    if QUESTION in facts:
-        check_unchanged(spec.name, question, facts[QUESTION])
-    new: dict[str, Any] = {
-        NAME: spec.name,
-        RECORD_SIZES: list(dict.fromkeys([*facts.get(RECORD_SIZES, []), *limits["record_sizes"]])),
-        OBJECTIVES: [objective.metric for objective in spec.objectives],
-        CONSTRAINTS: [str(constraint) for constraint in spec.constraints],
-        ALLOWED_LOSS: spec.confirm.allow_loss,
-        TARGET: ", ".join(target_label(target) for target in spec.targets),
-        METHOD: spec.search.sampler or str(spec.search.method),
-        SEED: spec.search.seed,
-        TRIALS_PER_SIZE: spec.search.trials,
-        TRACKING: {
-            # A URI with a password is not stored; `tuner sync --tracking-uri` takes it again.
-            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
-            "experiment": spec.tracking.experiment,
-            "enabled": spec.tracking.enabled,
-        },
-        FINISHED_AT: None,
-        QUESTION: question,
-        LIMITS: limits,
-    }
-    if is_new:
-        # It is never changed, because all runs of a study must be in one experiment.
-        new[DEFAULT_EXPERIMENT] = default_experiment(spec, machine_name())
-    if STUDY_ID not in facts:
-        new = {STUDY_ID: uuid.uuid4().hex, STARTED_AT: utc_now().isoformat(timespec="seconds"), **new}
-    before = facts.get(QUESTION, {}).get("constraints", question["constraints"])
-    if judged_anew := sorted(before) != sorted(question["constraints"]):
-        say(
-            f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
-            f"{', '.join(question['constraints']) or 'none'}; all trials are judged by the new constraints"
-        )
-    if searching and (judged_anew or _limits_changed(facts.get(LIMITS), limits)):
-        search_again(store)
-    elif judged_anew:
-        ended(store)
-    if not searching:  # the limits of the search, and whether it has finished, stay as they are
-        new = {name: value for name, value in new.items() if name not in (LIMITS, FINISHED_AT)}
-    for name, value in new.items():
-        store.set_fact(name, value)
-    store.set_study_file(study_text)
-
-
-def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
-    """Return whether the study was run to its end with this specification, and with the same limits as now."""
-    answered = facts.get(QUESTION) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
-    return answered and bool(facts.get(FINISHED_AT))
-
-
-def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
-    """Return whether the limits of the search or of the confirmation have changed since the last run."""
-    return before is not None and any(
-        before.get(name) != now.get(name) for name in ("trials", "hours", "until", "max_bytes", "repeats", "confirm")
-    )
-
-
-def _limits(spec: StudySpec) -> dict[str, Any]:
-    """Return the settings of a study that may change when it is continued, such as its limits on time and bytes."""
-    search = spec.search
-    return {
-        "record_sizes": [str(size) for size in spec.workload.record_sizes],
-        "trials": search.trials,
-        "hours": search.hours,
-        "until": search.until,
-        "max_bytes": search.max_bytes,
-        # Left out by default, because studies that older releases stored do not have it.
-        **({"repeats": search.repeats} if search.repeats > 1 else {}),
-        "confirm": _confirm_limits(spec),
-    }
-
-
-def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
-    """Return the settings of the confirmation, under the names that the results store uses."""
-    plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
-    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
-    limits = {name: value for name, value in plain.items() if name not in left_out}
-    # These are left out if they were not asked for: studies of older releases are stored without them.
-    asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
-    return limits | {name: value for name, value in asked.items() if value}
-
-
 def _loop(
     spec: StudySpec,
     store: ResultsStore,
@@ -336,7 +220,18 @@ def _loop(
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
-    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
+    return TrialLoop(
+        spec=spec,
+        store=store,
+        bench=bench,
+        reporter=reporter,
+        mirror=mirror,
+        records=records,
+        budget=budget,
+        recent=deque(trials, _RECENT),
+        on_record=len(trials),
+        totals=totals,
+    )
 
 
 def _targets(

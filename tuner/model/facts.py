@@ -1,7 +1,7 @@
 """The facts of a study: what the results store keeps about the study as a whole, beside its trials.
 
 Each fact is stored under one of these names (`ResultsStore.set_fact`). Records of released forms have them, so a name
-may not change. `tuner.course.run` stores most of them when a study begins.
+may not change. `tuner.course.beginning` stores most of them when a study begins.
 """
 
 from typing import Final
