@@ -165,8 +165,7 @@ def run_study(
         pool = stack.enter_context(closing(existing_pool or make_pool()))
         bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
-        loop = _loop(spec, store, bench, reporter, mirror, make_budget)
-        loop.sleep = sleep
+        loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             results = partial(results_of, store, folder)
@@ -204,6 +203,7 @@ def _loop(
     reporter: Reporter,
     mirror: Mirror | None,
     make_budget: Callable[..., Budget],
+    sleep: Callable[[float], None],
 ) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
@@ -231,6 +231,7 @@ def _loop(
         recent=deque(trials, _RECENT),
         on_record=len(trials),
         totals=totals,
+        sleep=sleep,
     )
 
 
