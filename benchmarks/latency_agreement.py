@@ -18,8 +18,8 @@ from tuner.model.target import Target
 # Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would
 # be over different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
-# The averages of the Java client weigh each request the same, however many batches it has. With one partition, a request
-# has one batch, so its mean is that of the records.
+# The averages of the Java client weigh each request the same, however many batches it has. With one partition, a
+# request has one batch, so its mean is that of the records.
 PARTITIONS = {Kind.LIBRDKAFKA: 3, Kind.JAVA: 1}
 CONFIGS = {Kind.LIBRDKAFKA: {"queue.buffering.max.kbytes": "32768"}, Kind.JAVA: {"buffer.memory": "33554432"}}
 

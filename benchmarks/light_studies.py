@@ -182,7 +182,7 @@ class LightLoop(TrialLoop):
             metrics = metrics_of(*self.machine.measure(config, load_s + _OVERHEAD_S), rate_records_per_s)
         course = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
         judged = score(metrics, self.spec.objectives, self.spec.constraints, self.records[size].baseline_metrics)
-        stabilising = started.kind is Kind.STABILISE
+        burns_in = started.kind is Kind.BURN_IN
         trial = Trial(
             record_bytes=started.record_bytes,
             number=started.number,
@@ -192,8 +192,8 @@ class LightLoop(TrialLoop):
             fingerprint=config.fingerprint,
             guarantee=str(Guarantee.of(config)),
             metrics=metrics,
-            objectives=() if stabilising else judged.values,
-            violations={} if stabilising else dict(judged.violations),
+            objectives=() if burns_in else judged.values,
+            violations={} if burns_in else dict(judged.violations),
             started_at=began.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
             duration_s=load_s + _OVERHEAD_S,
             load_s=load_s,

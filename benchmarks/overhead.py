@@ -78,7 +78,7 @@ def _spec(name: str, trials: int, **changes: object) -> StudySpec:
 
 
 def _searched(results: StudyResults) -> list[Trial]:
-    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.STABILISE]
+    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.BURN_IN]
 
 
 def _real(client: Client, root: Path, trials: int) -> bool:

@@ -34,7 +34,8 @@ from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from tuner.client import Client
-from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.storage.sqlite import SqliteStore

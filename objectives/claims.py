@@ -36,7 +36,7 @@ _TO_OTHERS: Final = 1e-6
 The part is so small that it proves nothing. But without it, other configs would never get a share: when every other
 claim about the config is proven, the procedure scales this part up to the whole share.
 """
-_FIRST_SESSION: Final = 3 / 4
+_FIRST_CONFIRMATION: Final = 3 / 4
 """The part of the error probability that the first confirmation of a record size may use."""
 Claim = TypeVar("Claim", bound=Hashable)
 Config = TypeVar("Config", bound=Hashable)
@@ -144,7 +144,7 @@ def _transfers(
     }
 
 
-def session_error_rate(session: int) -> float:
+def confirmation_error_rate(number: int) -> float:
     """Return the accepted probability of a false claim in one confirmation, if a record size may be confirmed again.
 
     The first confirmation of a record size may use three quarters of `ERROR_RATE`. Each later confirmation may use a
@@ -152,6 +152,6 @@ def session_error_rate(session: int) -> float:
     confirmation, each of the usual three claims gets 1.25 %, which is a confidence interval of 97.5 %.
 
     Args:
-        session: The number of the confirmation, from 1.
+        number: The number of the confirmation, from 1.
     """
-    return ERROR_RATE * _FIRST_SESSION * (1 - _FIRST_SESSION) ** (session - 1)
+    return ERROR_RATE * _FIRST_CONFIRMATION * (1 - _FIRST_CONFIRMATION) ** (number - 1)

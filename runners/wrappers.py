@@ -17,7 +17,7 @@ from typing import Final
 
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import GeneratorError, RunnerError, WorkerLost
-from runners.heap import keep_freed_memory
+from runners.malloc import keep_freed_memory
 from runners.measurement import Measurement, Window
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, WatchDecision, go_on

@@ -51,9 +51,9 @@ class Bounds:
         drawn_early: Properties that are not knobs but bound a knob. If a study searches them, they are drawn right
             after acks and idempotence.
         drawn_late: Properties that are not knobs and are bounded by others. They are drawn after all knobs.
-        follow: Returns new values of properties, by name, so that client and topic accept a config's batches and
+        adjusted: Returns new values of properties, by name, so that client and topic accept a config's batches and
             records.
-        follows: Properties that are set back to the baseline's value together with another one: `{name: other name}`.
+        undone_with: Properties that get the baseline's value back together with another one: `{name: other name}`.
         statements: One sentence for each ordering that is not one of the client's rules, by the ordering's rule.
         needs: Knobs that have an effect only if another property has a certain value: `{name: (other name, value)}`.
     """
@@ -63,8 +63,8 @@ class Bounds:
     idempotent_words: Mapping[str, str]
     drawn_early: tuple[str, ...]
     drawn_late: tuple[str, ...]
-    follow: Callable[[Effective, Sizes], dict[str, str]]
-    follows: Mapping[str, str]
+    adjusted: Callable[[Effective, Sizes], dict[str, str]]
+    undone_with: Mapping[str, str]
     statements: Mapping[str, str]
     needs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 

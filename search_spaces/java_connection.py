@@ -52,7 +52,7 @@ _OAUTH_HANDLERS: Final = (
 _SECURED_UNTIL: Final = (3, 4)
 
 
-def to_java(connection: Mapping[str, str], version: str) -> dict[str, str]:
+def connection_for_java(connection: Mapping[str, str], version: str) -> dict[str, str]:
     """Return connection properties for the Java client. The result holds the same secrets.
 
     Args:

@@ -206,7 +206,7 @@ class SearchSpace:
         for parameter in self.parameters:
             if is_drawn(parameter, so_far):
                 values[parameter.sets] = ask(self._allowed(parameter, so_far, highest))
-        return {**values, **self.client.bounds.follow(so_far, self.sizes)}
+        return {**values, **self.client.bounds.adjusted(so_far, self.sizes)}
 
     def _allowed(self, parameter: Parameter, so_far: Effective, highest: Mapping[str, float]) -> Parameter:
         if isinstance(parameter.domain, Words):

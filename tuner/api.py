@@ -17,6 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.model.facts import TOPIC_MAX_MESSAGE_BYTES
+
 if TYPE_CHECKING:
     import optuna
     import pandas as pd
@@ -130,7 +132,7 @@ def run_study(
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
     from tuner.storage.home import storage_at, study_folder
-    from tuner.study_file import drop_used_secrets, load_study, parse_study
+    from tuner.study_file import drop_used_secrets, parse_study, read_study_file
     from tuner.tracking import Mirror
 
     told = reporter or SilentReporter()
@@ -142,7 +144,7 @@ def run_study(
         text = yaml.safe_dump(dict(study), sort_keys=False)
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the study", environ=os.environ)
     else:
-        spec, text = load_study(Path(study))
+        spec, text = read_study_file(Path(study))
     drop_used_secrets(text, os.environ)
     place = folder or study_folder(spec.name)
     if searching and storage_at().find(str(place), place.parent) is None:
@@ -247,7 +249,7 @@ def optuna_study(
         StudyFileError: The study file that was kept with the results can't be read any more, for example because an
             environment variable in it is not set.
     """
-    from tuner.search.export import export, open_storage
+    from tuner.search.optuna_export import export, open_storage
 
     loaded = _loaded(study)
     size = loaded.size(record_bytes)
@@ -270,8 +272,8 @@ def bench(
         config: Producer properties, or the path of a properties file; by default the client's defaults.
         record_bytes: A size in bytes, or a mix of sizes with weights such as `100:70,1000:30`.
         bootstrap: Addresses of the cluster; by default a broker is started for the measurement and removed after it.
-        rate_records_per_s: A fixed rate, to measure latency. By default records are sent as fast as acknowledgements
-            allow, to measure throughput.
+        rate_records_per_s: A fixed rate, to measure latency. By default records are sent as fast as the client takes
+            them, to measure throughput.
         warmup_s: Seconds of load before the measurement.
         measured_s: Seconds of load that are measured.
 
@@ -345,5 +347,5 @@ def _space_of(study: Study, record_bytes: str) -> "SearchSpace":
             spec = parsed(defaultdict(lambda: "1", os.environ))
         except StudyFileError:
             raise error from None
-    topic_max = results.facts.get("topic_max_message_bytes", DEFAULT_MAX_MESSAGE_BYTES)
+    topic_max = results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     return space_of(spec, RecordSizes.parse(record_bytes), topic_max)

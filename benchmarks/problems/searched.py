@@ -66,8 +66,8 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     """Return the problem with a given name.
 
     Args:
-        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name, which only
-            `before` uses, is ignored.
+        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
+            which only `before` uses, is ignored.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
     if table := TABLES.get(name):

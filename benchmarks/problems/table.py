@@ -9,7 +9,7 @@ A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These 
                             with any other text, or without it, they are librdkafka's
     base                    properties of every row, as `name=value` separated by blanks
     partitions, compressibility_ratio
-                            the load of the measurements; a workload is checked against these only if they are given
+                            the load of the measurements
     rate_records_per_s      rate of the paced phase, unless a column of this name gives it for each row
     note                    something that a reader must know; may be given several times
 
@@ -25,7 +25,7 @@ Several rows with the same record size and config are repeats.
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -35,10 +35,9 @@ from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
 from search_spaces.client import Client, Kind, client_of, librdkafka
 from search_spaces.errors import ConfigError, UnknownClient
-from search_spaces.producer_config import ProducerConfig, same_effect
+from search_spaces.producer_config import ProducerConfig
 
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
-_MOST_NAMED: Final = 3
 
 
 class UnreadableTable(ValueError):
@@ -120,34 +119,6 @@ class MeasuredTable:
         notes = tuple(value for key, value in said if key == "note")
         return cls(facts["title"], facts["source"], facts, notes, rows)
 
-    def find(self, config: ProducerConfig, sizes: RecordSizes) -> tuple[Row, ...]:
-        """Return the rows of a config, one per repeat.
-
-        Configs are the same if they have the same effect. So a config that spells out a default equals a config that
-        leaves the property out.
-
-        Raises:
-            WorkloadRefused: The config is not in the table; the message names configs or record sizes that are.
-        """
-        there = [row for row in self.rows if row.sizes == sizes]
-        found = tuple(row for row in there if row.config == config) or tuple(
-            row for row in there if same_effect(row.config.in_force, config.in_force)
-        )
-        if not found:
-            raise WorkloadRefused(
-                f"a table replays only configs that were measured, but {self.title} has no row for {sizes} B with "
-                f"{_text(config)}; {self._contents(there)}"
-            )
-        return found
-
-    def _contents(self, there: Sequence[Row]) -> str:
-        """Return a sentence for error messages, which names the configs or the record sizes in the table."""
-        if not there:
-            return f"it has record sizes {', '.join(dict.fromkeys(str(row.sizes) for row in self.rows))}"
-        configs = list(dict.fromkeys(row.config for row in there))
-        some = "; ".join(_text(config) for config in configs[:_MOST_NAMED])
-        return f"for that size it has {len(configs)} configs: {some}{'; ...' if len(configs) > _MOST_NAMED else ''}"
-
 
 def thesis_tables() -> MeasuredTable:
     """Return tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 rows."""
@@ -227,8 +198,3 @@ def _number(text: str, where: str) -> float:
         return float(text)
     except ValueError:
         raise UnreadableTable(f"a metric must be a number, but {where} is {text!r}") from None
-
-
-def _text(config: ProducerConfig) -> str:
-    """Return the properties of a config, for error messages."""
-    return " ".join(f"{name}={value}" for name, value in config.pairs) or "the client's defaults"

@@ -30,7 +30,7 @@ from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
 from runners.watchdog import Watchdog
 from runners.workload import Workload
-from search_spaces.java_connection import to_java
+from search_spaces.java_connection import connection_for_java
 from search_spaces.producer_config import ProducerConfig
 
 CLIENT_ID: Final = "kafka-tuner"
@@ -133,7 +133,7 @@ class JavaRunner:
     def _properties(self, config: ProducerConfig) -> dict[str, str]:
         return {
             "client.id": CLIENT_ID,
-            **to_java(self.cluster.connection, config.client.version),
+            **connection_for_java(self.cluster.connection, config.client.version),
             **config.values,
             **_OURS,
         }

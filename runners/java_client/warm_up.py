@@ -24,7 +24,8 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 LONGEST_S: Final = 12.0
-MOST_BYTES: Final = 8 << 30
+ENOUGH_BYTES: Final = float(8 << 30)
+"""After so many bytes, a warm-up ends with the next window. The bytes go nowhere, so this needs no strict limit."""
 _PATIENCE_S: Final = 30.0
 _TOPIC: Final = "warm-up"
 _GROWTH: Final = 1.05
@@ -33,24 +34,29 @@ _LEVEL_WINDOWS: Final = 3
 
 @dataclass(slots=True)
 class Level:
-    """Ends a load when its throughput no longer grows.
+    """Ends a load when its throughput no longer grows, or when it has sent enough.
 
     Attributes:
+        enough_bytes: Bytes of values after which the load ends in any case.
         rates: Records per second of the windows so far.
+        sent_bytes: Bytes of values in these windows.
     """
 
+    enough_bytes: float = ENOUGH_BYTES
     rates: list[float] = field(default_factory=list)
+    sent_bytes: float = 0.0
 
     def __call__(self, window: Window) -> WatchDecision:
         """Add a window, and stop the load if the last ones were hardly faster than the best one before them."""
         self.rates.append(window.records_per_s)
+        self.sent_bytes += window.value_bytes
         before, last = self.rates[:-_LEVEL_WINDOWS], self.rates[-_LEVEL_WINDOWS:]
         level = bool(before) and max(last) <= _GROWTH * max(before)
-        return WatchDecision.STOP if level else WatchDecision.GO_ON
+        return WatchDecision.STOP if level or self.sent_bytes >= self.enough_bytes else WatchDecision.GO_ON
 
 
 def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Mapping[str, str]) -> tuple[float, ...]:
-    """Warm up a new Java process, within `LONGEST_S` and `MOST_BYTES`.
+    """Warm up a new Java process: for `LONGEST_S` at most, or until it has sent `ENOUGH_BYTES`.
 
     Args:
         jvm: The process.
@@ -70,7 +76,7 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     jvm.send({"do": "open fake broker"})
     connection = {"bootstrap.servers": f"127.0.0.1:{jvm.receive(_PATIENCE_S)['port']}"}
     watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
-    load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe({}), MOST_BYTES)
+    load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe({}), None)
     load.run({**properties, **config.values, **connection}, _TOPIC, level)
     jvm.send({"do": "close fake broker"})
     jvm.warm = True

@@ -79,8 +79,6 @@ class Expected:
         resources: CPU use.
         activity: What the client's statistics report, without the bytes on the wire; None if unknown.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value; None if unknown.
-        grows: Whether the latency grows during the run if the rate exceeds the capacity. It is False if
-            `latency_p50_ms` already includes this growth.
     """
 
     capacity_records_per_s: float
@@ -90,7 +88,6 @@ class Expected:
     resources: Resources = _UNKNOWN
     activity: ClientActivity | None = None
     wire_bytes_per_value_byte: float | None = None
-    grows: bool = True
 
 
 class Course:
@@ -144,7 +141,7 @@ class Course:
         capacity, offered = self._capacity * speed, self._workload.rate_records_per_s
         records = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
         latency_us = self._latencies_us(slow, min(records, _SAMPLES_PER_WINDOW))
-        if offered is not None and self._capacity < offered and self._expected.grows:
+        if offered is not None and self._capacity < offered:
             # Records that exceed the capacity wait, and the wait grows for as long as the load goes on. `moments` says
             # when in its window each record was meant to leave, from 0 to 1. The latencies are in ascending order, so
             # the moments are spread evenly over them.

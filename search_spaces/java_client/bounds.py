@@ -30,7 +30,7 @@ def _orderings(sizes: Sizes) -> tuple[Ordering, ...]:
     )
 
 
-def _follow(config: Effective, sizes: Sizes) -> dict[str, str]:
+def _adjusted(config: Effective, sizes: Sizes) -> dict[str, str]:
     """Return new values of properties, by name, so that client and topic accept the config's batches and records.
 
     A `max.request.size` that is too small for the record is raised, and a `batch.size` that the topic does not accept
@@ -53,8 +53,8 @@ BOUNDS: Final = Bounds(
     idempotent_words={},
     drawn_early=("retries", _TIMEOUT),
     drawn_late=(_REQUEST,),
-    follow=_follow,
-    follows={f"compression.{codec}.level": "compression.type" for codec in CODECS_WITH_LEVELS},
+    adjusted=_adjusted,
+    undone_with={f"compression.{codec}.level": "compression.type" for codec in CODECS_WITH_LEVELS},
     statements={_PARTITIONS_RULE: "buffer.memory must hold a batch for each partition, or send() waits for room"},
     needs={AVAILABILITY: (ADAPTIVE, "true")},
 )

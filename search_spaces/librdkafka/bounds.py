@@ -38,7 +38,7 @@ def _orderings(sizes: Sizes) -> tuple[Ordering, ...]:
     )
 
 
-def _follow(config: Effective, sizes: Sizes) -> dict[str, str]:
+def _adjusted(config: Effective, sizes: Sizes) -> dict[str, str]:
     """Return new values of properties, by name, so that client and topic accept the config's batches and records.
 
     If a batch or the record is larger than the default of `message.max.bytes`, this property is raised. If the config
@@ -72,8 +72,8 @@ BOUNDS: Final = Bounds(
         "retry.backoff.ms",
         "topic.metadata.refresh.fast.interval.ms",
     ),
-    follow=_follow,
+    adjusted=_adjusted,
     # A compression level belongs to its codec. The limit of a message is only raised to allow larger batches.
-    follows={"compression.level": "compression.type", "message.max.bytes": "batch.size"},
+    undone_with={"compression.level": "compression.type", "message.max.bytes": "batch.size"},
     statements={_FILL_RULE: "the queue must hold the records of one full batch"},
 )

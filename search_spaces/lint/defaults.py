@@ -18,7 +18,7 @@ def defaults(entries: Entries) -> Iterator[Finding]:
         if name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
             sentence = (
                 "is the default, but while the line is there, the client refuses values that do not allow idempotence, "
-                "and does not switch it off without a word"
+                "and does not silently switch it off"
             )
         elif name in changes:
             sentence = f"is the default, but the line keeps the value in other versions: {changes[name]}"

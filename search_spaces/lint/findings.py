@@ -13,7 +13,7 @@ class Level(StrEnum):
     ERROR = "error"
     """The client refuses the file or can't send with it, or the line is a misspelling."""
     WARNING = "warning"
-    """The client works, but otherwise than the line suggests."""
+    """The client works, but does not do what the line suggests."""
     HINT = "hint"
     """Nothing is wrong, but it is good to know."""
 

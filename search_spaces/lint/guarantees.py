@@ -17,7 +17,7 @@ _LOSSES: Final = {
 def guarantees(entries: Entries) -> Iterator[Finding]:
     """Yield the findings about the guarantee, for entries whose guarantee is known.
 
-    A client that is idempotent by default stops being idempotent without a word if other values of the file do not
+    A client that is idempotent by default silently stops being idempotent if other values of the file do not
     allow it and the file does not set `enable.idempotence`.
     """
     force = entries.in_force
@@ -38,7 +38,7 @@ def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[Finding]:
     causes = [name for name, value in given.items() if not client.in_force({name: value}).flag(IDEMPOTENCE)]
     for name in causes:
         sentence = (
-            f"switches idempotence off without a word, because {IDEMPOTENCE} is not set, so the producer promises only "
+            f"switches idempotence off silently, because {IDEMPOTENCE} is not set, so the producer promises only "
             f"{promised}; set {IDEMPOTENCE}=false if that is meant"
         )
         yield entries.finding(Level.WARNING, About.GUARANTEE, name, sentence)

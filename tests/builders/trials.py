@@ -30,7 +30,7 @@ def trial(
 ) -> Trial:
     """Return a trial with these numbers, scored as in a study; a baseline has the client's defaults."""
     if config is None:
-        config = {} if kind in (Kind.BASELINE, Kind.STABILISE) else {"linger.ms": str(number)}
+        config = {} if kind in (Kind.BASELINE, Kind.BURN_IN) else {"linger.ms": str(number)}
     parsed = ProducerConfig.parse(config)
     found = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
     if mb_per_s is not None:
@@ -48,8 +48,8 @@ def trial(
         "fingerprint": parsed.fingerprint,
         "guarantee": str(Guarantee.of(parsed)),
         "metrics": found,
-        "objectives": () if kind is Kind.STABILISE else judged.values,
-        "violations": {} if kind is Kind.STABILISE else judged.violations,
+        "objectives": () if kind is Kind.BURN_IN else judged.values,
+        "violations": {} if kind is Kind.BURN_IN else judged.violations,
     }
     return Trial(**{**good, **changes})
 

@@ -90,7 +90,7 @@ def test_a_failed_baseline_is_measured_again_before_the_search(tmp_path: Path) -
     spec = simulated_study((100,), burn_in_max=1)
     run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
     kinds = [(trial.kind, trial.state) for trial in on_record(tmp_path)]
-    burn_ins = [(Kind.STABILISE, State.FAILED)] * 3 + [(Kind.STABILISE, State.COMPLETE)]
+    burn_ins = [(Kind.BURN_IN, State.FAILED)] * 3 + [(Kind.BURN_IN, State.COMPLETE)]
     assert kinds[:6] == [*burn_ins, (Kind.BASELINE, State.COMPLETE), (Kind.SEARCH, State.COMPLETE)]
 
 
@@ -114,7 +114,7 @@ def test_a_baseline_that_never_delivers_ends_the_study(tmp_path: Path) -> None:
     runner = Failing(DeliveryFailed("all records were given up"), on_baseline=True)
     with pytest.raises(TooManyFailures, match="given up"):
         run_study(spec, "", tmp_path, Patient(), simulated=runner)
-    assert [trial.kind for trial in on_record(tmp_path)] == [Kind.STABILISE] * 3
+    assert [trial.kind for trial in on_record(tmp_path)] == [Kind.BURN_IN] * 3
 
 
 @pytest.mark.parametrize("under_way", [Kind.SEARCH, Kind.CONFIRM])

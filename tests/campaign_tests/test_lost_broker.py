@@ -68,7 +68,7 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     assert came, show.sentences
     assert results.finished
     trials = on_record(tmp_path)
-    assert [trial.kind for trial in trials] == [Kind.STABILISE, Kind.BASELINE, Kind.SEARCH, Kind.SEARCH]
+    assert [trial.kind for trial in trials] == [Kind.BURN_IN, Kind.BASELINE, Kind.SEARCH, Kind.SEARCH]
     assert [trial.state for trial in trials] == [State.COMPLETE] * 4
     assert [(trial.number, trial.attempts) for trial in trials if trial.attempts > 1] == [(show.number, 2)]
     assert "the broker is back" in show.sentences
@@ -90,7 +90,7 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path
     assert show.waiting.is_set()
     before = on_record(tmp_path)
     assert before == show.trials
-    assert [trial.kind for trial in before] == [Kind.STABILISE, Kind.BASELINE]
+    assert [trial.kind for trial in before] == [Kind.BURN_IN, Kind.BASELINE]
     again = Told()
     # The broker has a new id, as a cluster that was created anew has.
     with pytest.raises(StudyChanged, match="the cluster id of target 1 is"):

@@ -77,7 +77,7 @@ def test_a_trial_whose_client_is_killed_is_measured_again(
     trials = on_record(tmp_path / "study")
     assert {trial.state for trial in trials} == {State.COMPLETE}
     assert [(trial.kind, trial.attempts) for trial in trials] == [
-        (Kind.STABILISE, 1),
+        (Kind.BURN_IN, 1),
         (Kind.BASELINE, 1),
         (Kind.SEARCH, 2),
     ]

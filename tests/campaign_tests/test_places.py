@@ -80,7 +80,7 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
     alone = [what for what, _ in runner.events[:first_search]]
     assert alone == ["begin", "end"] * (len(alone) // 2)
     burn_ins = [
-        trial for trial in of_kind(on_record(tmp_path), Kind.STABILISE) if trial.fingerprint == BASELINE.fingerprint
+        trial for trial in of_kind(on_record(tmp_path), Kind.BURN_IN) if trial.fingerprint == BASELINE.fingerprint
     ]
     assert len(alone) == 2 * (len(burn_ins) + 1)
 

@@ -9,7 +9,7 @@ import yaml
 
 from search_spaces.librdkafka.knobs import KNOBS
 from tests.cli_tests.command import tuner
-from tuner.study_file import load_study
+from tuner.study_file import read_study_file
 
 _STUDY = """\
 study: small
@@ -44,7 +44,7 @@ def test_init_writes_a_file_that_plan_reads_and_the_schema_accepts(tmp_path: Pat
 def test_init_with_an_address_writes_a_file_for_that_cluster(tmp_path: Path) -> None:
     path = tmp_path / "overnight.yaml"
     assert tuner("init", str(path), "--bootstrap", "kafka1:9092,[::1]:9093").code == 0
-    spec, text = load_study(path, {})
+    spec, text = read_study_file(path, {})
     assert [target.bootstrap for target in spec.targets] == ["kafka1:9092,[::1]:9093"]
     assert "# Other keys for your cluster" in text
 

@@ -19,7 +19,7 @@ from tuner.cli import options
 from tuner.cli.study_options import StudyOptions
 from tuner.course import estimate
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
-from tuner.study_file import load_study
+from tuner.study_file import read_study_file
 
 _FILE = """\
 study: orders
@@ -50,7 +50,7 @@ def test_run_and_plan_have_every_option_of_a_study() -> None:
 
 
 def test_a_quick_study_is_the_one_of_the_quick_start() -> None:
-    quick, (example, _) = described(quick=True), load_study(ROOT / "examples" / "quickstart.yaml")
+    quick, (example, _) = described(quick=True), read_study_file(ROOT / "examples" / "quickstart.yaml")
     assert quick.name == "embedded-100-1000-quick"
     # The quick start shows the larger size first, because its recommendation is proven soonest.
     assert sorted(quick.workload.record_sizes, key=str) == sorted(example.workload.record_sizes, key=str)
@@ -82,7 +82,7 @@ def test_options_win_over_the_settings_of_a_quick_study() -> None:
 
 
 def test_a_quick_study_of_a_file_has_another_name_and_the_same_load(file: Path) -> None:
-    (slow, _), (quick, text) = load_study(file), StudyOptions(study_file=file, quick=True).study()
+    (slow, _), (quick, text) = read_study_file(file), StudyOptions(study_file=file, quick=True).study()
     assert quick.name == yaml.safe_load(text)["study"]["name"] == "orders-quick"
     assert (quick.baseline, quick.objectives) == (slow.baseline, slow.objectives)
     assert (quick.workload.record_sizes, quick.workload.rate_records_per_s) == (slow.workload.record_sizes, 5000)
@@ -100,7 +100,7 @@ def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
         spread_over=60.0,
         allow_loss=0.2,
     )
-    slow, text = load_study(file)
+    slow, text = read_study_file(file)
     assert spec.search == replace(slow.search, hours=None, trials=None, until="07:00", max_bytes=10**9)
     assert spec.confirm == replace(slow.confirm, rounds=4, goals=(Goal.LATENCY,), spread_over_s=60.0, allow_loss=0.2)
     fewer, changed = StudyOptions(study_file=file, trials=9).study()
@@ -127,7 +127,7 @@ def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
     assert spec.confirm == ConfirmSpec(4, 9, ablation_rounds=0, spread_over_s=7200.0, new_broker=NewBroker.NEVER)
     written = tmp_path / "written.yaml"
     written.write_text(text)
-    assert load_study(written)[0] == spec
+    assert read_study_file(written)[0] == spec
 
 
 def test_a_maximum_below_the_usual_rounds_lowers_the_minimum() -> None:
@@ -186,7 +186,7 @@ def test_the_settings_that_users_vary_have_options(file: Path) -> None:
         "compression.type": KnobChange(choices=("lz4", "zstd")),
         "acks": KnobChange(off=True),
     }
-    slow = load_study(file)[0]
+    slow = read_study_file(file)[0]
     assert described(study_file=file, racing=True, **confirming) == replace(
         slow, search=replace(slow.search, racing=True), confirm=replace(slow.confirm, **confirming)
     )

@@ -151,7 +151,7 @@ def test_each_verification_is_a_new_study(better: Path, studies: Path) -> None:
         assert tuner("verify", str(better), *QUICK, "-q").code == 0
     assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
     trials = load_results(studies / "verify-better-1").sizes[0].trials
-    assert {trial.kind for trial in trials} == {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
+    assert {trial.kind for trial in trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
 
 
 @pytest.mark.campaign
@@ -213,7 +213,7 @@ def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Pa
     after = load_results(studies / "small").sizes[0]
     assert after.trials[: len(before.trials)] == before.trials
     assert {trial.kind for trial in after.trials[len(before.trials) :]} <= {
-        Kind.STABILISE,
+        Kind.BURN_IN,
         Kind.SECOND_LOOK,
         Kind.CONFIRM,
     }

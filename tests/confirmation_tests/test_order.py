@@ -45,7 +45,7 @@ def measured(
     done = list(stored)
     while step := next_step(plan_for(winners, rounds, gap_s), configs, done, BASELINE, OBJECTIVES, seed):
         if gap_s and len(step.order) == winners + 1:
-            done.append(trial(len(done), kind=Kind.STABILISE, config=dict(step.config.values)))
+            done.append(trial(len(done), kind=Kind.BURN_IN, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == BASE else 1 - carry_over
         numbers = (100 * factor, 10 / factor)
         kept = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}

@@ -59,7 +59,7 @@ def test_the_winners_are_confirmed_again_under_new_constraints(tmp_path: Path) -
     before = on_record(tmp_path)
     run_study(with_constraints(HALF), "", tmp_path, Told())
     new = on_record(tmp_path)[len(before) :]
-    assert {each.kind for each in new} <= {Kind.CONFIRM, Kind.STABILISE}
+    assert {each.kind for each in new} <= {Kind.CONFIRM, Kind.BURN_IN}
     assert {each.round for each in of_kind(new, Kind.CONFIRM)} == {2, 3}
     after = on_record(tmp_path)
     run_study(with_constraints(HALF), "", tmp_path, Told())

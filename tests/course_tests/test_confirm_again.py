@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from objectives.claims import session_error_rate
+from objectives.claims import confirmation_error_rate
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan, plans_in
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 from tuner.results.recommend import recommend
@@ -116,18 +117,20 @@ def test_each_confirmation_of_an_unproven_claim_is_stricter() -> None:
     spec = ConfirmSpec(rounds=3, max_rounds=3)
     trials: list[Trial] = []
     plans: list[ConfirmationPlan] = []
-    for session, goal in enumerate((Goal.THROUGHPUT, Goal.LATENCY, Goal.THROUGHPUT)):
+    for number, goal in enumerate((Goal.THROUGHPUT, Goal.LATENCY, Goal.THROUGHPUT)):
         plan = ConfirmationPlan.of(spec, baseline().fingerprint, {goal: (FAST_ONE,)}, trials, earlier=plans)
         plans = [*(replace(each, end_round=each.end_round or plan.first_round) for each in plans), plan]
-        rounds = confirming(10 * session, [(100, 10), (104, 9.6), (102, 9.8)], [(100, 10)] * 3, FAST)
+        rounds = confirming(10 * number, [(100, 10), (104, 9.6), (102, 9.8)], [(100, 10)] * 3, FAST)
         trials = [*trials, *(replace(each, round=plan.first_round + (each.round or 0)) for each in rounds)]
         again_without_rounds = ConfirmationPlan.of(
             spec, "", {}, trials, earlier=[*plans, replace(plan, first_round=99)]
         )
-        assert again_without_rounds.error_rate == session_error_rate(session + 2), "a goal alone does not start anew"
-    assert [plan.error_rate for plan in plans] == [session_error_rate(session) for session in (1, 2, 3)]
+        assert again_without_rounds.error_rate == confirmation_error_rate(number + 2), (
+            "a goal alone does not start anew"
+        )
+    assert [plan.error_rate for plan in plans] == [confirmation_error_rate(number) for number in (1, 2, 3)]
     found = confirmations_of(trials, plans, {}, OBJECTIVES)
-    assert found[0].gains["mb_per_s"].level == pytest.approx(1 - 2 * session_error_rate(3))
+    assert found[0].gains["mb_per_s"].level == pytest.approx(1 - 2 * confirmation_error_rate(3))
 
 
 def test_a_proven_config_stays_the_answer_after_another_one_failed() -> None:

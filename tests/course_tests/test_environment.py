@@ -9,7 +9,8 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from tests.builders.studies import Told, on_record, real_study
-from tuner.course.open_target import all_facts, open_target
+from tuner.course.environment import environment_facts
+from tuner.course.open_target import open_target
 from tuner.course.run import run_study
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import environment_changes
@@ -97,7 +98,7 @@ def test_in_the_same_environment_a_study_is_continued(folder: Path, broker: Runn
 @pytest.mark.broker
 def test_the_facts_name_this_host_and_the_cluster(broker: RunningCluster) -> None:
     with open_target(Target(bootstrap=broker.connection["bootstrap.servers"])) as opened:
-        seen = all_facts([opened, opened])
+        seen = environment_facts([opened, opened])
     assert seen["cluster_ids"] == [seen["cluster"]["cluster_id"]] * 2
     assert seen["machine"]["name"]
     own = Path("/etc/machine-id")

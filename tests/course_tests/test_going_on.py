@@ -10,7 +10,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
-from tuner.model.identity import DEFAULT_EXPERIMENT
+from tuner.model.facts import DEFAULT_EXPERIMENT
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import recommend

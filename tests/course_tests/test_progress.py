@@ -37,7 +37,7 @@ def test_progress_says_in_words_what_is_being_measured(told: list[Progress]) -> 
     assert searched[:3] == [
         f"1000 B, search trial {number}{phase}" for phase in ("", ": paced phase", ": saturating phase")
     ]
-    (first, *_) = messages(told, Kind.STABILISE)
+    (first, *_) = messages(told, Kind.BURN_IN)
     assert first == "1000 B, burn-in trial 0, the baseline"
     (first, *_) = messages(told, Kind.BASELINE)
     assert first.startswith("1000 B, baseline trial ")

@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tuner.course.open_target import OpenTarget, cluster_facts
+from tuner.course.environment import cluster_facts
+from tuner.course.open_target import OpenTarget
 
 
 class _TargetOf:

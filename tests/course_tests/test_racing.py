@@ -92,9 +92,9 @@ def test_a_trial_that_was_stopped_early_is_never_on_the_front(study: Study) -> N
 def test_only_trials_of_the_search_are_stopped_early(study: Study) -> None:
     spec = replace(SPEC, confirm=ConfirmSpec(rounds=2, max_rounds=2, ablation_rounds=0))
     others = [each for each in study(spec).trials if each.kind is not Kind.SEARCH]
-    assert {each.kind for each in others} >= {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
+    assert {each.kind for each in others} >= {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
     assert all(each.saved_s == 0 and not each.stopped_early for each in others)
-    assert all(each.load_s == 25.0 for each in others if each.kind is not Kind.STABILISE)
+    assert all(each.load_s == 25.0 for each in others if each.kind is not Kind.BURN_IN)
 
 
 def test_the_saved_time_is_the_difference_to_a_study_without_racing(study: Study) -> None:
@@ -121,14 +121,14 @@ def test_no_config_of_the_front_is_lost_by_racing(study: Study) -> None:
 
 
 def test_without_racing_no_trial_is_stopped_or_followed(study: Study) -> None:
-    found = [each for each in study(off(SPEC)).trials if each.kind is not Kind.STABILISE]
+    found = [each for each in study(off(SPEC)).trials if each.kind is not Kind.BURN_IN]
     assert all(not each.stopped_early and each.saved_s == 0 and not each.course for each in found)
     assert str(RacingSavings.of(found)) == ""
 
 
 def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:
     for each in study(SPEC).trials:
-        if each.kind is Kind.STABILISE:
+        if each.kind is Kind.BURN_IN:
             continue  # the first one is longer than a trial
         assert all(len(values) == 10 for values in each.course.values())
         if each.kind is Kind.BASELINE:
@@ -178,8 +178,8 @@ def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Stud
 def test_a_resumed_study_stops_the_same_trials_early(tmp_path: Path, study: Study) -> None:
     at_once = study(LEARNING).trials
     run(replace(LEARNING, search=replace(LEARNING.search, trials=13)), tmp_path)
-    resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not Kind.STABILISE]
-    expected = [each for each in at_once if each.kind is not Kind.STABILISE]
+    resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not Kind.BURN_IN]
+    expected = [each for each in at_once if each.kind is not Kind.BURN_IN]
     # The second run has its own burn-in runs, which shift the numbers of the later trials and so their noise.
     before = [each for each in expected if each.number < 13]
     assert [asdict(each) for each in resumed[: len(before)]] == [asdict(each) for each in before]
@@ -363,7 +363,7 @@ def test_forecasts_learn_from_complete_trials_but_not_from_burn_ins() -> None:
     course = {"mb_per_s": (50.0, *[100.0] * 9)}
     plain = race_of(SPEC, record(), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
     learnt = race_of(SPEC, record(trial(2, 95, 9, course=course)), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
-    burnt = record(trial(2, 95, 9, course=course, kind=Kind.STABILISE))
+    burnt = record(trial(2, 95, 9, course=course, kind=Kind.BURN_IN))
     assert learnt.shift_log[0] == pytest.approx(0.64, abs=0.01)
     assert plain.shift_log[0] == 0.0
     assert race_of(SPEC, burnt, ProducerConfig.parse({}), 9).forecasts["mb_per_s"] == plain

@@ -193,7 +193,7 @@ def test_each_spread_round_begins_with_a_burn_in_run_of_its_first_config(tmp_pat
     begun = first_of_rounds(trials)
     assert len(begun) == 4
     for number in begun:
-        assert trials[number - 1].kind is Kind.STABILISE
+        assert trials[number - 1].kind is Kind.BURN_IN
         assert trials[number - 1].fingerprint == trials[number].fingerprint
 
 
@@ -273,7 +273,7 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
     assert len(begun) == 4
     for number in begun:
         burn_ins, measured = trials[number - 2 : number], trials[number : number + 2]
-        assert [each.kind for each in (*burn_ins, *measured)] == [Kind.STABILISE] * 2 + [Kind.CONFIRM] * 2
+        assert [each.kind for each in (*burn_ins, *measured)] == [Kind.BURN_IN] * 2 + [Kind.CONFIRM] * 2
         assert [each.fingerprint for each in reversed(burn_ins)] == [each.fingerprint for each in measured]
 
 

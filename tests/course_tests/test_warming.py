@@ -92,8 +92,8 @@ def test_the_fixed_rate_is_chosen_again_when_the_target_is_warm(tmp_path: Path) 
     (said,) = (each for each in told.sentences if "the fixed rate is now" in each)
     assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
     (size,) = results.sizes
-    burn_ins = [trial for trial in size.trials if trial.kind is Kind.STABILISE]
-    assert 4 < len(burn_ins) <= spec.stabilising_trials
+    burn_ins = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
+    assert 4 < len(burn_ins) <= spec.burn_in_trials
     again = run_study(
         replace(spec, search=replace(search, trials=4)), "", tmp_path / "study", Told(), simulated=Warming()
     )

@@ -135,5 +135,11 @@ def test_a_warm_up_ends_when_the_throughput_no_longer_grows() -> None:
     assert decisions == [WatchDecision.GO_ON] * 5 + [WatchDecision.STOP]
 
 
+def test_a_warm_up_also_ends_when_it_has_sent_enough() -> None:
+    level = Level(enough_bytes=3e9)
+    decisions = [level(window(records=number, value_bytes=1e9, duration_s=1.0)) for number in (100, 200, 400)]
+    assert decisions == [WatchDecision.GO_ON] * 2 + [WatchDecision.STOP]
+
+
 def test_nothing_sent_is_nothing_counted() -> None:
     assert ClientTotals.of({"record-queue-time-avg": 3.0}).queue_us == 0

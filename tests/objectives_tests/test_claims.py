@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from objectives.claims import Decision, claims_about_configs, rejections, session_error_rate
+from objectives.claims import Decision, claims_about_configs, confirmation_error_rate, rejections
 from objectives.ratios import ERROR_RATE, p_value, ratio_of
 
 GOALS = ("throughput", "latency", "balanced")
@@ -145,6 +145,6 @@ def test_p_values_hold_although_the_scatter_decides_the_number_of_rounds() -> No
 
 
 def test_all_confirmations_together_keep_the_error_rate() -> None:
-    assert session_error_rate(1) / 3 == pytest.approx(0.0125)
-    assert session_error_rate(1) > session_error_rate(2) > session_error_rate(3) > 0
-    assert sum(map(session_error_rate, range(1, 40))) <= ERROR_RATE * (1 + 1e-9)
+    assert confirmation_error_rate(1) / 3 == pytest.approx(0.0125)
+    assert confirmation_error_rate(1) > confirmation_error_rate(2) > confirmation_error_rate(3) > 0
+    assert sum(map(confirmation_error_rate, range(1, 40))) <= ERROR_RATE * (1 + 1e-9)

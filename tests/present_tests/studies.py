@@ -11,7 +11,8 @@ from objectives.scoring import Objective, score
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import variants_of
-from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Progress, State, Trial
 from tuner.results.study_results import StudyResults, load_results

@@ -12,7 +12,7 @@ import yaml
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
-from runners.java_tool import producer_performance, write_lines
+from runners.producer_performance import producer_performance, write_lines
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties, read_properties

@@ -52,7 +52,7 @@ def test_the_line_shows_the_latency_that_the_study_optimises(said: StringIO) -> 
 
 
 def test_a_trial_on_the_front_has_the_number_that_other_commands_use(said: StringIO) -> None:
-    warm = [measured(number, 100, 10, Kind.STABILISE) for number in (0, 1)]
+    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
     search = [measured(3, 150, 5), measured(4, 90, 20), measured(5, 200, 4, config={})]
     lines = shown(said, *warm, measured(2, 100, 10, Kind.BASELINE), *search)
     assert " 2/12 " in lines[3]
@@ -62,7 +62,7 @@ def test_a_trial_on_the_front_has_the_number_that_other_commands_use(said: Strin
 
 
 def test_a_stall_in_the_first_baseline_does_not_inflate_ratios(said: StringIO) -> None:
-    warm = [measured(number, 100, 10, Kind.STABILISE) for number in (0, 1)]
+    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
     lines = shown(said, *warm, measured(2, 100, 60, Kind.BASELINE), measured(3, 100, 9))
     assert "x)" not in "".join(lines[:2]), "a burn-in is compared with nothing"
     assert "p95 ms      60 (0.17x)" in lines[2]

@@ -9,7 +9,7 @@ from runners.measurement import Window
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.trial import Trial
-from tuner.study_file import load_study
+from tuner.study_file import read_study_file
 
 
 def tell(*words: str) -> None:
@@ -35,5 +35,5 @@ class Printing(SilentReporter):
 
 
 if __name__ == "__main__":
-    spec, text = load_study(Path(sys.argv[1]))
+    spec, text = read_study_file(Path(sys.argv[1]))
     run_study(spec, text, Path(sys.argv[2]), Printing())

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from runners.ray_cluster import resource_of
-from tuner.study_file import load_study
+from tuner.study_file import read_study_file
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "how-to" / "ray.md").read_text()
@@ -66,7 +66,7 @@ def test_a_group_lies_in_the_zone_that_it_offers(group: dict[str, Any]) -> None:
 
 
 def test_the_example_study_uses_the_zones_of_the_manifest() -> None:
-    spec, _ = load_study(ROOT / "examples" / "zones.yaml", {})
+    spec, _ = read_study_file(ROOT / "examples" / "zones.yaml", {})
     assert {resource_of(zone) for zone in spec.placement} == set().union(*map(zones_of, GROUPS))
     assert spec.workload.producers == sum(group["replicas"] for group in GROUPS)
 

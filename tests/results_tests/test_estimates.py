@@ -39,7 +39,7 @@ def test_repeats_of_any_kind_are_averaged_and_narrow_the_interval() -> None:
 
 def test_burn_in_runs_and_trials_stopped_early_do_not_count() -> None:
     trials = [
-        trial(0, 10, 50, kind=Kind.STABILISE),
+        trial(0, 10, 50, kind=Kind.BURN_IN),
         baseline(1),
         trial(2, 200, 5, config=FAST),
         trial(3, 20, 5, config=FAST, stopped_early="hopeless"),

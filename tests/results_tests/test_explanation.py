@@ -11,9 +11,10 @@ from search_spaces.parameters import KnobChange
 from tests.builders.known_runner import LZ4_GAIN, KnownRunner
 from tests.builders.trials import baseline, confirming, plan_of, results, trial
 from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
-from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,

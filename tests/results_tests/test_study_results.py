@@ -18,7 +18,7 @@ from tuner.storage.sqlite import SqliteStore
 
 FAST = {"linger.ms": "20"}
 SEARCH = [
-    trial(0, 900, 1, kind=Kind.STABILISE),
+    trial(0, 900, 1, kind=Kind.BURN_IN),
     baseline(1, 100, 10),
     trial(2, 200, 10),
     failed(3),
@@ -89,7 +89,7 @@ def test_a_median_is_over_the_complete_baselines_with_a_value() -> None:
 
 
 def test_burn_in_runs_and_confirmation_trials_are_no_baselines() -> None:
-    found = results([trial(0, 900, 1, kind=Kind.STABILISE), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
+    found = results([trial(0, 900, 1, kind=Kind.BURN_IN), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
     assert found.baseline is None
     assert found.baseline_metrics == {}
     assert found.front == ()

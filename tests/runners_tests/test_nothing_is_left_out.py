@@ -6,7 +6,6 @@ import pkgutil
 from collections.abc import Iterator
 
 import runners
-from benchmarks import problems
 from runners.librdkafka.librdkafka_runner import GENERATORS
 from runners.librdkafka.threads import LoadClient
 from runners.pool import Pool
@@ -25,12 +24,11 @@ POOL_METHODS = ("submit", "next_done", "close")
 
 
 def classes() -> Iterator[type]:
-    """Yield all classes that `runners` and the problems of the benchmarks define."""
-    for package in (runners, problems):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-                if each.__module__ == module.name:
-                    yield each
+    """Yield all classes that `runners` defines."""
+    for module in pkgutil.walk_packages(runners.__path__, "runners."):
+        for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if each.__module__ == module.name:
+                yield each
 
 
 def is_runner(each: type) -> bool:

@@ -10,8 +10,6 @@ from uuid import uuid4
 
 import pytest
 
-from benchmarks.problems.table import MeasuredTable
-from benchmarks.problems.table_runner import TableRunner
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
@@ -31,14 +29,6 @@ from tests.runners_tests.mock_cluster import PARTITIONS
 from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract, check_nothing_left
 
 SHORTEST = Workload(RecordSizes.fixed(100), partitions=PARTITIONS, warmup_s=0.0, measured_s=0.1)
-TABLE = """\
-# title: what the contract asks for
-# source: made up
-# rate_records_per_s: 2000
-record_bytes,config,mb_per_s,saturated_latency_mean_ms,latency_p50_ms,latency_p99_ms
-"50:1,150:1",linger.ms=1 acks=all,100,90,2,5
-1000,queue.buffering.max.messages=1000 batch.num.messages=100,200,5,2,5
-"""
 
 
 def new_topic() -> Topic:
@@ -84,14 +74,6 @@ class TestSimulated(RunnerContract):
     @pytest.fixture(params=[0.0, 0.05])
     def runner(self, request: pytest.FixtureRequest) -> Runner:
         return SimulatedRunner(noise_ratio=request.param)
-
-
-class TestTable(RunnerContract):
-    covers = TableRunner
-
-    @pytest.fixture(params=[0.0, 0.05])
-    def runner(self, request: pytest.FixtureRequest) -> Runner:
-        return TableRunner(MeasuredTable.parse(TABLE), noise_ratio=request.param)
 
 
 class TestStartingAt(RunnerContract):

@@ -7,7 +7,7 @@ import pytest
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import InvalidValue, UnknownProperty
 from search_spaces.jaas import jaas, parse_jaas
-from search_spaces.java_connection import to_java
+from search_spaces.java_connection import connection_for_java
 
 BOOTSTRAP = {"bootstrap.servers": "a:1,b:2"}
 PASSWORD = 'p"a\\ss;w=o rd\t'
@@ -16,7 +16,7 @@ CHAIN = "-----BEGIN CERTIFICATE-----\nBBBB\n-----END CERTIFICATE-----\n"
 
 
 def java(given: dict[str, str], version: str = "4.3.1") -> dict[str, str]:
-    return to_java(ConnectionConfig.parse({**BOOTSTRAP, **given}).values, version)
+    return connection_for_java(ConnectionConfig.parse({**BOOTSTRAP, **given}).values, version)
 
 
 def test_a_plain_connection_is_its_address() -> None:

@@ -71,7 +71,7 @@ def test_a_file_with_22_keys_is_read_for_the_client_that_it_shows(path: Path) ->
     assert report.guarantee == Guarantee(acks=1, ordered=False, idempotent=False)
     (weaker,) = of(report, "acks", About.GUARANTEE)[:1]
     assert weaker.level is Level.WARNING
-    assert "switches idempotence off without a word" in weaker.sentence
+    assert "switches idempotence off silently" in weaker.sentence
     (idle,) = of(report, "compression.zstd.level")
     assert (idle.level, idle.about, idle.value) == (Level.WARNING, About.IDLE, "9")
     (unreached,) = of(report, "batch.size", About.IDLE)

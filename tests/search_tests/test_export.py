@@ -16,7 +16,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State
 from tuner.results.study_results import StudyResults
-from tuner.search.export import NotThisStudy, OptunaStorageUnusable, export, open_storage
+from tuner.search.optuna_export import NotThisStudy, OptunaStorageUnusable, export, open_storage
 from tuner.search.schedule import space_of
 
 TOPIC_MAX = 1_048_588

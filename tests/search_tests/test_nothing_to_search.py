@@ -40,4 +40,4 @@ def test_a_study_that_only_confirms_needs_no_knob(tmp_path: Path) -> None:
     confirm = ConfirmSpec(2, 2, nominees=1, looks=0, ablation_rounds=0, configs=(config,))
     (size,) = run_study(replace(SPEC, confirm=confirm), "", tmp_path, Told(), simulated=Steady()).sizes
     assert size.confirmation(config.fingerprint) is not None
-    assert {trial.kind for trial in size.trials} == {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
+    assert {trial.kind for trial in size.trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}

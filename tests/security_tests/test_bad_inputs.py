@@ -26,7 +26,7 @@ from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.record_reader import RecordReader
 from tuner.storage.home import storage_at
 from tuner.storage.sqlite import FolderStorage
-from tuner.study_file import load_study, parse_study
+from tuner.study_file import parse_study, read_study_file
 
 ROOT: Final = Path(__file__).parents[2]
 KEPT: Final = ROOT / "tests" / "storage_tests" / "kept"
@@ -84,7 +84,7 @@ def test_a_bad_input_gives_an_error_that_names_the_place(first: int, count: int,
             if kind == "study":
                 place = tmp_path / "bad.yaml"
                 place.write_bytes(mutated(r, r.choice(STUDIES)))
-                load_study(place)
+                read_study_file(place)
             elif kind == "properties":
                 place = tmp_path / "bad.properties"
                 place.write_bytes(mutated(r, PROPERTIES))
@@ -121,7 +121,7 @@ def test_a_bad_connection_file_is_named_and_its_secrets_are_not_shown(first: int
         place.write_bytes(mutated(r, r.choice(CONNECTIONS)))
         through_study = r.random() < 0.5
         try:
-            target: object = load_study(by_study)[0].targets if through_study else target_of("broker:9092", place)
+            target: object = read_study_file(by_study)[0].targets if through_study else target_of("broker:9092", place)
         except ConfigError as refused:
             shown = str(refused)
             assert place.name in shown, shown

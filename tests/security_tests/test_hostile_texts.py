@@ -11,7 +11,7 @@ from search_spaces.errors import PropertiesFileError
 from search_spaces.properties_file import MAX_BYTES as MOST_PROPERTIES
 from search_spaces.properties_file import read_properties
 from tests.study_file_tests.corpus import LEAST, parse
-from tuner.service.http.submission import text_of_json
+from tuner.service.submission import text_of_json
 from tuner.study_file import StudyFileError
 from tuner.study_file.fields import LONGEST_TEXT
 from tuner.study_file.strict_yaml import MAX_BYTES

@@ -11,8 +11,8 @@ from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
-from tuner.service.http.submission import spec_of, submission_of, text_of_json
 from tuner.service.http.tokens import PREFIX, Role, TokenFile
+from tuner.service.submission import spec_of, submission_of, text_of_json
 from tuner.study_file import StudyFileError
 
 FILE = """\

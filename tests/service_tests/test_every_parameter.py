@@ -16,8 +16,8 @@ import pytest
 from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, eventually, serving
 from tuner.model.errors import StorageUnreachable
-from tuner.service.http.problems import problem_of
 from tuner.service.http.server import LineFormatter
+from tuner.service.problems import problem_of
 from tuner.storage.files import RESULTS_FILE
 
 NAME: Final = {"name": "study", "in": "path", "required": True}

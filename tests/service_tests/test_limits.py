@@ -9,8 +9,8 @@ from tests.cli_tests.command import tuner
 from tests.service_tests.serving import Serving, ended, serving, study_file
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.service.config import ServiceConfig, load_config
-from tuner.service.http.submission import spec_of, submission_of
 from tuner.service.limits import LimitsSection
+from tuner.service.submission import spec_of, submission_of
 
 GREEDY = """\
 study: greedy

@@ -8,7 +8,7 @@ import pytest
 
 from tests.present_tests.studies import write_study
 from tests.service_tests.test_pages import page
-from tuner.model.identity import IN_MLFLOW
+from tuner.model.facts import IN_MLFLOW
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.record_reader import RecordReader
 from tuner.storage.home import storage_at

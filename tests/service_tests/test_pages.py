@@ -46,7 +46,7 @@ def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> No
 @pytest.mark.parametrize("client", [librdkafka(), java("4.3.1")], ids=["librdkafka", "java"])
 def test_a_recommendation_is_offered_in_each_format_of_the_client(client: Client, tmp_path: Path) -> None:
     shown = page(tmp_path, change=lambda trial: replace(trial, client=client.identity))
-    assert re.findall(r'format=([a-z-]+)"', shown) == [str(form) for form in offered(client)]
+    assert re.findall(r'/recommendation\?[^"]*format=([a-z-]+)"', shown) == [str(form) for form in offered(client)]
 
 
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from runners.clusters.processes import ProcessIdentity
 from tests.cli_tests.command import arguments
 from tests.service_tests.serving import ended, eventually, serving, study_file
 from tuner.service.config import ServiceConfig, load_config
-from tuner.service.http.submission import submission_of
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
+from tuner.service.submission import submission_of
 from tuner.service.worker.study_process import LOG_FILE, StudyProcess, last_sequence
 from tuner.service.worker.supervisor import Supervisor
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from tuner.model.spec import StudySpec
-from tuner.study_file import load_study, parse_study
+from tuner.study_file import parse_study, read_study_file
 
 GOOD: Final = sorted((Path(__file__).parent / "good").glob("*.yaml"))
 EXAMPLES: Final = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
@@ -15,7 +15,7 @@ LEAST: Final = "workload: {record_bytes: 100}\n"
 
 def load(name: str) -> StudySpec:
     """Return a study from the folder `good`, by the file's name without extension."""
-    spec, _ = load_study(next(path for path in GOOD if path.stem == name), ENVIRON)
+    spec, _ = read_study_file(next(path for path in GOOD if path.stem == name), ENVIRON)
     return spec
 
 

@@ -8,7 +8,7 @@ from search_spaces import Guarantee, java, librdkafka
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import check_unchanged, study_identity
 from tuner.model.spec import StudySpec
-from tuner.study_file import StudyFileError, load_study
+from tuner.study_file import StudyFileError, read_study_file
 
 STRONGEST = Guarantee(acks=-1, ordered=True, idempotent=True)
 
@@ -16,7 +16,7 @@ STRONGEST = Guarantee(acks=-1, ordered=True, idempotent=True)
 def study(folder: Path, text: str) -> StudySpec:
     path = folder / "study.yaml"
     path.write_text(f"workload: {{record_bytes: 1000}}\n{text}", encoding="utf-8")
-    spec, _ = load_study(path, {"RELEASE": "3.9.1"})
+    spec, _ = read_study_file(path, {"RELEASE": "3.9.1"})
     return spec
 
 

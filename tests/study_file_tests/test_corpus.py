@@ -11,7 +11,7 @@ from search_spaces.parameters import KnobChange
 from tests.study_file_tests.corpus import ENVIRON, EXAMPLES, GOOD, load
 from tuner.model.errors import ExitCode, exit_code_of
 from tuner.model.spec import Executor, Method, PhaseSpec
-from tuner.study_file import StudyFileError, load_study
+from tuner.study_file import StudyFileError, read_study_file
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.yaml"))
 _EXPECTED = re.compile(r"^# expect: line (\d+): (.*)$", re.MULTILINE)
@@ -19,7 +19,7 @@ _EXPECTED = re.compile(r"^# expect: line (\d+): (.*)$", re.MULTILINE)
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
 def test_good_files_load(path: Path) -> None:
-    spec, text = load_study(path, ENVIRON)
+    spec, text = read_study_file(path, ENVIRON)
     assert spec.name == (path.stem if "study:" not in text or path.stem == "empty_sections" else spec.name)
     assert text == path.read_text()
     assert spec.workload.record_sizes
@@ -30,7 +30,7 @@ def test_each_bad_file_gives_the_expected_problems(path: Path) -> None:
     expected = _EXPECTED.findall(path.read_text())
     assert expected, "a bad file must state the expected problems in its first lines"
     with pytest.raises(StudyFileError) as caught:
-        load_study(path, {})
+        read_study_file(path, {})
     found = [(problem.line, str(problem)) for problem in caught.value.problems]
     for line, fragment in expected:
         assert any(number == int(line) and fragment in said for number, said in found), str(caught.value)
@@ -46,18 +46,18 @@ def test_each_bad_file_gives_the_expected_problems(path: Path) -> None:
 def test_secrets_written_out_are_not_repeated() -> None:
     for path in BAD:
         with pytest.raises(StudyFileError) as caught:
-            load_study(path, {})
+            read_study_file(path, {})
         assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_load(path: Path) -> None:
-    spec, _ = load_study(path, {"KAFKA_BOOTSTRAP": "kafka1:9092", "KAFKA_PASSWORD": "hunter2"})
+    spec, _ = read_study_file(path, {"KAFKA_BOOTSTRAP": "kafka1:9092", "KAFKA_PASSWORD": "hunter2"})
     assert spec.name.startswith(("quickstart", "orders", "three-sizes", "small-records", "java"))
 
 
 def test_the_quickstart_is_short() -> None:
-    spec, _ = load_study(next(path for path in EXAMPLES if path.stem == "quickstart"), {})
+    spec, _ = read_study_file(next(path for path in EXAMPLES if path.stem == "quickstart"), {})
     assert [str(sizes) for sizes in spec.workload.record_sizes] == ["1000", "100"]
     assert spec.trial_s == pytest.approx(5.0)
     assert spec.search.trials == 12

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Guarantee
-from tuner.study_file import StudyFileError, load_study
+from tuner.study_file import StudyFileError, read_study_file
 
 STUDY = "workload: {record_bytes: 100}\nbaseline: producer.properties\n"
 
@@ -18,21 +18,21 @@ def write(folder: Path, properties: str, extra: str = "") -> Path:
 
 
 def test_a_java_file_is_the_baseline_and_the_study_says_so(tmp_path: Path) -> None:
-    spec, _ = load_study(write(tmp_path, "acks=all\nkey.serializer=com.example.Bytes\n"))
+    spec, _ = read_study_file(write(tmp_path, "acks=all\nkey.serializer=com.example.Bytes\n"))
     assert Guarantee.of(spec.baseline) == Guarantee(acks=-1, ordered=True, idempotent=True)
     assert spec.baseline.effective("batch.size") == "16384"
     assert any("key.serializer" in note for note in spec.baseline_notes)
 
 
 def test_a_study_file_says_which_client_its_baseline_is_for(tmp_path: Path) -> None:
-    spec, _ = load_study(write(tmp_path, "acks=all\n", "baseline_client: java\n"))
+    spec, _ = read_study_file(write(tmp_path, "acks=all\n", "baseline_client: java\n"))
     assert spec.baseline.idempotent
-    spec, _ = load_study(write(tmp_path, "acks=all\n"))
+    spec, _ = read_study_file(write(tmp_path, "acks=all\n"))
     assert not spec.baseline.idempotent
 
 
 def test_all_problems_of_a_baseline_file_are_in_one_error(tmp_path: Path) -> None:
     with pytest.raises(StudyFileError) as caught:
-        load_study(write(tmp_path, "acks=7\nlinger.ms=soon\nkey.serializer=com.example.Bytes\n"))
+        read_study_file(write(tmp_path, "acks=7\nlinger.ms=soon\nkey.serializer=com.example.Bytes\n"))
     for word in ("line 2, baseline", "producer.properties", "acks", "linger.ms"):
         assert word in str(caught.value)

@@ -7,14 +7,14 @@ import pytest
 from runners.workload import RecordSizes
 from tests.study_file_tests.corpus import LEAST, parse
 from tuner.model.spec import PRESETS, Goal, StudySpec, WorkloadSpec
-from tuner.study_file import StudyFileError, load_study
+from tuner.study_file import StudyFileError, read_study_file
 from tuner.study_file.strict_yaml import MAX_BYTES
 
 
 def test_three_lines_are_a_study(tmp_path: Path) -> None:
     path = tmp_path / "orders.yaml"
     path.write_text("workload:\n  record_bytes:\n    - 1000\n")
-    spec, _ = load_study(path, {})
+    spec, _ = read_study_file(path, {})
     assert spec == StudySpec(name="orders", workload=WorkloadSpec((RecordSizes.fixed(1000),)))
     assert spec.objectives == PRESETS[Goal.BALANCED][0]
 
@@ -22,7 +22,7 @@ def test_three_lines_are_a_study(tmp_path: Path) -> None:
 def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "orders.yaml"
     path.write_bytes(b"\xef\xbb\xbfworkload:\r\n  record_bytes: 10\r\n")
-    spec, text = load_study(path, {})
+    spec, text = read_study_file(path, {})
     assert str(spec.workload.record_sizes[0]) == "10"
     assert text == "workload:\r\n  record_bytes: 10\r\n"
 
@@ -31,7 +31,7 @@ def test_a_file_name_that_is_no_valid_study_name_is_refused(tmp_path: Path) -> N
     path = tmp_path / "my orders.yaml"
     path.write_text(LEAST)
     with pytest.raises(StudyFileError, match="give the study a name"):
-        load_study(path, {})
+        read_study_file(path, {})
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes, said: st
     path = tmp_path / "orders.yaml"
     path.write_bytes(data)
     with pytest.raises(StudyFileError, match=said):
-        load_study(path, {})
+        read_study_file(path, {})
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyFileError, match="a study file must be readable: No such file"):
-        load_study(tmp_path / "orders.yaml", {})
+        read_study_file(tmp_path / "orders.yaml", {})
     with pytest.raises(StudyFileError, match="a study file must be readable: Is a directory"):
-        load_study(tmp_path, {})
+        read_study_file(tmp_path, {})
 
 
 def test_a_message_lists_a_limited_number_of_problems() -> None:
@@ -84,4 +84,4 @@ def test_several_problems_read_as_a_list() -> None:
 def test_a_study_cannot_have_the_name_of_a_file_beside_studies(tmp_path: Path, text: str) -> None:
     (tmp_path / "mlflow.db.yaml").write_text(text)
     with pytest.raises(StudyFileError, match=r"must not have the name of another file .* but got 'mlflow\.db'"):
-        load_study(tmp_path / "mlflow.db.yaml")
+        read_study_file(tmp_path / "mlflow.db.yaml")

@@ -6,7 +6,7 @@ import traceback
 import pytest
 
 from tests.study_file_tests.corpus import ENVIRON, GOOD, LEAST, SECRET, load, parse
-from tuner.study_file import StudyFileError, load_study
+from tuner.study_file import StudyFileError, read_study_file
 
 # All places where a text may stand. With the secret in it, each of these lines is wrong.
 WRONG = [
@@ -86,7 +86,7 @@ def test_the_study_has_the_secret_and_its_repr_does_not() -> None:
 
 def test_the_stored_text_is_the_original() -> None:
     for path in GOOD:
-        _, text = load_study(path, ENVIRON)
+        _, text = read_study_file(path, ENVIRON)
         assert SECRET not in text
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.storage.files import STUDY_FILE

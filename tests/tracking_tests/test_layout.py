@@ -9,7 +9,7 @@ import pytest
 
 from tests.tracking_tests.looking import files, numbers, runs
 from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, plan, study, trial
-from tuner.confirmation.plan import CONFIRMING
+from tuner.model.facts import CONFIRMING
 from tuner.model.spec import TrackingSpec
 from tuner.present.report.front_table import front_record
 from tuner.results.study_results import load_results

@@ -17,8 +17,7 @@ from runners.clusters.processes import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
 from tests.tracking_tests.studies import baseline, confirming, plan, study, trial
-from tuner.confirmation.plan import CONFIRMING
-from tuner.model.identity import IN_MLFLOW
+from tuner.model.facts import CONFIRMING, IN_MLFLOW
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync

@@ -73,7 +73,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "export:export",
         "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
     ),
-    "fork": ("fork:fork", "Begin a new study that takes over the trials of another study which fit its settings."),
+    "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
     "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
     "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
     "sync": (
@@ -102,7 +102,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.",
     ),
     "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
-    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine, which runs until you stop it."),
+    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine. It runs until you stop it."),
 }
 """Each verb (subcommand of `tuner`) with `module:function`, which implements it, and the first sentence of its help.
 
@@ -143,7 +143,7 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "fork": (
         "remote_work:fork",
-        "Have the service begin a new study with the trials of another study that fit its settings.",
+        "Have the service begin a new study with those trials of another study that fit the new settings.",
     ),
     "rm": (
         "remote_work:rm",

@@ -19,6 +19,7 @@ from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
 from tuner.present.export import Format, export_all, recommendation_of
 from tuner.present.wording import number, title
+from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommendation import Recommendation
 
 SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
@@ -177,6 +178,4 @@ def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if not found:
-        raise NoFeasibleConfig(
-            f"no config of {name} keeps every constraint; `tuner front {name}` shows how near the configs came"
-        )
+        raise NoFeasibleConfig(none_keeps_constraints(name))

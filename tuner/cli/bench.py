@@ -11,10 +11,10 @@ import typer
 from rich.table import Column, Table
 
 from objectives.ratios import Ratio, ratio_of
-from runners.java_tool import java_throughput
 from runners.librdkafka.librdkafka_runner import GENERATORS
 from runners.limits import Limits
 from runners.measurement import Measurement
+from runners.producer_performance import java_throughput
 from runners.reporting import silent
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload
@@ -58,7 +58,7 @@ def bench(
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
             help="The client that is measured. java is the newest known release of Kafka's Java producer; java:3.9.1 "
-            "is this one.",
+            "is release 3.9.1.",
         ),
     ] = "librdkafka",
     pairs: Annotated[

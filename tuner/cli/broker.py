@@ -24,7 +24,7 @@ from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT, say
 
 app = typer.Typer(
-    help="Start and stop a real Kafka broker on this machine, which runs until you stop it.\n\n\b\nExamples:\n"
+    help="Start and stop a real Kafka broker on this machine. It runs until you stop it.\n\n\b\nExamples:\n"
     "    tuner broker start\n    tuner broker stop",
     no_args_is_help=True,
 )
@@ -167,7 +167,7 @@ def cleanup(
 ) -> None:
     """List the topics that earlier tuner runs left on a cluster, and delete them with --remove.
 
-    Only topics that the tuner created (tuner-DATE-ID-N) are listed and deleted. The topics of a run that is alive on
+    Only topics that the tuner created (tuner-TIME-ID-N) are listed and deleted. The topics of a run that is alive on
     this host are never deleted.
 
     \b

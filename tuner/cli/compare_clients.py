@@ -76,12 +76,12 @@ def compare_clients(
 ) -> None:
     """Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.
 
-    Both clients are compared at their defaults. With --librdkafka or --java, the given configs are measured in the same
-    rounds, and compared with each other; a client without one takes part with its defaults.
+    Both clients are compared at their defaults. With --librdkafka or --java, the same rounds also measure the given
+    configs, which are compared with each other. If only one is given, it is compared with the other client's defaults.
 
-    Three numbers have a ratio with a confidence interval: the throughput when records are sent as fast as
-    acknowledgements allow, the p99 latency at the same fixed rate for all (30 % of the throughput of librdkafka's
-    defaults), and the CPU time that the client takes for each MB. All intervals together keep an error rate of 5 %.
+    Three numbers have a ratio with a confidence interval: the throughput when records are sent as fast as the client
+    takes them, the p99 latency at the same fixed rate for all (30 % of the throughput of librdkafka's defaults), and
+    the CPU time that the client takes for each MB. The probability that any of the intervals is wrong is at most 5 %.
 
     Before the rounds, burn-in runs (measurements that do not count) bring the brokers and the clients to a steady
     state. All measurements are kept as a study.

@@ -12,13 +12,14 @@ from runners.reporting import counted
 from tuner.cli import options
 from tuner.course.forking import fork as fork_study
 from tuner.course.forking import trials_for
+from tuner.model.facts import NAME, QUESTION
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
 from tuner.present.console import say
 from tuner.storage.files import STUDY_FILE, write_atomically
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
-from tuner.study_file import load_study, parse_study, renamed
+from tuner.study_file import parse_study, read_study_file, renamed
 
 
 def fork(
@@ -34,12 +35,12 @@ def fork(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Begin a new study that takes over the trials of another study which fit its settings.
+    """Begin a new study with those trials of another study that fit the new settings.
 
     Workload, target, baseline and executor must be the same; record sizes may be left out or added. You can change the
     search space, durability, objectives, constraints, and the sections search and confirm. Nothing is measured, and the
-    old study stays as it is. `tuner run` then continues the new study: its limits in hours and bytes do not count the
-    trials that were taken over, but search.trials does.
+    old study stays as it is. `tuner run` then continues the new study. The trials that were taken over count towards
+    search.trials, but not towards the limits in hours and bytes.
 
     \b
     Examples:
@@ -57,9 +58,9 @@ def fork(
                 f"{spec.name}; write `study: {name}` into the file"
             )
         there = [trial for _, trial in source.trials()]
-        old_name = str(facts.get("name", study))
+        old_name = str(facts.get(NAME, study))
         taken = trials_for(spec, old_name, facts, there)
-        if all(trial.kind is Kind.STABILISE for trial in taken):
+        if all(trial.kind is Kind.BURN_IN for trial in taken):
             raise typer.BadParameter(
                 f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
                 f"{old_name} fits; run {name} as a study of its own"
@@ -90,9 +91,9 @@ def fork(
 def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tuple[StudySpec, str]:
     """Return the spec of the new study, and the text of its study file."""
     if study_file is not None:
-        return load_study(study_file)
+        return read_study_file(study_file)
     text = renamed(source.study_file(), name)
     spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
-    if source.facts().get("question", {}).get("executor") == "simulated":
+    if source.facts().get(QUESTION, {}).get("executor") == "simulated":
         spec = replace(spec, executor=Executor.SIMULATED)
     return spec, text

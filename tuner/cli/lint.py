@@ -28,7 +28,8 @@ def lint(
     ] = None,
     client_version: options.ClientVersion = None,
     record_bytes: Annotated[
-        int | None, typer.Option(metavar="N", help="Bytes of a record's value, to say what each line means for them.")
+        int | None,
+        typer.Option(metavar="N", help="Bytes of a record's value, to learn what the file means for such records."),
     ] = None,
     rate: Annotated[
         float | None,
@@ -41,7 +42,7 @@ def lint(
     """Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.
 
     Each finding is one line. An error means that the client refuses the file or can't send with it, or that a name is
-    misspelt. A warning means that the client works, but otherwise than the line suggests. A hint is good to know:
+    misspelt. A warning means that the client works, but does not do what the line suggests. A hint is good to know:
     defaults that other versions of the client have changed, memory and, with --record-bytes and --rate, what the
     values mean for these records. Passwords and logins are never printed.
 

@@ -142,8 +142,8 @@ Until = Annotated[
     typer.Option(
         metavar="[DATE] HH:MM",
         parser=parse_until,
-        help="Local time after which no new trial starts, such as 07:00. A study that is resumed keeps the moment that "
-        "this meant when it began; another time, such as '2026-11-25 07:00', replaces it.",
+        help="Local time after which no new trial starts, such as 07:00. If you resume a study, 07:00 still means the "
+        "first seven o'clock after the study began; another time, such as '2026-11-25 07:00', replaces it.",
         rich_help_panel="How long",
     ),
 ]

@@ -10,16 +10,15 @@ from tuner.course.run import run_study
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.study_view import StudyView
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import studies_root, study_folder
+from tuner.storage.home import numbered_name, studies_root, study_folder
 from tuner.storage.protocols import Storage
-from tuner.study_file import parse_study, same_measurement, sizes_in, study_text
+from tuner.study_file import measuring_text, parse_study, same_measurement
 
 
 def free_name(stem: str, storage: Storage) -> str:
     """Return `STEM-1`, or the name with the next number for which there is no study and no folder yet."""
     root = studies_root()
-    taken = {each for each in (*storage.names(root), *(path.name for path in root.glob("*"))) if each.startswith(stem)}
-    return next(each for number in range(1, len(taken) + 2) if (each := f"{stem}-{number}") not in taken)
+    return numbered_name(stem, (*storage.names(root), *(path.name for path in root.glob("*"))))
 
 
 def study_of_options(
@@ -52,18 +51,15 @@ def study_of_options(
     Raises:
         typer.BadParameter: An option has a value that a study file can't have. The message names the option.
     """
-    phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
-    text = study_text(
-        {
-            "study": {"name": name},
-            "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
-            "workload": {"record_bytes": sizes_in(record_bytes), "saturate": phase, "paced": phase},
-            "client": client,
-            "baseline": baseline,
-            "durability": "any",
-            "search": {"trials": 1},
-            "executor": {"kind": executor or Executor.LOCAL},
-        }
+    text = measuring_text(
+        name,
+        record_bytes,
+        target={"bootstrap": bootstrap, "command_config": command_config, "container": container},
+        client=client,
+        baseline=baseline,
+        measured_s=seconds,
+        warmup_s=warmup,
+        executor=executor or Executor.LOCAL,
     )
     with naming_options():
         return parsed(text, name, Path.cwd(), "the command line"), text

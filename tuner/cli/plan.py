@@ -62,8 +62,7 @@ def plan(
 ) -> None:
     """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
 
-    The options are those of `tuner run`, so that both commands speak of the same study. --csv prints the
-    table of knobs.
+    The options are those of `tuner run`, so give both commands the same ones. --csv prints the table of knobs.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ from tuner.present.why import print_explanations
 from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
-from tuner.results.recommend import recommend_each
+from tuner.results.recommend import preferred, recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.storage.files import size_name
 
@@ -76,17 +76,17 @@ Everything = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also print the properties of the config that have the client's default value. The forms for users of the "
-        "Java client print them in any case.",
+        help="Also print the properties of the config that have the client's default value. The forms for the Java "
+        "client always print them.",
     ),
 ]
 FormOption = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="Form of the output: a table, what another program reads (properties, env, json), or the form of one "
-        "client's users: librdkafka (JSON); for the Java client java (properties), spring, and, in studies of that "
-        "client only, quarkus, connect, streams, strimzi-connect and strimzi-connector.",
+        help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
+        "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured that "
+        "client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
     ),
 ]
 
@@ -117,9 +117,9 @@ def recommend(
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
     Properties that have the client's default value are left out, unless --all is given or the baseline sets another
-    value. The forms for users of the Java client hold the whole config, and also what their program would otherwise
-    set differently. For a study of librdkafka, the forms java and spring are translated, and the translated config was
-    not measured.
+    value. The forms for the Java client hold the whole config. If the program, such as Quarkus, has other defaults than
+    the client, they also hold the properties concerned. For a study of librdkafka, the forms java and spring are
+    translated, and the translated config was not measured.
 
     \b
     Examples:
@@ -216,9 +216,7 @@ def _from_mlflow(
             f"of {record_bytes} B and {asked}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
             "consider the whole front"
         )
-    # The same order of preference as in `recommend_for`.
-    changes = [each for each in found if not each.is_baseline]
-    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
+    return preferred(found)
 
 
 def _explain_command(
@@ -286,8 +284,8 @@ def explain(
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    To measure what the change of a property brings, the config was measured in turn with a copy of the config in
-    which only this property has the baseline's value.
+    For each changed property, the study measured the config in turn with a copy in which only this property has the
+    baseline's value.
 
     \b
     Examples:

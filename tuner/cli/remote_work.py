@@ -148,7 +148,7 @@ def fork(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Have the service begin a new study with the trials of another study that fit its settings.
+    """Have the service begin a new study with those trials of another study that fit the new settings.
 
     The new study is paused. `tuner resume` continues it.
 

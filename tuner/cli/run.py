@@ -21,11 +21,12 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED, not_advice, over_sizes
+from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
-from tuner.study_file import load_study, parse_study
+from tuner.study_file import parse_study, read_study_file
 
 Goals = Annotated[
     list[Goal] | None,
@@ -135,10 +136,7 @@ def run(
             f"of {spec.name}; give the same command a higher limit (`tuner plan` shows the least)"
         )
     if not found:
-        raise NoFeasibleConfig(
-            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs "
-            "came"
-        )
+        raise NoFeasibleConfig(none_keeps_constraints(spec.name))
 
 
 def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:
@@ -253,7 +251,7 @@ def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> t
     """
     given = Path(study)
     if given.is_file():
-        return load_study(given, searched=searched)
+        return read_study_file(given, searched=searched)
     spec = parse_study(
         results.study_file,
         name=results.folder.name,

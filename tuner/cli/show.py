@@ -47,8 +47,8 @@ def status(
 ) -> None:
     """Show the progress of a study: trials done, best results so far, time left, current step, failures.
 
-    For a record size whose winners are confirmed, the recommended configs are shown instead of the best results so far.
-    Without a study, the command lists all studies, as `tuner studies` does.
+    Once the winners of a record size are confirmed, the command shows the recommended configs instead of the best
+    results so far. Without a study, the command lists all studies, as `tuner studies` does.
 
     \b
     Examples:

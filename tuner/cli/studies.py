@@ -16,6 +16,7 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.model.errors import EXPECTED, StudyNotFound
+from tuner.model.facts import TRACKING
 from tuner.present.console import OUT, say, warn
 from tuner.present.report.status import status_of
 from tuner.present.study_list import UNREADABLE, ListedStudy, listed_study, newest_first, study_csv, study_lines
@@ -195,7 +196,7 @@ def rm(
     for folder in found:
         tracking: dict[str, Any] = {}
         with suppress(*EXPECTED), closing(storage.read(folder)) as store:
-            tracking = store.facts().get("tracking") or {}
+            tracking = store.facts().get(TRACKING) or {}
         storage.remove(folder, folder.name, say)
         say(f"removed {folder.name}")
         if tracking.get("enabled"):

@@ -56,7 +56,7 @@ class StudyFlags:
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
             help="The client that is searched and measured. java is the newest known release of Kafka's Java producer; "
-            "java:3.9.1 is this one.",
+            "java:3.9.1 is release 3.9.1.",
             show_default="librdkafka",
             rich_help_panel=_FILE,
         ),
@@ -64,8 +64,8 @@ class StudyFlags:
     current_client: Annotated[
         FileClient | None,
         typer.Option(
-            help="The client that the file of --current is for, which may be another one than --client. auto: its "
-            "properties show it; if not, it is for --client.",
+            help="The client that the file of --current is written for. If it is not --client, the file is translated. "
+            "auto: the client that the properties in the file show, or else --client.",
             show_default="auto",
             rich_help_panel=_FILE,
         ),
@@ -277,7 +277,7 @@ class StudyFlags:
         float | None,
         typer.Option(
             min=0.001,
-            help="Width of a gain's confidence interval, relative to the gain, at which no more rounds are added: 0.05 "
+            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
             "for a twentieth.",
             show_default="0.1",
             rich_help_panel=_CONFIRM,
@@ -335,7 +335,7 @@ class StudyFlags:
         typer.Option(
             metavar="DURATION",
             parser=options.parse_duration,
-            help="Time over which the rounds are spread, such as 6h, as speed differs between hours.",
+            help="Time over which the rounds are spread, such as 6h, because a cluster's speed differs between hours.",
             show_default="on your cluster, a part of --hours or --until",
             rich_help_panel=_CONFIRM,
         ),

@@ -20,6 +20,7 @@ from tuner.cli.study_flags import StudyFlags
 from tuner.course import estimate
 from tuner.course.limits import check_limits, time_text
 from tuner.model.errors import LimitTooLow
+from tuner.model.facts import QUESTION
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
 from tuner.storage.home import storage_at, study_folder
@@ -28,10 +29,10 @@ from tuner.study_file import (
     StudyFileError,
     changed_text,
     knob_setting,
-    load_study,
     parse_study,
     quick_sections,
     quick_text,
+    read_study_file,
     sizes_in,
     study_text,
 )
@@ -228,7 +229,7 @@ class StudyOptions(StudyFlags):
 
     def _from_file(self, file: Path) -> tuple[StudySpec, str]:
         """Return the study of a study file, with the limits and the confirmation that the options set."""
-        spec, text = load_study(file)
+        spec, text = read_study_file(file)
         changed = self._changed(text, spec.name, file)
         if changed == text:
             return spec, text
@@ -320,7 +321,7 @@ def _differing_settings(spec: StudySpec) -> list[str]:
     if storage.find(str(folder), folder.parent) is None:
         return []
     with closing(storage.read(folder)) as store:
-        question = store.facts().get("question")
+        question = store.facts().get(QUESTION)
         return [*setting_changes(study_identity(spec), question)] if question and store.trials(limit=1) else []
 
 

@@ -40,13 +40,13 @@ def translate(
 ) -> None:
     """Translate a producer's properties file from librdkafka to the Java client, or back.
 
-    The defaults of the client that the file is for are filled in first. So a default that is different in the other
-    client is written out, and the translation never promises less about lost, reordered or duplicate records.
-    Addresses, logins and serializers are not translated.
+    The two clients have different defaults. If FILE leaves a property at its default, and the other client has another
+    default, the command writes the property out. So the translation never promises less about lost, reordered or
+    duplicate records. Addresses, logins and serializers are not translated.
 
-    Standard output gets the translated file, to paste. Standard error gets a table with each property, its twin in the
-    other client, what has no twin, and the guarantee before and after; with --output, the table is on standard output.
-    The translation is not measured: `tuner verify` does that.
+    Standard output gets the translated file. Standard error gets a table that shows the counterpart of each property in
+    the other client, or that there is none, and the guarantee before and after. With --output, the table goes to
+    standard output. The translation is not measured: `tuner verify` does that.
 
     \b
     Examples:

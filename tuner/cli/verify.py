@@ -1,7 +1,6 @@
 """`tuner verify` finds out whether a config is worse than the baseline, for scripts and pipelines."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.verification_view import shortcomings, verification_lines, verification_warnings
 from tuner.results.judgement import Judgement, Terms
-from tuner.storage.home import storage_at
+from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets, same_measurement, sizes_in
 
 
@@ -56,17 +55,19 @@ def verify(
 ) -> None:
     """Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.
 
-    Two numbers are compared: the throughput when records are sent as fast as acknowledgements allow, and the p99
+    Two numbers are compared: the throughput when records are sent as fast as the client takes them, and the p99
     latency at 30 % of the baseline's throughput. With --study, each objective of the study is compared, too. A number
     is worse if the whole 95 % confidence interval of its ratio to the baseline is on the worse side of 1.
 
     The exit code is also 99 if records were lost, if the fixed rate for the latency was not reached, or if a constraint
-    of --study is broken. A guarantee weaker than the baseline's (or than the durability of --study) leads to 99, too,
-    and nothing is measured. So does a latency that can't be compared because one side uses acks=0.
+    of --study is broken. It is 99 without any measurement if the file promises less than the baseline (or than the
+    durability of --study), or if the latencies can't be compared because one side uses acks=0.
 
-    The exit code is 98 if an interval is too wide to tell: its ends differ by more than a factor of 2, and it contains
-    1 (with --tolerance-ratio: 1 minus the tolerance). The rounds end early if records are lost, if a number is
-    certainly worse than allowed, or if all are certainly good enough (never with constraints, which need all rounds).
+    The exit code is 98 if an interval is too wide to tell: it contains 1, and its upper end is more than twice its
+    lower end. With --tolerance-ratio, 1 minus the tolerance takes the place of 1.
+
+    The rounds end early if records are lost, or if a number is certainly worse than allowed. They also end early if all
+    numbers are certainly good enough, except that constraints of --study need all rounds.
 
     Before the rounds, burn-in runs (measurements that do not count) bring the brokers to a steady state. All
     measurements are kept as a study.
@@ -80,7 +81,7 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
+    storage, stem = storage_at(), verification_stem(str(file))
     name = free_name(stem, storage)
     if study is None:
         spec, text = study_of_options(

@@ -37,15 +37,15 @@ MeasuredClient = Annotated[
     typer.Option(
         metavar="librdkafka|java|java:VERSION",
         help="The client that is measured, with both configs. java is the newest known release of Kafka's Java "
-        "producer; java:3.9.1 is this one.",
+        "producer; java:3.9.1 is release 3.9.1.",
         show_default="librdkafka, or as --study",
     ),
 ]
 ForClient = Annotated[
     FileClient,
     typer.Option(
-        help="The client that FILE is for, which may be another one than --client: FILE is then translated. auto: "
-        "its properties show it; if not, it is for --client."
+        help="The client that FILE is written for. If it is not --client, FILE is translated. auto: the client that "
+        "the properties in FILE show, or else --client."
     ),
 ]
 Rounds = Annotated[

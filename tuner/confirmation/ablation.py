@@ -54,7 +54,7 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
     results.
     """
     changed = changed_knobs(config, baseline)
-    leaders = [name for name in changed if config.client.bounds.follows.get(name) not in changed]
+    leaders = [name for name in changed if config.client.bounds.undone_with.get(name) not in changed]
     found: dict[frozenset[str], Undoing] = {}
     for name in leaders:
         each = _undoing(config, baseline, (name,), "")
@@ -80,7 +80,7 @@ def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str
 def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str, ...], because: str) -> Undoing:
     client, changed = config.client, frozenset(changed_knobs(config, baseline))
     while True:
-        knobs = (*knobs, *sorted(each for each in changed - {*knobs} if client.bounds.follows.get(each) in knobs))
+        knobs = (*knobs, *sorted(each for each in changed - {*knobs} if client.bounds.undone_with.get(each) in knobs))
         values = {name: value for name, value in config.values.items() if name not in knobs}
         values |= {name: baseline.values[name] for name in knobs if name in baseline.values}
         try:

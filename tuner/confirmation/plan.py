@@ -12,17 +12,15 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Self
 
-from objectives.claims import session_error_rate
+from objectives.claims import confirmation_error_rate
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import Constraint
+from tuner.model.facts import CONFIRMATIONS, CONFIRMING
 from tuner.model.spec import ALLOW_LOSS, ConfirmSpec, Goal
 from tuner.model.trial import Kind, Trial
 from tuner.storage.bodies import undamaged
 from tuner.storage.protocols import ResultsStore
 
-CONFIRMING: Final = "confirming"
-"""The name under which the results store keeps the `ConfirmationPlan`s of each record size, the oldest first."""
-_SESSIONS: Final = "confirm_sessions"
 SESSION_GAP_S: Final = 900.0
 """The shortest time between the starts of two rounds, in seconds, with which the second is a session of its own."""
 _LEAST_SHARE: Final = 0.9
@@ -131,7 +129,7 @@ class ConfirmationPlan:
         """
         trials = list(trials)
         rounds = [trial for trial in trials if trial.kind is Kind.CONFIRM]
-        session = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
+        number = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -146,7 +144,7 @@ class ConfirmationPlan:
             decides_at=spec.decides_at,
             constraints=tuple(constraints),
             confirmation_id=confirmation_id,
-            error_rate=session_error_rate(session),
+            error_rate=confirmation_error_rate(number),
             allow_loss=spec.allow_loss,
             beside=tuple(config.fingerprint for config in spec.beside),
         )
@@ -228,14 +226,14 @@ def confirmation_of_search(store: ResultsStore) -> str:
 
     The identifier is empty at first. Each time the search is continued, it changes: to `search 1`, then `search 2`.
     """
-    searches = store.facts().get(_SESSIONS, {}).get("searches", 0)
+    searches = store.facts().get(CONFIRMATIONS, {}).get("searches", 0)
     return f"search {searches}" if searches else ""
 
 
 def search_again(store: ResultsStore) -> None:
     """Record that the search is continued, so that its results get a confirmation with a new identifier."""
-    kept = store.facts().get(_SESSIONS, {})
-    store.set_fact(_SESSIONS, {**kept, "searches": kept.get("searches", 0) + 1})
+    kept = store.facts().get(CONFIRMATIONS, {})
+    store.set_fact(CONFIRMATIONS, {**kept, "searches": kept.get("searches", 0) + 1})
 
 
 def confirmation_of_command(store: ResultsStore, options: Mapping[str, Any]) -> str:
@@ -244,15 +242,15 @@ def confirmation_of_command(store: ResultsStore, options: Mapping[str, Any]) -> 
     If the last `tuner confirm` was interrupted and had the same options, its confirmation is continued under the same
     identifier. Otherwise the identifier is new.
     """
-    kept = store.facts().get(_SESSIONS, {})
+    kept = store.facts().get(CONFIRMATIONS, {})
     goes_on = kept.get("open") and kept.get("options") == options
     number = kept.get("confirms", 0) + (0 if goes_on else 1)
-    store.set_fact(_SESSIONS, {**kept, "confirms": number, "options": dict(options), "open": True})
+    store.set_fact(CONFIRMATIONS, {**kept, "confirms": number, "options": dict(options), "open": True})
     return f"confirm {number}"
 
 
 def ended(store: ResultsStore) -> None:
     """Record that `tuner confirm` has finished."""
-    kept = store.facts().get(_SESSIONS, {})
+    kept = store.facts().get(CONFIRMATIONS, {})
     if kept.get("open"):
-        store.set_fact(_SESSIONS, {**kept, "open": False})
+        store.set_fact(CONFIRMATIONS, {**kept, "open": False})

@@ -5,11 +5,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec
 from tuner.model.trial import Trial
+
+
+class Kept(NamedTuple):
+    """What the work on one record size must leave for the record sizes that follow.
+
+    Attributes:
+        seconds: Seconds of the study's time; 0 if its time is not limited.
+        load_bytes: Bytes of load; 0 if they are not limited.
+    """
+
+    seconds: float
+    load_bytes: float
 
 
 class Budget:
@@ -104,16 +116,16 @@ class Budget:
             f"{now:%Y-%m-%d %H:%M}; to go on, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
         )
 
-    def kept_for_others(self, sizes_left: int) -> tuple[float, float]:
-        """Return the seconds and the bytes that are kept for the record sizes after the current one.
+    def kept_for_others(self, sizes_left: int) -> Kept:
+        """Return what is kept for the record sizes after the current one.
 
-        All record sizes that are left get equal shares. Without a limit, the number is 0.
+        All record sizes that are left get equal shares.
 
         Args:
             sizes_left: How many record sizes are left, with the current one.
         """
         of_others = 1 - 1 / sizes_left
-        return of_others * (self.left_s() or 0.0), of_others * (self.left_bytes() or 0.0)
+        return Kept(of_others * (self.left_s() or 0.0), of_others * (self.left_bytes() or 0.0))
 
     def left_bytes(self) -> float | None:
         """Return the bytes that the study may still send; None if its bytes are not limited.

@@ -32,6 +32,7 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
+from tuner.model.facts import RATES
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.schedule import (
     AGREEMENT_RATIO,
@@ -42,9 +43,6 @@ from tuner.search.schedule import (
     is_stable,
     shows_trend,
 )
-
-RATES: Final = "rates"
-"""The key under which the results store keeps, by record size, the rate of the paced phase (load at a fixed rate)."""
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
 """Metrics that must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
@@ -59,7 +57,7 @@ If the difference is larger, the rate is chosen again after the burn-in, and the
 
 
 @dataclass(slots=True)
-class Stabiliser:
+class BurnIn:
     """Makes burn-in runs: measures a config until its measurements show no trend.
 
     Burn-in runs of earlier processes do not count, because they may have measured on another broker.
@@ -112,7 +110,7 @@ class Stabiliser:
             config: The config that will be compared with others.
             until_agreed: Whether the last measurements must agree; if not, a single measurement is enough.
         """
-        needed, at_most = self.loop.spec.stabilising_metrics or ("records_per_s",), self.loop.spec.search.burn_in_max
+        needed, at_most = self.loop.spec.burn_in_metrics or ("records_per_s",), self.loop.spec.search.burn_in_max
         if at_most <= 1:
             return
         of_baseline = config.fingerprint == self.loop.spec.baseline.fingerprint
@@ -251,7 +249,7 @@ class Stabiliser:
         self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_ready: bool = False
     ) -> Trial:
         proposal = Proposal(0, config, {})
-        return self.loop.run_one(size, Kind.STABILISE, proposal, rate_records_per_s, until_ready=until_ready)
+        return self.loop.run_one(size, Kind.BURN_IN, proposal, rate_records_per_s, until_ready=until_ready)
 
     def _rates(self) -> dict[str, float]:
         return dict(self.loop.store.facts().get(RATES, {}))

@@ -11,7 +11,8 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.winners import winners_of
-from tuner.course.burn_in import Stabiliser
+from tuner.course.budget import Kept
+from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
@@ -21,25 +22,23 @@ from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 
 
-def confirm(
-    loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser, kept: tuple[float, float]
-) -> None:
+def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, kept: Kept) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
     Args:
         loop: Runs the trials of the study.
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
-        stabiliser: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
-        kept: Seconds and bytes that are kept for the record sizes that follow. The rounds beyond the least number, and
-            the ablation, do not use them.
+        burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
+        kept: What is left for the record sizes that follow. The rounds beyond the least number, and the ablation, do
+            not use it.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
     if not asked.rounds or results.baseline is None:
         return
     left_s = loop.budget.left_s()
-    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept[0])
+    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept.seconds)
     if not any(plan.nominees.values()):
         goals = ", ".join(asked.goals)
         loop.reporter.say(
@@ -47,7 +46,7 @@ def confirm(
         )
         return
     configs = _configs(loop, results, plan)
-    sessions = Sessions(loop, size, plan, kept[0])
+    sessions = Sessions(loop, size, plan, kept.seconds)
     announced: set[Kind] = set()
     measured = 0
     while step := next_step(
@@ -57,32 +56,32 @@ def confirm(
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
             if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
-                for config in _to_stabilise(step.kind, plan, configs, results, record):
-                    stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
+                for config in _to_burn_in(step.kind, plan, configs, results, record):
+                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         if not loop.may_start(None):
             loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
-        if beyond_plan and not loop.may_start(*kept):
+        if beyond_plan and not loop.may_start(kept.seconds, kept.load_bytes):
             loop.reporter.say(
                 f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for "
                 "more rounds"
             )
             return
-        rate_records_per_s = stabiliser.of_baseline(size)
+        rate_records_per_s = burn_in.of_baseline(size)
         if not sessions.begin(step, rate_records_per_s):
             loop.reporter.say(
                 f"{size} B: the confirmation ends, as the next round would begin after the end of the study's time"
             )
             return
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
-        stabiliser.check_rate(size)
+        burn_in.check_rate(size)
         measured += 1
 
 
-def _to_stabilise(
+def _to_burn_in(
     kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of the given kind.

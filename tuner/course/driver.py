@@ -5,27 +5,25 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
-from tuner.course.burn_in import Stabiliser
+from tuner.course.budget import Kept
+from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
 from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
-from tuner.results.grid_tables import BASELINE_IN_GRID
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import TOTALS, StudyResults
+from tuner.results.study_results import StudyResults
 from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
-KEPT_FOR_ROUNDS: Final = "kept_for_rounds_s"
-"""The key under which the results store keeps, by record size, how many seconds the search leaves for spread rounds."""
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """A function that creates the strategy, which proposes configs, from a record size's search space and a seed."""
 
@@ -55,7 +53,7 @@ def drive(
         TooManyFailures: Too many trials in a row gave no measurement.
     """
     spec, store = loop.spec, loop.store
-    stabiliser = Stabiliser(loop)
+    burn_in = BurnIn(loop)
     space_at = partial(space_of, spec, topic_max_message_bytes=topic_max_message_bytes)
     sizes = spec.workload.record_sizes
     if searching:
@@ -69,46 +67,45 @@ def drive(
     for place, size in enumerate(sizes):
         kept = loop.budget.kept_for_others(len(sizes) - place)
         if searching and not has_begun(store, str(size), confirmation_id):
-            _search(loop, stabiliser, make_strategy, size, space_at(size), kept)
-        confirm(loop, size, confirmation_id, stabiliser, kept)
+            _search(loop, burn_in, make_strategy, size, space_at(size), kept)
+        confirm(loop, size, confirmation_id, burn_in, kept)
         # After the last size, the caller of the study has all recommendations.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             loop.reporter.confirmed(results(), str(size))
     if searching:
-        store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
+        store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
     loop.tell_progress(Progress(StudyState.FINISHED))
 
 
 def _search(
     loop: TrialLoop,
-    stabiliser: Stabiliser,
+    burn_in: BurnIn,
     make_strategy: MakeStrategy,
     size: RecordSizes,
     space: SearchSpace,
-    kept: tuple[float, float],
+    kept: Kept,
 ) -> None:
     """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
 
-    The seconds and bytes in `kept` are for the record sizes that follow.
+    What `kept` holds is left for the record sizes that follow.
     """
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:
         return
-    others_s, of_others = kept
-    kept_s = others_s + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, others_s))
-    if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
+    kept_s = kept.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, kept.seconds))
+    if not loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), others=spec.burn_in_trials):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
         return
-    rate = stabiliser.of_baseline(size)
+    rate = burn_in.of_baseline(size)
     strategy = make_strategy(space, zlib.crc32(str(size).encode()) ^ spec.search.seed)
     for trial in record.trials:
         _tell(strategy, record, trial)
     seeds = seeds_of(spec, size, space, loop.records)
     under_way: list[StartedTrial] = []
     while True:
-        while loop.bench.free and loop.may_start(kept_s, of_others + loop.confirm_bytes(), len(under_way)):
+        while loop.bench.free and loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), len(under_way)):
             started = _next(loop, size, strategy, seeds, under_way)
             if started is None:
                 break

@@ -48,7 +48,7 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
         spec: The study.
         mb_per_s: The throughput at full load.
     """
-    measured = spec.stabilising_trials + _least_trials(spec) + _least_confirmations(spec)
+    measured = spec.burn_in_trials + _least_trials(spec) + _least_confirmations(spec)
     return round(len(spec.workload.record_sizes) * measured * bytes_per_trial(spec, mb_per_s))
 
 
@@ -65,7 +65,7 @@ def most_rounds(spec: StudySpec) -> int:
 
 def most_confirmations(spec: StudySpec) -> int:
     """Return the largest number of measurements of a record size's confirmation, with their burn-in runs."""
-    return most_steps(spec.confirm) + spec.winner_stabilising_trials + most_rounds(spec) * spec.burn_ins_per_round
+    return most_steps(spec.confirm) + spec.winner_burn_in_trials + most_rounds(spec) * spec.burn_ins_per_round
 
 
 def least_spread_s(spec: StudySpec, each_s: float) -> float:
@@ -123,7 +123,7 @@ def _beside_gaps_s(spec: StudySpec, each_s: float) -> float:
 
 def _least_confirmations(spec: StudySpec) -> int:
     in_rounds = spec.confirm.rounds * spec.burn_ins_per_round
-    return least_steps(spec.confirm) + spec.least_winner_stabilising_trials + in_rounds
+    return least_steps(spec.confirm) + spec.least_winner_burn_in_trials + in_rounds
 
 
 def _least_trials(spec: StudySpec) -> int:
@@ -136,4 +136,4 @@ def _search_s(spec: StudySpec, trials: int) -> float:
     # The first burn-in run is a load without a pause. It ends when the throughput shows no trend.
     first_s = UNBROKEN_S + OVERHEAD_S if spec.search.burn_in_max > 1 else each_s
     # Only trials of the search run on all targets at the same time.
-    return first_s + (spec.stabilising_trials - 1) * each_s + trials * each_s / len(spec.targets)
+    return first_s + (spec.burn_in_trials - 1) * each_s + trials * each_s / len(spec.targets)

@@ -9,18 +9,31 @@ from objectives.scoring import score
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.reporting import Say
 from search_spaces.errors import ConfigError
+from tuner.course.beginning import begin
 from tuner.course.bench import PACED, SATURATED
-from tuner.course.burn_in import RATES
-from tuner.course.run import FORKED, begin
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import KEPT_BY_FORK, MIXED, section_of, setting_changes, study_identity
+from tuner.model.facts import (
+    BROKER_VERSION,
+    CLIENT_VERSION,
+    CLUSTER,
+    CLUSTER_IDS,
+    FORKED_FROM,
+    HOST,
+    MACHINE,
+    MIXED,
+    NAME,
+    QUESTION,
+    RATES,
+    STUDY_ID,
+    TOPIC_MAX_MESSAGE_BYTES,
+)
+from tuner.model.identity import KEPT_BY_FORK, section_of, setting_changes, study_identity
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.search.schedule import space_of
 from tuner.storage.protocols import ResultsStore
 
-_ENVIRONMENT: Final = ("client_version", "broker_version", "host", "cluster", "machine", "cluster_ids")
-_TOPIC_MAX: Final = "topic_max_message_bytes"
+_ENVIRONMENT: Final = (CLIENT_VERSION, BROKER_VERSION, HOST, CLUSTER, MACHINE, CLUSTER_IDS)
 
 
 def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: Iterable[Trial]) -> list[Trial]:
@@ -41,7 +54,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
         StudyChanged: The workload, the target, the baseline or the executor differs.
         ConfigError: The new study file sets knobs to impossible values, or leaves no knob to search.
     """
-    changes = setting_changes(study_identity(spec), facts.get("question", {}))
+    changes = setting_changes(study_identity(spec), facts.get(QUESTION, {}))
     if kept := {key: change for key, change in changes.items() if section_of(key) in KEPT_BY_FORK}:
         lines = [f"{key}: {change.replace('in the study', f'in {source}', 1)}" for key, change in kept.items()]
         rule = f"a study can take over trials of {source} only if these settings are the same, but they differ:"
@@ -51,8 +64,8 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
         )
     sections = set(map(section_of, changes))
     constraints = [str(each) for each in spec.constraints]
-    judged_anew = "objectives" in sections or sorted(facts["question"]["constraints"]) != sorted(constraints)
-    topic_max = facts.get(_TOPIC_MAX, DEFAULT_MAX_MESSAGE_BYTES)
+    judged_anew = "objectives" in sections or sorted(facts[QUESTION]["constraints"]) != sorted(constraints)
+    topic_max = facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     spaces = {str(size): space_of(spec, size, topic_max) for size in spec.workload.record_sizes}
     found: list[Trial] = []
     for trial in trials:
@@ -71,7 +84,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
                 found.append(
                     replace(trial, params=params, sampler_state={} if "search" in sections else trial.sampler_state)
                 )
-            case Kind.BASELINE | Kind.STABILISE if trial.fingerprint == spec.baseline.fingerprint:
+            case Kind.BASELINE | Kind.BURN_IN if trial.fingerprint == spec.baseline.fingerprint:
                 found.append(trial)
     return [_scored(trial, spec, found) for trial in found] if judged_anew else found
 
@@ -90,11 +103,11 @@ def fork(
         say: Called with a sentence for the user.
     """
     facts, taken = source.facts(), list(trials)
-    for name in (*_ENVIRONMENT, _TOPIC_MAX, RATES, MIXED):
+    for name in (*_ENVIRONMENT, TOPIC_MAX_MESSAGE_BYTES, RATES, MIXED):
         if name in facts:
             store.set_fact(name, facts[name])
     begin(spec, text, store, say, searching=True)
-    store.set_fact(FORKED, {"study": facts.get("name"), "study_id": facts.get("study_id"), "trials": len(taken)})
+    store.set_fact(FORKED_FROM, {"study": facts.get(NAME), "study_id": facts.get(STUDY_ID), "trials": len(taken)})
     for trial in taken:
         attached = {name: source.attachment(trial, name) for name in (SATURATED, PACED)}
         store.append(trial, {name: value for name, value in attached.items() if value is not None})
@@ -102,7 +115,7 @@ def fork(
 
 def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:
     """Return a trial with values and violations for the objectives and constraints of the new study."""
-    if trial.kind is Kind.STABILISE:
+    if trial.kind is Kind.BURN_IN:
         return trial
     baselines = [
         each.metrics

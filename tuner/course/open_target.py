@@ -1,4 +1,4 @@
-"""The cluster that a study measures on: open it, give each trial a topic, and describe it in the results.
+"""The cluster that a study measures on: open it, and give each trial a topic.
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload
@@ -10,29 +10,20 @@ with open_target(Target()) as opened:          # starts a real broker on this ma
 print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
 
-import hashlib
-import platform
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, Protocol
-
-import psutil
+from typing import Final, Protocol
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
-from runners.clusters.memory import in_memory
-from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner
-from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import Measurement
@@ -367,81 +358,3 @@ class _SeededByTrial:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Measure the config, with the trial's number added to the workload's seed."""
         return self.runner.run(config, replace(workload, seed=workload.seed + self.trial), watch)
-
-
-def cluster_facts(opened: OpenTarget) -> dict[str, str]:
-    """Return the kind, the id and the number of brokers of the cluster, and whether local brokers log to disk."""
-    facts = {"kind": opened.cluster.kind}
-    try:
-        cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
-    except RunnerError:
-        return facts
-    # A broker that we start gets a new cluster id in each run. With this id, equal clusters would seem to differ.
-    own = opened.cluster.kind != "existing"
-    facts |= {"brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
-    if logs := [broker.log_dir for broker in opened.cluster.local_brokers if broker.log_dir is not None]:
-        facts["log"] = "in memory" if all(map(in_memory, logs)) else "on disk"
-    return facts
-
-
-def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
-    """Return facts about the environment in which a study is measured, by the names that the results store uses.
-
-    Two studies can be compared only if these facts are equal, except `machine`, which names this host, and
-    `cluster_ids`, which has the id of the cluster for each target.
-
-    Args:
-        targets: The open targets; none for a simulation.
-    """
-    if not targets:
-        return {"client_version": "simulated", "broker_version": "simulated", "host": {}, "cluster": {}}
-    opened, clusters = targets[0], [cluster_facts(each) for each in targets]
-    # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
-    ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
-    return {
-        "client_version": ", ".join(map(_client_version, (opened.client, *opened.others))),
-        "broker_version": ours.get(opened.cluster.kind) or "unknown",
-        # The host's name is left out, because it says nothing about the host's speed.
-        "host": {
-            "processor": _processor(),
-            "cores": str(psutil.cpu_count() or 1),
-            "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
-            "system": f"{platform.system()} {platform.release()}",
-            "python": platform.python_version(),
-        },
-        "cluster": clusters[0],
-        "machine": {"name": socket.gethostname(), "id": _machine_id()},
-        "cluster_ids": [each.get("cluster_id") for each in clusters],
-    }
-
-
-def _client_version(client: Client) -> str:
-    """Return name and version of the client library that is measured."""
-    return f"librdkafka {capi.version()}" if client.kind is Kind.LIBRDKAFKA else f"kafka-clients {client.version}"
-
-
-def machine_name() -> str | None:
-    """Return the name of this host; None if it has no lasting id, as in most containers, whose names are random."""
-    return None if _machine_id() is None else socket.gethostname()
-
-
-def _machine_id() -> str | None:
-    """Return an id of this host that does not change with a restart; None if there is none, as in most containers.
-
-    The result is a hash of the host's machine id, because the machine id must not be shown. Source: machine-id(5).
-    """
-    try:
-        own = Path("/etc/machine-id").read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return hashlib.sha256(f"kafka-tuner {own}".encode()).hexdigest()[:16] if own else None
-
-
-def _processor() -> str:
-    """Return the name of this host's processor, or only its architecture if the name is unknown."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -10,7 +10,7 @@ from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults
 
 KIND_WORDS: Final = {
-    Kind.STABILISE: "burn-in",
+    Kind.BURN_IN: "burn-in",
     Kind.BASELINE: "baseline",
     Kind.SEARCH: "search",
     Kind.SECOND_LOOK: "repeat",

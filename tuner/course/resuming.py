@@ -2,17 +2,15 @@
 
 import datetime
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from runners.reporting import counted
 from tuner.course.budget import Budget, next_occurrence
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import MIXED, environment_changes
+from tuner.model.facts import DEADLINE, FINISHED_AT, MIXED
+from tuner.model.identity import environment_changes
 from tuner.model.spec import StudySpec
 from tuner.storage.protocols import ResultsStore
-
-_DEADLINE: Final = "deadline"
-"""The key under which the results store keeps the value of `search.until`, and the moment that it stands for."""
 
 
 def deadline_of(
@@ -30,10 +28,10 @@ def deadline_of(
     if not searching:
         moment = next_occurrence(until, now)
         return moment if moment > now else None
-    kept = facts.get(_DEADLINE, {})
-    if kept.get("until") != until or facts.get("finished_at"):
+    kept = facts.get(DEADLINE, {})
+    if kept.get("until") != until or facts.get(FINISHED_AT):
         kept = {"until": until, "ends_at": next_occurrence(until, now).astimezone().isoformat()}
-        store.set_fact(_DEADLINE, kept)
+        store.set_fact(DEADLINE, kept)
     return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
 
 

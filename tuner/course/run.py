@@ -2,7 +2,6 @@
 
 import datetime
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -18,49 +17,45 @@ from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
-from runners.reporting import Say, counted
+from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from runners.wrappers import DELETION_S
 from tuner.confirmation.plan import (
-    ConfirmationPlan,
     confirmation_of_command,
     confirmation_of_search,
     ended,
-    search_again,
 )
+from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
-from tuner.course.burn_in import RATES
 from tuner.course.driver import drive
+from tuner.course.environment import environment_facts
 from tuner.course.open_target import (
     ClusterTarget,
     SimulatedTarget,
     TrialTarget,
-    all_facts,
     lock_key,
-    machine_name,
     open_target,
     tell_waiting,
 )
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.resuming import check_environment, check_new, deadline_of
-from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
+from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
-from tuner.model.identity import (
-    DEFAULT_EXPERIMENT,
-    check_unchanged,
-    default_experiment,
-    study_identity,
-    target_label,
+from tuner.model.facts import (
+    ALLOWED_LOSS,
+    FORKED_FROM,
+    RATES,
+    RESERVED_BYTES,
+    TOPIC_MAX_MESSAGE_BYTES,
 )
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
-from tuner.model.url import secrets_in
 from tuner.results.judging import judged_by
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import ALLOWED_LOSS, StudyResults, results_of
+from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
@@ -69,8 +64,6 @@ from tuner.storage.protocols import ResultsStore, Storage
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
-FORKED: Final = "forked_from"
-"""The name under which the results store keeps from which study a forked study has taken over how many trials."""
 _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
@@ -131,7 +124,7 @@ def run_study(
         if searching:
             check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
-        if searching and _is_finished(spec, store.facts()):
+        if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
                 store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
             reporter.say(
@@ -147,7 +140,7 @@ def run_study(
         make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
         make_budget(()).check_deadline()
         begin(spec, study_text, store, reporter.say, searching=searching)
-        options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+        options = {**confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
@@ -163,7 +156,7 @@ def run_study(
         existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated, keys)
         check_environment(spec, store, facts, loads_here=not elsewhere, mix=mix_environments)
-        for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
+        for name, value in {**facts, TOPIC_MAX_MESSAGE_BYTES: topic_max}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
@@ -172,8 +165,7 @@ def run_study(
         pool = stack.enter_context(closing(existing_pool or make_pool()))
         bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
-        loop = _loop(spec, store, bench, reporter, mirror, make_budget)
-        loop.sleep = sleep
+        loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             results = partial(results_of, store, folder)
@@ -204,103 +196,6 @@ def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseExcept
         )
 
 
-def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, searching: bool) -> None:
-    """Check that the stored trials belong to this specification, and store the facts of the study, such as its seed.
-
-    If the constraints have changed, the next confirmation is a new one: under the new constraints, other configs may
-    be the best.
-
-    Raises:
-        StudyChanged: The stored trials belong to a study with another specification.
-    """
-    facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
-    is_new = not store.trials()
-    if is_new:
-        # A study without trials may still be changed, for example if its bootstrap address was mistyped.
-        facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
-    if "question" in facts:
-        check_unchanged(spec.name, question, facts["question"])
-    new: dict[str, Any] = {
-        "name": spec.name,
-        "record_sizes": list(dict.fromkeys([*facts.get("record_sizes", []), *limits["record_sizes"]])),
-        "objectives": [objective.metric for objective in spec.objectives],
-        "constraints": [str(constraint) for constraint in spec.constraints],
-        ALLOWED_LOSS: spec.confirm.allow_loss,
-        "target": ", ".join(target_label(target) for target in spec.targets),
-        "method": spec.search.sampler or str(spec.search.method),
-        "seed": spec.search.seed,
-        "trials_per_size": spec.search.trials,
-        "tracking": {
-            # A URI with a password is not stored; `tuner sync --tracking-uri` takes it again.
-            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
-            "experiment": spec.tracking.experiment,
-            "enabled": spec.tracking.enabled,
-        },
-        "finished_at": None,
-        "question": question,
-        "limits": limits,
-    }
-    if is_new:
-        # It is never changed, because all runs of a study must be in one experiment.
-        new[DEFAULT_EXPERIMENT] = default_experiment(spec, machine_name())
-    if "study_id" not in facts:
-        new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    before = facts.get("question", {}).get("constraints", question["constraints"])
-    if judged_anew := sorted(before) != sorted(question["constraints"]):
-        say(
-            f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
-            f"{', '.join(question['constraints']) or 'none'}; all trials are judged by the new constraints"
-        )
-    if searching and (judged_anew or _limits_changed(facts.get("limits"), limits)):
-        search_again(store)
-    elif judged_anew:
-        ended(store)
-    if not searching:  # the limits of the search, and whether it has finished, stay as they are
-        new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
-    for name, value in new.items():
-        store.set_fact(name, value)
-    store.set_study_file(study_text)
-
-
-def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
-    """Return whether the study was run to its end with this specification, and with the same limits as now."""
-    answered = facts.get("question") == study_identity(spec) and facts.get("limits") == _limits(spec)
-    return answered and bool(facts.get("finished_at"))
-
-
-def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
-    """Return whether the limits of the search or of the confirmation have changed since the last run."""
-    return before is not None and any(
-        before.get(name) != now.get(name) for name in ("trials", "hours", "until", "max_bytes", "repeats", "confirm")
-    )
-
-
-def _limits(spec: StudySpec) -> dict[str, Any]:
-    """Return the settings of a study that may change when it is continued, such as its limits on time and bytes."""
-    search = spec.search
-    return {
-        "record_sizes": [str(size) for size in spec.workload.record_sizes],
-        "trials": search.trials,
-        "hours": search.hours,
-        "until": search.until,
-        "max_bytes": search.max_bytes,
-        # Left out by default, because studies that older releases stored do not have it.
-        **({"repeats": search.repeats} if search.repeats > 1 else {}),
-        "confirm": _confirm_limits(spec),
-    }
-
-
-def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
-    """Return the settings of the confirmation, under the names that the results store uses."""
-    plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
-    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
-    limits = {name: value for name, value in plain.items() if name not in left_out}
-    # These are left out if they were not asked for: studies of older releases are stored without them.
-    asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
-    return limits | {name: value for name, value in asked.items() if value}
-
-
 def _loop(
     spec: StudySpec,
     store: ResultsStore,
@@ -308,6 +203,7 @@ def _loop(
     reporter: Reporter,
     mirror: Mirror | None,
     make_budget: Callable[..., Budget],
+    sleep: Callable[[float], None],
 ) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
@@ -321,10 +217,22 @@ def _loop(
     if trials:
         reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
     # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
-    own_trials = trials[store.facts().get(FORKED, {}).get("trials", 0) :]
-    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED, {}))
+    own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
+    budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
-    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
+    return TrialLoop(
+        spec=spec,
+        store=store,
+        bench=bench,
+        reporter=reporter,
+        mirror=mirror,
+        records=records,
+        budget=budget,
+        recent=deque(trials, _RECENT),
+        on_record=len(trials),
+        totals=totals,
+        sleep=sleep,
+    )
 
 
 def _targets(
@@ -339,7 +247,7 @@ def _targets(
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
-        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(())
+        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, environment_facts(())
     targets: list[ClusterTarget] = []
     for key in keys:
         stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, reporter.say)))
@@ -359,7 +267,7 @@ def _targets(
     first = targets[0].opened
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
-    return list(targets), topic_max, all_facts([each.opened for each in targets])
+    return list(targets), topic_max, environment_facts([each.opened for each in targets])
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]) -> Pool:

@@ -43,7 +43,7 @@ def trial_of(
     if overloaded:
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, spec.objectives, spec.constraints, baseline)
-    stabilising = started.kind is Kind.STABILISE
+    burns_in = started.kind is Kind.BURN_IN
     early_stops = {
         name: stop for name, stop in done.stops.items() if not stop.falling_behind and done.job.ready_bytes is None
     }
@@ -62,8 +62,8 @@ def trial_of(
         client=config.client.identity,
         params=dict(started.proposal.params),
         metrics=metrics,
-        objectives=() if stabilising else judged.values,
-        violations={} if stabilising else _violations(judged, metrics, spec) if lost else dict(judged.violations),
+        objectives=() if burns_in else judged.values,
+        violations={} if burns_in else _violations(judged, metrics, spec) if lost else dict(judged.violations),
         verdict=str(verdict.bound) if verdict else "",
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),

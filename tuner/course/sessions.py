@@ -19,13 +19,9 @@ from runners.workload import RecordSizes
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import Step
 from tuner.course.trial_loop import TrialLoop
+from tuner.model.facts import ROUND_STARTED
 from tuner.model.trial import Kind, Progress, Proposal, StudyState
 
-STARTED: Final = "round_started"
-"""The key under which the results store keeps, by record size, the number and the start of the newest round.
-
-It is kept only if there are pauses between the rounds.
-"""
 _LOOK_S: Final = 20.0
 """The longest time in seconds for which we wait without reading the clock, because the host may be suspended."""
 
@@ -73,12 +69,12 @@ class Sessions:
                 # The first burn-in run on a new broker lasts until the throughput shows no trend.
                 until_ready = self.plan.new_broker and place == 0
                 proposal = Proposal(0, config, {})
-                self.loop.run_one(self.size, Kind.STABILISE, proposal, rate_records_per_s, until_ready=until_ready)
+                self.loop.run_one(self.size, Kind.BURN_IN, proposal, rate_records_per_s, until_ready=until_ready)
         return True
 
     def _wait(self, step: Step, number: int) -> bool:
         """Wait until a round is due, and store when it starts; return False if the study's time ends before that."""
-        kept, budget = self.loop.store.facts().get(STARTED, {}), self.loop.budget
+        kept, budget = self.loop.store.facts().get(ROUND_STARTED, {}), self.loop.budget
         last = kept.get(str(self.size), {})
         due_s = budget.now_s()
         if self.plan.first_round <= last.get("round", -1) < step.round:
@@ -106,5 +102,5 @@ class Sessions:
                 self.loop.sleep(min(wait_s, _LOOK_S))
         now = datetime.datetime.fromtimestamp(budget.now_s(), datetime.UTC)
         kept[str(self.size)] = {"round": step.round, "at": now.isoformat(timespec="seconds")}
-        self.loop.store.set_fact(STARTED, kept)
+        self.loop.store.set_fact(ROUND_STARTED, kept)
         return True

@@ -17,24 +17,22 @@ from runners.workload import RecordSizes, Workload
 from tuner.confirmation.steps import least_steps
 from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
+from tuner.course.estimate import OVERHEAD_S
 from tuner.course.racing import race_of
 from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
+from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial, trial_key
 from tuner.results.size_record import SizeRecord
 from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.protocols import ResultsStore
 
-RESERVED: Final = "reserved_bytes"
-"""The name under which the results store keeps the bytes that are reserved for running trials."""
-_OVERHEAD_S: Final = 1.0
-"""Estimated seconds that a trial takes besides its load, used before the first trial has ended."""
 _BURN_IN_SHARE: Final = 0.02
 """The largest share of the study's bytes that the first burn-in run of a record size may send."""
 _MEASURED_CONFIG: Final = {
-    Kind.STABILISE: "a config that will be compared with the baseline",
+    Kind.BURN_IN: "a config that will be compared with the baseline",
     Kind.SECOND_LOOK: "one of the best configs",
     Kind.CONFIRM: "a winner",
     Kind.ABLATION: "a winner, with all its changes or with one undone",
@@ -99,7 +97,7 @@ class TrialLoop:
 
         safety, key = self.spec.safety, trial_key(started.record_bytes, started.number)
         max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, self._most_bytes())
-        self.store.set_fact(RESERVED, self.budget.reserved())
+        self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
         metrics, race = tuple[str, ...](), None
         search = self.spec.search
         # A trial of a grid fills cells of tables, so it measures the throughput even if it can't hold the fixed rate.
@@ -212,13 +210,13 @@ class TrialLoop:
 
     def mean_s(self) -> float:
         """Return the mean duration of the newest trials in seconds; before the first trial, the planned duration."""
-        recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.STABILISE]
-        return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
+        recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
+        return fmean(recent_s) if recent_s else self.spec.trial_s + OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Return the seconds to reserve for a confirmation of one record size that takes the fewest possible rounds."""
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
-        spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
+        spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
         each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
         return self._least_confirming_trials * each_s + self.spec.starting_s(self.spec.confirm.rounds)
 
@@ -230,7 +228,7 @@ class TrialLoop:
     def _least_confirming_trials(self) -> int:
         """The least number of trials that the confirmation of one record size takes."""
         in_rounds = self.spec.confirm.rounds * self.spec.burn_ins_per_round
-        return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials + in_rounds
+        return least_steps(self.spec.confirm) + self.spec.least_winner_burn_in_trials + in_rounds
 
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""

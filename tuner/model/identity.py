@@ -10,18 +10,17 @@ from typing import Any, Final
 from search_spaces.client import Kind
 from search_spaces.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
+from tuner.model.facts import (
+    BROKER_VERSION,
+    CLIENT_VERSION,
+    CLUSTER,
+    CLUSTER_IDS,
+    HOST,
+    MACHINE,
+)
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 
-DEFAULT_EXPERIMENT: Final = "default_experiment"
-"""The key under which the results store keeps what `default_experiment` returned when the study began."""
-IN_MLFLOW: Final = "in_mlflow"
-"""The key under which the results store keeps where MLflow holds the study.
-
-Its values: `experiment_id`, and `views`, whether the experiment has the prepared views.
-"""
-MIXED: Final = "mixed"
-"""The key under which the results store keeps how the environment has changed between trials, as sentences."""
 KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "executor"})
 """The sections of a study file that must be the same if a study takes over trials of another study."""
 _USUAL_CLIENT: Final = str(Kind.LIBRDKAFKA)
@@ -189,14 +188,14 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
     a broker that we start has a new cluster id each time.
 
     Args:
-        now: What `tuner.course.open_target.all_facts` returns now.
+        now: What `tuner.course.environment.environment_facts` returns now.
         on_record: The facts from the results store.
         loads_here: Whether this host runs the loads. If not, they run on a Ray cluster, which chooses its nodes.
     """
 
     def of(facts: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        machine, host = facts.get("machine") or {}, facts.get("host") or {}
-        ids = facts.get("cluster_ids") or [(facts.get("cluster") or {}).get("cluster_id")]
+        machine, host = facts.get(MACHINE) or {}, facts.get(HOST) or {}
+        ids = facts.get(CLUSTER_IDS) or [(facts.get(CLUSTER) or {}).get("cluster_id")]
         of_host = {
             "host": (machine.get("id"), f"{machine.get('name')} (id {machine.get('id')})"),
             "processor": (host.get("processor"),) * 2,
@@ -204,8 +203,8 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
         }
         return {
             **(of_host if loads_here else {}),
-            "client": (facts.get("client_version"),) * 2,
-            "broker's version": (facts.get("broker_version"),) * 2,
+            "client": (facts.get(CLIENT_VERSION),) * 2,
+            "broker's version": (facts.get(BROKER_VERSION),) * 2,
             **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},
         }
 

@@ -336,7 +336,7 @@ class StudySpec:
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property
-    def stabilising_metrics(self) -> tuple[str, ...]:
+    def burn_in_metrics(self) -> tuple[str, ...]:
         """The latencies that must show no trend in the baseline's burn-in runs before the first trial.
 
         The values of burn-in runs are not used: they only show when the measurements have become stable.
@@ -347,17 +347,17 @@ class StudySpec:
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
 
     @property
-    def stabilising_trials(self) -> int:
+    def burn_in_trials(self) -> int:
         """The most burn-in runs of the baseline (measurements whose values are not used).
 
         This is `burn_in_max`. If latencies are judged too, there is one more run, because the first run measures only
         the throughput. If the throughput decides the fixed rate, the burn-in may be repeated at a better rate.
         """
         most, chooses_rate = self.search.burn_in_max, self.paced and not self.workload.rate_records_per_s
-        return max(1, most) + bool(self.stabilising_metrics) + (most if most > 1 and chooses_rate else 0)
+        return max(1, most) + bool(self.burn_in_metrics) + (most if most > 1 and chooses_rate else 0)
 
     @property
-    def winner_stabilising_trials(self) -> int:
+    def winner_burn_in_trials(self) -> int:
         """The most burn-in runs of all winners together before the confirmation; 0 if winners have none.
 
         Burn-in runs are measurements whose values are not used.
@@ -366,14 +366,14 @@ class StudySpec:
         return self.search.burn_in_max * (len(self.confirm.goals) + len(self.confirm.beside)) if asked else 0
 
     @property
-    def least_winner_stabilising_trials(self) -> int:
+    def least_winner_burn_in_trials(self) -> int:
         """The fewest burn-in runs (values not used) of all winners together before the confirmation.
 
         Two measurements of a winner must agree. A winner that was measured again after the search already has two
         measurements. Any other winner has only its trial from the search, so it needs at least one burn-in run.
         """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
-        return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
+        return len(self.confirm.goals) if self.winner_burn_in_trials and not looks else 0
 
     @property
     def rounds_on_new_brokers(self) -> bool:

@@ -19,7 +19,7 @@ from tuner.model.json_types import check_types
 class Kind(StrEnum):
     """Why a trial is run."""
 
-    STABILISE = "burn-in"
+    BURN_IN = "burn-in"
     BASELINE = "baseline"
     SEARCH = "search"
     SECOND_LOOK = "second-look"

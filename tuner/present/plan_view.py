@@ -130,7 +130,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         yield (
             f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.stabilising_trials} burn-in runs, after them up to {most} measurements to confirm the winners"
+            f"{spec.burn_in_trials} burn-in runs, after them up to {most} measurements to confirm the winners"
         )
     if record["sessions"]:
         yield f"sessions  {record['sessions']}"

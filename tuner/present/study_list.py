@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from objectives.ratios import Ratio
+from tuner.model.facts import FINISHED_AT, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.present.wording import aligned, gain, metric_name
 
 UNREADABLE: Final = "unreadable"
@@ -80,12 +81,12 @@ def listed_study(
     return ListedStudy(
         name=name,
         state=state or (str(status["state"]) if status is not None else UNREADABLE),
-        target=str(facts.get("target") or ""),
-        record_sizes=tuple(facts.get("record_sizes") or ()),
+        target=str(facts.get(TARGET) or ""),
+        record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
         trials_done=sum(size["done"] for size in sizes),
         trials_planned=None if None in planned else sum(planned),
         best_gain=max(_proven(sizes), key=lambda found: found.ratio.value, default=None),
-        updated_at=facts.get("finished_at") or progress or facts.get("started_at") or "",
+        updated_at=facts.get(FINISHED_AT) or progress or facts.get(STARTED_AT) or "",
     )
 
 

@@ -179,7 +179,7 @@ def _in_rounds(record: SizeRecord, fingerprint: str, metric: str) -> dict[int | 
 
 def _times(standing: Standing, metric: str, value: float) -> str:
     baseline = standing.record.baseline_metrics.get(metric)
-    if baseline is None or standing.kind is Kind.STABILISE:
+    if baseline is None or standing.kind is Kind.BURN_IN:
         return ""
     return f" ({Objective(metric).gain(value, baseline):.2f}x)"
 

@@ -6,6 +6,7 @@ from math import exp, log
 from typing import Any, Final
 
 from objectives.scoring import Objective
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, OBJECTIVES, QUESTION, RATES, TARGET
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.results.by_goal import recommendations
@@ -17,13 +18,13 @@ SCHEMA_VERSION: Final = 1
 NOISE_RATIO: Final = 0.05
 """Repeats of a short benchmark on a shared machine differ by about this much; smaller differences are ignored."""
 _FACTS: Final = (
-    ("client_version", "client version"),
-    ("broker_version", "broker version"),
-    ("target", "target"),
-    ("objectives", "objectives"),
-    ("rates", "fixed rates"),
+    (CLIENT_VERSION, "client version"),
+    (BROKER_VERSION, "broker version"),
+    (TARGET, "target"),
+    (OBJECTIVES, "objectives"),
+    (RATES, "fixed rates"),
 )
-_FINGERPRINTS: Final = ("host", "cluster")
+_FINGERPRINTS: Final = (HOST, CLUSTER)
 _SETTINGS: Final = ("baseline", "constraints", "durability")
 _UNKNOWN: Final = "unknown"
 
@@ -171,7 +172,7 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     ]
     for name in _FINGERPRINTS:
         sentences += _between(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
-    one, other = (study.facts.get("question") or {} for study in (ours, theirs))
+    one, other = (study.facts.get(QUESTION) or {} for study in (ours, theirs))
     sentences += _between("the workload's ", one.get("workload"), other.get("workload"))
     sentences += _between("", *({name: asked.get(name) for name in _SETTINGS} for asked in (one, other)))
     # A study of librdkafka does not store its client.

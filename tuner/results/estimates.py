@@ -58,7 +58,7 @@ class Estimates:
         counted = [
             trial
             for trial in trials
-            if trial.kind is not Kind.STABILISE and trial.state is State.COMPLETE and not trial.stopped_early
+            if trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
         ]
         drift: dict[str, Drift] = {}
         noise: dict[str, Noise] = {}

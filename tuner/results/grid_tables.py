@@ -6,19 +6,13 @@ from functools import cached_property
 from itertools import combinations
 from math import exp, log
 from statistics import fmean
-from typing import Final
 
 from objectives.outcome import COMPARED, OUTCOME_METRICS, Direction
 from objectives.scoring import HELD_RATE_RATIO
+from tuner.model.facts import BASELINE_IN_GRID, METHOD
 from tuner.model.spec import Method
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
-
-BASELINE_IN_GRID: Final = "baseline_in_grid"
-"""The name under which the results store keeps, by record size, whether the baseline is a config of the grid.
-
-The search does not propose such a baseline, because the baseline has trials of its own.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,7 @@ def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
     Returns:
         The tables; empty if the study did not search a grid, or if no knob has two values yet.
     """
-    if study.facts.get("method") != Method.GRID:
+    if study.facts.get(METHOD) != Method.GRID:
         return []
     configs = _configs(size, with_baseline=study.facts.get(BASELINE_IN_GRID, {}).get(size.record_bytes, False))
     texts = _texts(configs)

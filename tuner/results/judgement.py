@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
@@ -19,8 +19,6 @@ from tuner.results.verification import (
     verification_of,
 )
 
-VERIFICATION: Final = "verification"
-"""The name under which the results store of a service keeps the record and the text of a verification."""
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
 
 

@@ -116,3 +116,8 @@ def nothing_fits(
 def _best(front: Sequence[Mapping[str, float]], metric: str, *, smallest: bool) -> float | None:
     values = [metrics[metric] for metrics in front if metric in metrics]
     return (min(values) if smallest else max(values)) if values else None
+
+
+def none_keeps_constraints(study: str) -> str:
+    """Return the error that no config of a study keeps every constraint."""
+    return f"no config of {study} keeps every constraint; `tuner front {study}` shows how near the configs came"

@@ -11,6 +11,7 @@ from runners.reporting import Say, silent
 from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
+from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Kind, State, Trial
@@ -153,7 +154,7 @@ def recommend(
     chosen_by_trial = pick(results, goal, conditions, allowed)
     baseline_fits = _baseline_fits(results, conditions)
     # What the baseline keeps when it is measured again is no reason to name a config that nothing has proven.
-    limited = bool(study.facts.get("constraints")) or conditions != NO_CONDITIONS
+    limited = bool(study.facts.get(CONSTRAINTS)) or conditions != NO_CONDITIONS
     decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
     if baseline_fits and decided:
         others = [each for each in goals_of(study.objectives) if each is not goal]
@@ -320,6 +321,15 @@ def _for_goal_or_first(
             missing.append(error)
     if not found:
         raise missing[0]
+    return preferred(found)
+
+
+def preferred(found: Sequence[Recommendation]) -> Recommendation:
+    """Return the first recommendation with a proven gain, else the first other than the baseline, else the first.
+
+    Args:
+        found: At least one recommendation, in the order of the goals.
+    """
     changes = [each for each in found if not each.is_baseline]
     return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 

@@ -20,8 +20,18 @@ from tuner.confirmation.gains import (
 )
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
+from tuner.model.facts import (
+    ALLOWED_LOSS,
+    CLIENT_VERSION,
+    CONSTRAINTS,
+    FINISHED_AT,
+    MIXED,
+    NAME,
+    OBJECTIVES,
+    RATES,
+    RECORD_SIZES,
+)
 from tuner.model.goals import goal_gain, goal_rank
-from tuner.model.identity import MIXED
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
@@ -31,12 +41,8 @@ from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
-_AGREED: Final = 2
-"""How many burn-in runs in a row must agree before the search begins; see `schedule.is_stable`."""
-TOTALS: Final = "totals"
-"""The name under which the results store keeps how many trials the search of each record size will have."""
-ALLOWED_LOSS: Final = "allow_loss"
-"""The name under which the results store keeps `ConfirmSpec.allow_loss`."""
+_COUNTED_BURN_INS: Final = 2
+"""How many burn-in runs count for the baseline's values: the last ones, when the target was warm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +56,8 @@ class SizeResults:
             computed anew, after correction for the baseline's drift.
         baseline: The first complete baseline trial; None if there is none yet. Its `violations` are those of the
             baseline's newest measurements: in a confirmation, or else by `baseline_metrics`.
-        baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs, which
-            agreed with each other. The values are corrected for drift: to the level at which the baseline was last
-            measured.
+        baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs. The
+            values are corrected for drift: to the level at which the baseline was last measured.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
@@ -221,7 +226,7 @@ class StudyResults:
     @property
     def simulated(self) -> bool:
         """Whether the trials were computed by a model and not measured on a cluster."""
-        return self.facts.get("client_version") == "simulated"
+        return self.facts.get(CLIENT_VERSION) == "simulated"
 
     @property
     def mixed(self) -> tuple[str, ...]:
@@ -231,7 +236,7 @@ class StudyResults:
     @property
     def finished(self) -> bool:
         """Whether the study ran to its end."""
-        return bool(self.facts.get("finished_at"))
+        return bool(self.facts.get(FINISHED_AT))
 
 
 def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
@@ -257,17 +262,17 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
         RecordDamaged: The store does not say what the study optimises.
     """
     facts = store.facts()
-    if "objectives" not in facts:
+    if OBJECTIVES not in facts:
         raise RecordDamaged(
             f"the results store in {folder} must say what the study optimises, but does not: "
             "its first run ended too early; run the study again"
         )
     with undamaged(f"the fact 'objectives' in {folder}"):
-        objectives = tuple(Objective(metric) for metric in facts["objectives"])
+        objectives = tuple(Objective(metric) for metric in facts[OBJECTIVES])
     trials = [trial for _, trial in store.trials()]
     constraints = constraints_in(facts)
     return StudyResults(
-        name=facts.get("name", folder.name),
+        name=facts.get(NAME, folder.name),
         folder=folder,
         study_file=store.study_file(),
         facts=facts,
@@ -277,11 +282,11 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
                 size,
                 objectives,
                 [trial for trial in trials if trial.record_bytes == size],
-                facts.get("rates", {}).get(size),
+                facts.get(RATES, {}).get(size),
                 plans_in(facts, size),
                 constraints,
             )
-            for size in facts.get("record_sizes", [])
+            for size in facts.get(RECORD_SIZES, [])
         ),
         newest=trials[-1] if trials else None,
     )
@@ -289,9 +294,9 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
 
 def constraints_in(facts: Mapping[str, Any]) -> tuple[Constraint, ...] | None:
     """Return the study's present constraints; None if the results store has none, as in the first release."""
-    if "constraints" not in facts:
+    if CONSTRAINTS not in facts:
         return None
-    return tuple(filter(None, map(Constraint.parse, facts["constraints"])))
+    return tuple(filter(None, map(Constraint.parse, facts[CONSTRAINTS])))
 
 
 def size_results(
@@ -389,9 +394,9 @@ def _judged_again(
 def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
     """Return the last two burn-in runs before the first baseline trial, as baseline trials; empty if there is only one.
 
-    Runs without a value for some objective do not count. The burn-in ends when two runs agree, so these two runs are
-    valid measurements of the baseline. Without them, all gains among a study's first ten trials would depend on a
-    single measurement of the baseline.
+    Runs without a value for some objective do not count. The target is warm at the end of the burn-in, so these two
+    runs are measurements of the baseline, too. Without them, all gains among a study's first ten trials would depend on
+    a single measurement of the baseline.
 
     Args:
         trials: The trials of one record size, by number.
@@ -402,8 +407,8 @@ def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Tr
         if trial.state is not State.COMPLETE:
             continue
         if trial.kind is Kind.BASELINE:
-            return candidates[-_AGREED:] if len(candidates) >= _AGREED else []
-        if trial.kind is Kind.STABILISE and all(each.metric in trial.metrics for each in objectives):
+            return candidates[-_COUNTED_BURN_INS:] if len(candidates) >= _COUNTED_BURN_INS else []
+        if trial.kind is Kind.BURN_IN and all(each.metric in trial.metrics for each in objectives):
             values = tuple(trial.metrics[each.metric] for each in objectives)
             candidates.append(replace(trial, kind=Kind.BASELINE, objectives=values))
     return []

@@ -5,6 +5,8 @@ only files that can be made again, such as the report.
 """
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -83,3 +85,14 @@ def find_study(name: str, root: Path | None = None, storage: Storage | None = No
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     where = f"in {storage.shown}" if storage.is_shared else below
     raise StudyNotFound(f"the study must exist {where}, but {name!r} does not; {hint}")
+
+
+def verification_stem(file: str) -> str:
+    """Return what the names of the studies that verify a file begin with: `verify-new` for `new.properties`."""
+    return f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(file).stem)}"[:80]
+
+
+def numbered_name(stem: str, taken: Iterable[str]) -> str:
+    """Return `STEM-1`, or the name with the next number that is not taken."""
+    alike = {name for name in taken if name.startswith(stem)}
+    return next(name for number in range(1, len(alike) + 2) if (name := f"{stem}-{number}") not in alike)

@@ -5,7 +5,7 @@ text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types an
 """
 
 from tuner.study_file.errors import Problem, StudyFileError
-from tuner.study_file.loading import load_study, parse_study
+from tuner.study_file.loading import parse_study, read_study_file
 from tuner.study_file.sections import json_schema
 from tuner.study_file.strict_yaml import drop_used_secrets
 from tuner.study_file.writing import (
@@ -13,6 +13,7 @@ from tuner.study_file.writing import (
     STARTER_TEXT,
     changed_text,
     knob_setting,
+    measuring_text,
     quick_sections,
     quick_text,
     renamed,
@@ -31,10 +32,11 @@ __all__ = [
     "drop_used_secrets",
     "json_schema",
     "knob_setting",
-    "load_study",
+    "measuring_text",
     "parse_study",
     "quick_sections",
     "quick_text",
+    "read_study_file",
     "renamed",
     "same_measurement",
     "sizes_in",

@@ -20,7 +20,9 @@ from tuner.study_file.strict_yaml import MAX_BYTES, Plain, fill_in, read_yaml, r
 _EXAMPLE: Final = "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
 
 
-def load_study(path: Path, environ: Mapping[str, str] = os.environ, *, searched: bool = True) -> tuple[StudySpec, str]:
+def read_study_file(
+    path: Path, environ: Mapping[str, str] = os.environ, *, searched: bool = True
+) -> tuple[StudySpec, str]:
     """Read a study file.
 
     Args:

@@ -136,7 +136,7 @@ class TargetSection(Section):
 
 
 class PhaseSection(Section):
-    """The saturating phase, which measures throughput: records are sent as fast as acknowledgements allow."""
+    """The saturating phase, which measures throughput: records are sent as fast as the client takes them."""
 
     warmup: Duration = _WORKLOAD.saturate.warmup_s
     """Duration of the load before the measurement, in seconds or as a text such as 3s."""

@@ -43,7 +43,7 @@ workload:
   partitions: 3                 # of the topics that the study creates
   replication: 1                # of the topics that the study creates
   producers: 1                  # how many write at the same time
-  saturate:                     # the saturating phase: as fast as acknowledgements allow, for throughput
+  saturate:                     # the saturating phase: as fast as the client takes records, for throughput
     warmup: 3s                  # load before the measurement
     measured: 10s
   paced:                        # the paced phase: at a fixed rate, the same for all configs, for latency
@@ -181,6 +181,44 @@ def study_text(sections: Mapping[str, Any]) -> str:
             and not as an environment variable.
     """
     return _dumped(_given(sections))
+
+
+def measuring_text(
+    name: str,
+    record_bytes: str,
+    *,
+    target: Any = None,
+    client: str | None = None,
+    baseline: Any = None,
+    measured_s: float | None = None,
+    warmup_s: float | None = None,
+    executor: str | None = None,
+) -> str:
+    """Return the text of a study file for a study that does not search, such as one that verifies a config.
+
+    Args:
+        name: Name of the study.
+        record_bytes: Record sizes and mixes, separated by commas.
+        target: The section `target`; None for a broker on this machine.
+        client: The client that is measured; None for librdkafka.
+        baseline: The section `baseline`; None for the client's defaults.
+        measured_s: Seconds of load that are measured, in each phase; None for 10.
+        warmup_s: Seconds of load before that; None for 2.
+        executor: Where the benchmarks run; None for the default of a study file.
+    """
+    phase = {"warmup": 2.0 if warmup_s is None else warmup_s, "measured": 10.0 if measured_s is None else measured_s}
+    return study_text(
+        {
+            "study": {"name": name},
+            "target": target,
+            "workload": {"record_bytes": sizes_in(record_bytes), "saturate": phase, "paced": phase},
+            "client": client,
+            "baseline": baseline,
+            "durability": "any",
+            "search": {"trials": 1},
+            "executor": {"kind": executor},
+        }
+    )
 
 
 def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
 from tuner.model.errors import StudyError
+from tuner.model.facts import TRACKING
 from tuner.model.reserved_names import MLFLOW_FILE, MLFLOW_FOLDER
 from tuner.model.spec import TrackingSpec
 from tuner.model.url import MASK, secrets_in
@@ -109,7 +110,7 @@ def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpe
             MLflow.
         uri: A tracking URI that replaces the stored URI.
     """
-    kept = facts.get("tracking") or {}
+    kept = facts.get(TRACKING) or {}
     return TrackingSpec(
         uri=uri or kept.get("uri"), experiment=kept.get("experiment"), enabled=kept.get("enabled", True)
     )

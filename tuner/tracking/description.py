@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
+from tuner.model.facts import STUDY_ID
 from tuner.tracking.layout import SizeView
 
 # Source: MLflow's own limit for tags of experiments is 20,000; its tables of earlier releases hold 5,000.
@@ -21,7 +22,7 @@ def section_of(views: Sequence[SizeView], pictures: Sequence[str]) -> str:
         pictures: The addresses of the pictures of the fronts.
     """
     study = views[0].study
-    study_id, command = study.facts["study_id"], shlex.join(["tuner", "recommend", study.name])
+    study_id, command = study.facts[STUDY_ID], shlex.join(["tuner", "recommend", study.name])
     lines = [f"### Study {study.name}", "", *(f"- {view.advice}" for view in views)]
     lines += ["", f"`{command}` prints the configs to paste.", "", *(f"![front]({picture})" for picture in pictures)]
     return "\n".join([f"<!-- kafka-tuner {study_id} -->", *lines, f"<!-- end of {study_id} -->", ""])

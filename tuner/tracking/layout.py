@@ -13,6 +13,7 @@ from typing import Any, Final
 from objectives.outcome import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, METHOD, SEED, STUDY_ID
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.export import Format, export
@@ -125,7 +126,7 @@ class SizeView:
             picture: The address of the picture to show in the description; None if MLflow holds no picture.
         """
         facts, trials = self.study.facts, self.size.trials
-        host, cluster = facts.get("host") or {}, facts.get("cluster") or {}
+        host, cluster = facts.get(HOST) or {}, facts.get(CLUSTER) or {}
         return Shown(
             key=self.key,
             name=self.name,
@@ -143,8 +144,8 @@ class SizeView:
             params={
                 "record_bytes": self.size.record_bytes,
                 "objectives": ", ".join(objective.metric for objective in self.study.objectives),
-                "method": _cut(facts.get("method", "")),
-                "seed": _cut(facts.get("seed", "")),
+                "method": _cut(facts.get(METHOD, "")),
+                "seed": _cut(facts.get(SEED, "")),
                 **({"rate_records_per_s": f"{rate:g}"} if (rate := self.size.rate_records_per_s) else {}),
             },
             points=(*self._volume(), *self._latest()),
@@ -211,11 +212,11 @@ class SizeView:
     def _shared_tags(self) -> dict[str, str]:
         facts = self.study.facts
         return {
-            STUDY_ID_TAG: str(facts["study_id"]),
+            STUDY_ID_TAG: str(facts[STUDY_ID]),
             "tuner.study": self.study.name,
             "tuner.record_bytes": self.size.record_bytes,
-            "tuner.client_version": _cut(facts.get("client_version", "")),
-            "tuner.broker_version": _cut(facts.get("broker_version", "")),
+            "tuner.client_version": _cut(facts.get(CLIENT_VERSION, "")),
+            "tuner.broker_version": _cut(facts.get(BROKER_VERSION, "")),
         }
 
     def _trial_tags(self, trial: Trial) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tuner.course.reporter import SyncOutcome
 from tuner.model.errors import StorageUnreachable, StudyError
-from tuner.model.identity import IN_MLFLOW
+from tuner.model.facts import IN_MLFLOW
 from tuner.model.spec import TrackingSpec
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.temporary import temporary_folder
-from tuner.model.identity import DEFAULT_EXPERIMENT
+from tuner.model.facts import DEFAULT_EXPERIMENT, STUDY_ID
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults, results_of
@@ -85,7 +85,7 @@ class MirrorSession:
             name = tracking.experiment or facts.get(DEFAULT_EXPERIMENT) or f"kafka-tuner/{facts['target']}"
             self._experiment_id = experiment_id(self._client, self._location, name)
             self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
-            self._writer = Writer(self._client, self._experiment_id, str(facts["study_id"]), written)
+            self._writer = Writer(self._client, self._experiment_id, str(facts[STUDY_ID]), written)
         except BaseException:
             self._lock.close()
             raise

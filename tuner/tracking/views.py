@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.scoring import Objective
+from tuner.model.facts import STUDY_ID
 from tuner.model.goals import goals_of
 from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.study_results import SizeResults, StudyResults
@@ -108,7 +109,7 @@ class View:
 
 def views_of(study: StudyResults) -> Iterator[View]:
     """Yield the prepared views of a study, the front of each record size first."""
-    study_id, measured = str(study.facts["study_id"]), [size for size in study.sizes if size.trials]
+    study_id, measured = str(study.facts[STUDY_ID]), [size for size in study.sizes if size.trials]
     for size in measured:
         yield _front(study, size, f"{_of(study_id)} and {_tag('tuner.record_bytes')} = '{size.record_bytes}'")
     for size in measured:
@@ -164,7 +165,7 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
         address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
     with read_from(location) as client:
         experiments = [each.experiment_id for each in client.search_experiments()]
-        runs = runs_of(client, experiments, _of(str(study.facts["study_id"])), ["attributes.start_time DESC"])
+        runs = runs_of(client, experiments, _of(str(study.facts[STUDY_ID])), ["attributes.start_time DESC"])
         if not runs:
             raise TrackingError(
                 f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
@@ -196,7 +197,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
 
 
 def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
-    left_out = (Kind.STABILISE, *CONFIRMING_KINDS)
+    left_out = (Kind.BURN_IN, *CONFIRMING_KINDS)
     across, up = _axes(study.objectives)
     names = [objective.metric for objective in study.objectives]
     charts: list[Mapping[str, Any]] = [

@@ -18,7 +18,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.search import export
+from tuner.search import optuna_export
 from tuner.study_file import StudyFileError
 
 from .markdown import fenced, together
@@ -43,7 +43,7 @@ def client() -> str:
 
 def errors() -> str:
     """Return the Sphinx directives for the errors that the functions of `tuner` raise."""
-    modules = (study_errors, export, runner_errors, config_errors)
+    modules = (study_errors, optuna_export, runner_errors, config_errors)
     return _described([StudyFileError, *(error for module in modules for error in _public(module, Exception))])
 
 

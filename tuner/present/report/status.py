@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from objectives.ratios import Ratio
 from search_spaces.client import client_of
+from tuner.model.facts import TOTALS, TRIALS_PER_SIZE
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
@@ -15,7 +16,7 @@ from tuner.present.export import Format, offered
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, shown_gains, title
 from tuner.results.by_goal import recommendations
 from tuner.results.racing_savings import RacingSavings
-from tuner.results.study_results import TOTALS, SizeResults, StudyResults
+from tuner.results.study_results import SizeResults, StudyResults
 
 SCHEMA_VERSION: Final = 1
 _SHOWN_FAILURES: Final = 3
@@ -148,7 +149,7 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
     """
     state = _state(study, progress)
     doing = progress if progress is not None and state is progress.state and progress.running else None
-    asked, totals = study.facts.get("trials_per_size"), study.facts.get(TOTALS, {})
+    asked, totals = study.facts.get(TRIALS_PER_SIZE), study.facts.get(TOTALS, {})
     sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
     trials = _in_order(study)
     failed = [trial for trial in trials if trial.state is State.FAILED]

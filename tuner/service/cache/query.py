@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from tuner.service.http.problems import MEDIA_TYPE, Problem
+from tuner.service.problems import MEDIA_TYPE, Problem
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"

@@ -20,7 +20,19 @@ from rich.console import Console
 
 from search_spaces.client import client_of
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
-from tuner.model.identity import IN_MLFLOW
+from tuner.model.facts import (
+    CLIENT_VERSION,
+    FINISHED_AT,
+    IN_MLFLOW,
+    OBJECTIVES,
+    RECORD_SIZES,
+    STARTED_AT,
+    STUDY_ID,
+    TARGET,
+    TOTALS,
+    TRIALS_PER_SIZE,
+    VERIFICATION,
+)
 from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import SUFFIXES, Format, export_all, offered
@@ -30,10 +42,9 @@ from tuner.present.study_list import listed_study
 from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
-from tuner.results.judgement import VERIFICATION
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
-from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
+from tuner.results.study_results import SizeResults, StudyResults, results_of
 from tuner.service.cache.query import (
     CSV,
     EVERY_RECOMMENDATION,
@@ -46,7 +57,7 @@ from tuner.service.cache.query import (
     Responses,
     ResultQuery,
 )
-from tuner.service.http.problems import Problem, problem_of
+from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 
 _KEPT_TRIALS: Final = 6_000
@@ -133,7 +144,7 @@ class RecordReader:
 
         Only the trials that are new since the last call are read.
         """
-        key = (study, facts.get("study_id"))
+        key = (study, facts.get(STUDY_ID))
         before = self._extents.get(key, _Extent())
         new = store.trials(before.last)
         found = _Extent(new[-1][0], before.trials + len(new)) if new else before
@@ -261,15 +272,15 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
-    reads = "objectives" in facts and (given.get("at_work", False) or bool(facts.get("finished_at")))
+    reads = OBJECTIVES in facts and (given.get("at_work", False) or bool(facts.get(FINISHED_AT)))
     now = status_of(reader.results(study, store), progress, datetime.now(UTC)) if reads else None
     best = listed_study(study, facts, now.as_json()).best_gain if now else None
-    names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
+    names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
     return CachedResponse.of(
         {
             "trials": reader.extent(study, store, facts).trials,
             **{name: facts.get(name) for name in names},
-            "simulated": facts.get("client_version") == "simulated",
+            "simulated": facts.get(CLIENT_VERSION) == "simulated",
             "doing": now.doing if now else "",
             "left_s": now.left_s if now else None,
             "best_gain": asdict(best) if best else None,
@@ -333,7 +344,7 @@ def _comparison(reader: RecordReader, study: str, store: ResultsStore, given: Ma
 
 def _newest(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     facts = store.facts()
-    rows = newest_trials(reader.results(study, store)) if "objectives" in facts else []
+    rows = newest_trials(reader.results(study, store)) if OBJECTIVES in facts else []
     return CachedResponse.of({"last": reader.extent(study, store, facts).last, "trials": rows})
 
 

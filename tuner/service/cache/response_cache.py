@@ -18,7 +18,7 @@ from cachetools import LRUCache
 
 from tuner.service.cache.query import EVERY_RECOMMENDATION, CachedResponse, Responses, ResultQuery
 from tuner.service.cache.shared_reading import SharedReading
-from tuner.service.http.problems import Problem
+from tuner.service.problems import Problem
 from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import storage_at
 

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import PLACE, Place
 from tuner.service.http.metrics import Requests
-from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
 from tuner.service.http.tokens import Role, Token, TokenFile
+from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths that need no token. They tell only whether the service runs."""

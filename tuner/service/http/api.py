@@ -13,12 +13,12 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.problems import Problem
 from tuner.service.http.studies import EventStreams, Studies
-from tuner.service.http.submission import submission_of, text_of_body, text_of_json
 from tuner.service.http.tokens import Token
 from tuner.service.http.work import NAME_PATTERN
 from tuner.service.http.work_api import Study, work_router
+from tuner.service.problems import Problem
+from tuner.service.submission import submission_of, text_of_body, text_of_json
 
 SANDBOX: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "

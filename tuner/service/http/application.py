@@ -26,10 +26,10 @@ from tuner.service.http.access import AccessControl, problem_response
 from tuner.service.http.api import RecordSize, answered, router
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
-from tuner.service.http.problems import Problem, problem_of
 from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.http.tokens import TokenFile
 from tuner.service.http.work_api import Study
+from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import storage_at

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tuner.service.http.problems import MEDIA_TYPE
+from tuner.service.problems import MEDIA_TYPE
 from tuner.study_file import json_schema
 
 _STUDY_YAML: Final = """\

@@ -13,14 +13,15 @@ from starlette.concurrency import run_in_threadpool
 
 from tuner.course.limits import check_limits
 from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.facts import QUESTION
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.http.submission import check_settings, spec_of
 from tuner.service.queue.job import Job, JobState, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
+from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import shared_url, storage_at
 
@@ -79,7 +80,7 @@ class Studies:
                 check_changeable(before)
             try:
                 with closing(storage_at().read(self.config.root / submission.name)) as store:
-                    if store.trials(limit=1) and (question := store.facts().get("question")):
+                    if store.trials(limit=1) and (question := store.facts().get(QUESTION)):
                         check_settings(submission, before, question, self.config, os.environ)
             except StudyNotFound:
                 check_limits(spec_of(submission.text, self.config, os.environ)[0])

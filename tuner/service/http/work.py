@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -17,22 +16,22 @@ from runners.reporting import counted, silent
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig, same_effect
-from tuner.course.burn_in import RATES
 from tuner.course.forking import fork, trials_for
 from tuner.course.limits import check_limits
 from tuner.model.errors import StudyNotFound
+from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
 from tuner.results.judgement import Judgement, Terms
 from tuner.service.errors import NameTaken
-from tuner.service.http.problems import Problem
 from tuner.service.http.studies import Studies
-from tuner.service.http.submission import spec_of, submission_of
+from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, Verb
-from tuner.storage.home import storage_at
-from tuner.study_file import renamed, same_measurement, sizes_in, study_text
+from tuner.service.submission import spec_of, submission_of
+from tuner.storage.home import numbered_name, storage_at, verification_stem
+from tuner.study_file import measuring_text, renamed, same_measurement, sizes_in
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
@@ -160,7 +159,7 @@ class Work:
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
 
     async def fork(self, source: str, name: str, text: str | None, submitted_by: str) -> dict[str, Any]:
-        """Make a new study that takes over the trials of another study which fit its settings. It begins paused.
+        """Make a new study with those trials of another study that fit the new settings. It begins paused.
 
         Args:
             source: The name of the other study.
@@ -189,7 +188,7 @@ class Work:
         with closing(storage.read(self._folder(source))) as store:
             there = [trial for _, trial in store.trials()]
             taken = trials_for(spec, source, store.facts(), there)
-            if all(trial.kind is Kind.STABILISE for trial in taken):
+            if all(trial.kind is Kind.BURN_IN for trial in taken):
                 raise Problem(
                     422,
                     "invalid",
@@ -236,8 +235,8 @@ class Work:
     def _verify(self, asked: VerificationAsked, submitted_by: str) -> str | dict[str, Any]:
         """Return the name of the study that verifies a config, or the record of a config that is refused."""
         while True:
-            name = self._free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', Path(asked.file).stem)}"[:80])
-            text, rates = self._like(asked, name) if asked.study is not None else (_verifying_text(asked, name), {})
+            name = self._free_name(verification_stem(asked.file))
+            text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
             spec, _ = self._spec(text, searched=False)
             if client_of(asked.client or "librdkafka") != spec.client:
                 raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
@@ -267,7 +266,7 @@ class Work:
         text = self.studies.queue.study_file(study)
         with closing(storage_at().read(self._folder(study))) as store:
             facts = store.facts()
-        there = list(facts.get("record_sizes", []))
+        there = list(facts.get(RECORD_SIZES, []))
         wanted = there if asked.record_bytes is None else [str(size) for size in sizes_in(asked.record_bytes)]
         if unknown := [each for each in wanted if each not in there]:
             raise Problem(
@@ -281,13 +280,8 @@ class Work:
     def _free_name(self, stem: str) -> str:
         """Return `STEM-1`, or the name with the next number that no study has."""
         root = self.studies.config.root
-        found = (
-            *self.studies.queue.names(),
-            *storage_at().names(root),
-            *(path.name for path in root.glob(f"{stem}-*")),
-        )
-        taken = {name for name in found if name.startswith(stem)}
-        return next(name for number in range(1, len(taken) + 2) if (name := f"{stem}-{number}") not in taken)
+        folders = (path.name for path in root.glob(f"{stem}-*"))
+        return numbered_name(stem, (*self.studies.queue.names(), *storage_at().names(root), *folders))
 
     async def plan(self, text: str, mb_per_s: float, *, as_text: bool) -> dict[str, Any] | str:
         """Return what a study would do, as JSON values or as text.
@@ -347,20 +341,14 @@ def confirm_options(
     }
 
 
-def _verifying_text(asked: VerificationAsked, name: str) -> str:
+def _measuring(asked: VerificationAsked, name: str) -> str:
     """Return the text of a study that measures a config in turn with the baseline."""
-    phase = {
-        "warmup": 2.0 if asked.warmup is None else asked.warmup,
-        "measured": 10.0 if asked.seconds is None else asked.seconds,
-    }
-    return study_text(
-        {
-            "study": {"name": name},
-            "target": asked.target,
-            "workload": {"record_bytes": sizes_in(asked.record_bytes or "1000"), "saturate": phase, "paced": phase},
-            "client": asked.client,
-            "baseline": asked.baseline,
-            "durability": "any",
-            "search": {"trials": 1},
-        }
+    return measuring_text(
+        name,
+        asked.record_bytes or "1000",
+        target=asked.target,
+        client=asked.client,
+        baseline=asked.baseline,
+        measured_s=asked.seconds,
+        warmup_s=asked.warmup,
     )

@@ -9,15 +9,17 @@ from runners.reporting import counted
 from tuner.api import run_study
 from tuner.course.run import run_study as measure
 from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.facts import VERIFICATION
 from tuner.model.spec import Goal, StudySpec
 from tuner.present.report import write_all_artifacts
 from tuner.present.study_view import StudyView
 from tuner.present.verification_view import verification_lines
-from tuner.results.judgement import VERIFICATION, Judgement, Terms
+from tuner.results.judgement import Judgement, Terms
+from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.service.config import ServiceConfig
-from tuner.service.http.submission import spec_of
 from tuner.service.queue.job import Task, Verb
+from tuner.service.submission import spec_of
 from tuner.storage.home import storage_at
 from tuner.tracking import sync
 
@@ -49,10 +51,7 @@ def do(task: Task, text: str, folder: Path, config: ServiceConfig) -> None:
             case Verb.RUN:
                 study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
                 if not recommendations(study.results, tell=view.say):
-                    raise NoFeasibleConfig(
-                        f"no config of {spec.name} keeps every constraint; "
-                        f"`tuner front {spec.name}` shows how near the configs came"
-                    )
+                    raise NoFeasibleConfig(none_keeps_constraints(spec.name))
             case Verb.CONFIRM:
                 again = confirmed_with(spec, dict(task.options))
                 run_study(again, text=text, folder=folder, reporter=view, mlflow=config.mirrored, searching=False)

@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, resource, sys
-from runners.heap import keep_freed_memory
+from runners.malloc import keep_freed_memory
 
 if sys.argv[1] == "kept":
     keep_freed_memory()

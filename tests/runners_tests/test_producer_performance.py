@@ -7,7 +7,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import GeneratorError
-from runners.java_tool import PerformanceSummary, _summaries, producer_performance, write_lines
+from runners.producer_performance import PerformanceSummary, _summaries, producer_performance, write_lines
 from tests.builders.kafka_tools import run_tool, set_producer_quota
 from tests.conftest import TopicMaker
 

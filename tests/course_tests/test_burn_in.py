@@ -42,9 +42,9 @@ class Settling:
         return replace(measured, latency=Histogram.of([latency_ms * 1000] * 100))
 
 
-def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
+def burn_in_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
     (size,) = run_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
-    found = [trial for trial in size.trials if trial.kind is Kind.STABILISE]
+    found = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
     assert list(size.trials[: len(found)]) == found, "burn-in runs come before all other trials"
     return found
 
@@ -55,7 +55,7 @@ def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpe
     ids=["at once", "after some", "not while it still falls", "no longer than is allowed"],
 )
 def test_burn_in_runs_wait_for_the_latency_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
-    found = stabilising_trials(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=5))
+    found = burn_in_trials(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=5))
     assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] + [True] * paced
 
 
@@ -70,7 +70,7 @@ def test_a_stall_in_the_first_baseline_does_not_decide_the_gains(tmp_path: Path)
 
 
 def test_the_last_two_burn_in_runs_count_as_baselines() -> None:
-    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.STABILISE) -> Trial:
+    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.BURN_IN) -> Trial:
         return trial(number, 100.0, p99_ms, kind=kind)
 
     warm = [measured(0, None), measured(1, 40.0), measured(2, 10.0), measured(3, 11.0)]
@@ -114,11 +114,11 @@ def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
 def test_latency_is_not_waited_for_where_nothing_depends_on_it(tmp_path: Path) -> None:
     asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     fast = replace(asked, objectives=THROUGHPUT)
-    assert len(stabilising_trials(tmp_path / "fast", [10], fast)) == fast.stabilising_trials - 1 == 3
+    assert len(burn_in_trials(tmp_path / "fast", [10], fast)) == fast.burn_in_trials - 1 == 3
     once = replace(asked, search=replace(asked.search, burn_in_max=1))
-    assert len(stabilising_trials(tmp_path / "once", [10], once)) == once.stabilising_trials == 1
-    assert asked.stabilising_trials == 5 + 4, "the fixed rate may be chosen again"
-    assert fast.stabilising_trials == 4
+    assert len(burn_in_trials(tmp_path / "once", [10], once)) == once.burn_in_trials == 1
+    assert asked.burn_in_trials == 5 + 4, "the fixed rate may be chosen again"
+    assert fast.burn_in_trials == 4
 
 
 @dataclass(slots=True)
@@ -165,19 +165,19 @@ def test_a_winner_has_burn_in_runs_before_its_rounds(
     tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]
 ) -> None:
     trials = again(tmp_path, latencies_ms, ONE_WINNER)
-    ours = [each for each in trials if each.config().values and each.kind in (Kind.STABILISE, Kind.CONFIRM)]
+    ours = [each for each in trials if each.config().values and each.kind in (Kind.BURN_IN, Kind.CONFIRM)]
     last = latencies_ms[-1]
     assert [round(each.metrics["latency_p99_ms"]) for each in ours] == [*burnt_in, last, last, last]
-    assert [each.kind for each in ours] == [Kind.STABILISE] * len(burnt_in) + [Kind.CONFIRM] * 3
+    assert [each.kind for each in ours] == [Kind.BURN_IN] * len(burnt_in) + [Kind.CONFIRM] * 3
     first_round = next(each.number for each in trials if each.kind is Kind.CONFIRM)
-    assert all(each.number < first_round for each in ours if each.kind is Kind.STABILISE)
+    assert all(each.number < first_round for each in ours if each.kind is Kind.BURN_IN)
 
 
 def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, looks=2))
     looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.SECOND_LOOK]
     assert sorted(looks) == [10, 10, 11, 11, 100, 100]
-    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.STABILISE and each.config().values]
+    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.BURN_IN and each.config().values]
     assert len(burnt_in) == len(set(burnt_in)) == 2
 
 
@@ -185,21 +185,21 @@ def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Pat
 def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, nominees: int, burn_ins: int) -> None:
     confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
-    assert spec.least_winner_stabilising_trials == burn_ins <= spec.winner_stabilising_trials == 4
+    assert spec.least_winner_burn_in_trials == burn_ins <= spec.winner_burn_in_trials == 4
     (size,) = run_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
-    assert sum(each.kind is Kind.STABILISE and bool(each.config().values) for each in size.trials) == burn_ins
+    assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
 
 
 def test_a_config_that_never_agrees_has_at_most_burn_in_max_runs(tmp_path: Path) -> None:
     trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, looks=2))
     winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
     before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
-    assert before == [Kind.STABILISE, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.STABILISE]
+    assert before == [Kind.BURN_IN, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.BURN_IN]
 
 
 def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
-    assert not [each for each in trials if each.kind is Kind.STABILISE and each.config().values]
+    assert not [each for each in trials if each.kind is Kind.BURN_IN and each.config().values]
     assert [each for each in trials if each.kind is Kind.CONFIRM]
 
 

@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from typing import Any, Final
+from typing import Any
 
 import optuna
 from optuna.exceptions import ExperimentalWarning
@@ -13,12 +13,11 @@ from optuna.trial import FrozenTrial, TrialState
 from runners.reporting import first_line
 from search_spaces.space import SearchSpace
 from tuner.model.errors import StudyError
+from tuner.model.facts import STUDY_ID, TARGET
 from tuner.model.trial import Kind, State, Trial
 from tuner.model.url import masked_url
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace, optuna_trial
-
-_STUDY_ID: Final = "study_id"
 
 
 class NotThisStudy(StudyError):
@@ -69,7 +68,7 @@ def export(
     Raises:
         NotThisStudy: The storage already holds an Optuna study of this name that was not exported from this study.
     """
-    name, knobs, study_id = f"{results.name} {size.record_bytes} B", KnobSpace(space), results.facts.get(_STUDY_ID, "")
+    name, knobs, study_id = f"{results.name} {size.record_bytes} B", KnobSpace(space), results.facts.get(STUDY_ID, "")
     study = optuna.create_study(
         study_name=name,
         storage=storage,
@@ -77,13 +76,13 @@ def export(
         load_if_exists=True,
     )
     if not study.user_attrs and not study.trials:
-        study.set_user_attr(_STUDY_ID, study_id)
+        study.set_user_attr(STUDY_ID, study_id)
         study.set_user_attr("record_bytes", size.record_bytes)
-        study.set_user_attr("target", results.facts.get("target", ""))
+        study.set_user_attr("target", results.facts.get(TARGET, ""))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
             study.set_metric_names([objective.metric for objective in size.objectives])
-    elif study.user_attrs.get(_STUDY_ID) != study_id:
+    elif study.user_attrs.get(STUDY_ID) != study_id:
         raise NotThisStudy(
             f"an Optuna study must be exported from one study only, but {name!r} in that storage was not exported from "
             f"{results.name}; give another storage, or delete {name!r} there"

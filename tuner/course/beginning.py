@@ -1,0 +1,129 @@
+"""What is stored about a study when a process begins to run it, and whether it may go on with the stored trials."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from runners.reporting import Say
+from tuner.confirmation.plan import ConfirmationPlan, ended, search_again
+from tuner.course.environment import machine_name
+from tuner.course.trial_loop import utc_now
+from tuner.model.facts import (
+    ALLOWED_LOSS,
+    CONSTRAINTS,
+    DEFAULT_EXPERIMENT,
+    FINISHED_AT,
+    LIMITS,
+    METHOD,
+    NAME,
+    OBJECTIVES,
+    QUESTION,
+    RECORD_SIZES,
+    SEED,
+    STARTED_AT,
+    STUDY_ID,
+    TARGET,
+    TRACKING,
+    TRIALS_PER_SIZE,
+)
+from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
+from tuner.model.spec import StudySpec
+from tuner.model.url import secrets_in
+from tuner.storage.protocols import ResultsStore
+
+
+def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, searching: bool) -> None:
+    """Check that the stored trials belong to this specification, and store the facts of the study, such as its seed.
+
+    If the constraints have changed, the next confirmation is a new one: under the new constraints, other configs may
+    be the best.
+
+    Raises:
+        StudyChanged: The stored trials belong to a study with another specification.
+    """
+    facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
+    is_new = not store.trials()
+    if is_new:
+        # A study without trials may still be changed, for example if its bootstrap address was mistyped.
+        facts = {name: value for name, value in facts.items() if name in (STUDY_ID, STARTED_AT)}
+    if QUESTION in facts:
+        check_unchanged(spec.name, question, facts[QUESTION])
+    new: dict[str, Any] = {
+        NAME: spec.name,
+        RECORD_SIZES: list(dict.fromkeys([*facts.get(RECORD_SIZES, []), *limits["record_sizes"]])),
+        OBJECTIVES: [objective.metric for objective in spec.objectives],
+        CONSTRAINTS: [str(constraint) for constraint in spec.constraints],
+        ALLOWED_LOSS: spec.confirm.allow_loss,
+        TARGET: ", ".join(target_label(target) for target in spec.targets),
+        METHOD: spec.search.sampler or str(spec.search.method),
+        SEED: spec.search.seed,
+        TRIALS_PER_SIZE: spec.search.trials,
+        TRACKING: {
+            # A URI with a password is not stored; `tuner sync --tracking-uri` takes it again.
+            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
+            "experiment": spec.tracking.experiment,
+            "enabled": spec.tracking.enabled,
+        },
+        FINISHED_AT: None,
+        QUESTION: question,
+        LIMITS: limits,
+    }
+    if is_new:
+        # It is never changed, because all runs of a study must be in one experiment.
+        new[DEFAULT_EXPERIMENT] = default_experiment(spec, machine_name())
+    if STUDY_ID not in facts:
+        new = {STUDY_ID: uuid.uuid4().hex, STARTED_AT: utc_now().isoformat(timespec="seconds"), **new}
+    before = facts.get(QUESTION, {}).get("constraints", question["constraints"])
+    if judged_anew := sorted(before) != sorted(question["constraints"]):
+        say(
+            f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
+            f"{', '.join(question['constraints']) or 'none'}; all trials are judged by the new constraints"
+        )
+    if searching and (judged_anew or _limits_changed(facts.get(LIMITS), limits)):
+        search_again(store)
+    elif judged_anew:
+        ended(store)
+    if not searching:  # the limits of the search, and whether it has finished, stay as they are
+        new = {name: value for name, value in new.items() if name not in (LIMITS, FINISHED_AT)}
+    for name, value in new.items():
+        store.set_fact(name, value)
+    store.set_study_file(study_text)
+
+
+def is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
+    """Return whether the study was run to its end with this specification, and with the same limits as now."""
+    answered = facts.get(QUESTION) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
+    return answered and bool(facts.get(FINISHED_AT))
+
+
+def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """Return whether the limits of the search or of the confirmation have changed since the last run."""
+    return before is not None and any(
+        before.get(name) != now.get(name) for name in ("trials", "hours", "until", "max_bytes", "repeats", "confirm")
+    )
+
+
+def _limits(spec: StudySpec) -> dict[str, Any]:
+    """Return the settings of a study that may change when it is continued, such as its limits on time and bytes."""
+    search = spec.search
+    return {
+        "record_sizes": [str(size) for size in spec.workload.record_sizes],
+        "trials": search.trials,
+        "hours": search.hours,
+        "until": search.until,
+        "max_bytes": search.max_bytes,
+        # Left out by default, because studies that older releases stored do not have it.
+        **({"repeats": search.repeats} if search.repeats > 1 else {}),
+        "confirm": confirm_limits(spec),
+    }
+
+
+def confirm_limits(spec: StudySpec) -> dict[str, Any]:
+    """Return the settings of the confirmation, under the names that the results store uses."""
+    plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
+    # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
+    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
+    limits = {name: value for name, value in plain.items() if name not in left_out}
+    # These are left out if they were not asked for: studies of older releases are stored without them.
+    asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
+    return limits | {name: value for name, value in asked.items() if value}

@@ -1,0 +1,97 @@
+"""What a study is measured with: this host, the client and the clusters, as facts that the results store keeps."""
+
+import hashlib
+import platform
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from runners.clusters.memory import in_memory
+from runners.clusters.pinned_jars import KAFKA_VERSION
+from runners.clusters.topic_admin import TopicAdmin
+from runners.errors import RunnerError
+from runners.librdkafka import capi
+from search_spaces.client import Client, Kind
+from tuner.course.open_target import OpenTarget
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, MACHINE
+
+
+def cluster_facts(opened: OpenTarget) -> dict[str, str]:
+    """Return the kind, the id and the number of brokers of the cluster, and whether local brokers log to disk."""
+    facts = {"kind": opened.cluster.kind}
+    try:
+        cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
+    except RunnerError:
+        return facts
+    # A broker that we start gets a new cluster id in each run. With this id, equal clusters would seem to differ.
+    own = opened.cluster.kind != "existing"
+    facts |= {"brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
+    if logs := [broker.log_dir for broker in opened.cluster.local_brokers if broker.log_dir is not None]:
+        facts["log"] = "in memory" if all(map(in_memory, logs)) else "on disk"
+    return facts
+
+
+def environment_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
+    """Return facts about the environment in which a study is measured, by the names that the results store uses.
+
+    Two studies can be compared only if these facts are equal, except `machine`, which names this host, and
+    `cluster_ids`, which has the id of the cluster for each target.
+
+    Args:
+        targets: The open targets; none for a simulation.
+    """
+    if not targets:
+        return {CLIENT_VERSION: "simulated", BROKER_VERSION: "simulated", HOST: {}, CLUSTER: {}}
+    opened, clusters = targets[0], [cluster_facts(each) for each in targets]
+    # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
+    ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
+    return {
+        CLIENT_VERSION: ", ".join(map(_client_version, (opened.client, *opened.others))),
+        BROKER_VERSION: ours.get(opened.cluster.kind) or "unknown",
+        # The host's name is left out, because it says nothing about the host's speed.
+        HOST: {
+            "processor": _processor(),
+            "cores": str(psutil.cpu_count() or 1),
+            "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
+            "system": f"{platform.system()} {platform.release()}",
+            "python": platform.python_version(),
+        },
+        CLUSTER: clusters[0],
+        MACHINE: {"name": socket.gethostname(), "id": _machine_id()},
+        CLUSTER_IDS: [each.get("cluster_id") for each in clusters],
+    }
+
+
+def _client_version(client: Client) -> str:
+    """Return name and version of the client library that is measured."""
+    return f"librdkafka {capi.version()}" if client.kind is Kind.LIBRDKAFKA else f"kafka-clients {client.version}"
+
+
+def machine_name() -> str | None:
+    """Return the name of this host; None if it has no lasting id, as in most containers, whose names are random."""
+    return None if _machine_id() is None else socket.gethostname()
+
+
+def _machine_id() -> str | None:
+    """Return an id of this host that does not change with a restart; None if there is none, as in most containers.
+
+    The result is a hash of the host's machine id, because the machine id must not be shown. Source: machine-id(5).
+    """
+    try:
+        own = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return hashlib.sha256(f"kafka-tuner {own}".encode()).hexdigest()[:16] if own else None
+
+
+def _processor() -> str:
+    """Return the name of this host's processor, or only its architecture if the name is unknown."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
