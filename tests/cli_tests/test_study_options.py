@@ -11,6 +11,7 @@ import pytest
 import typer
 import yaml
 
+from search_spaces.client import java
 from search_spaces.parameters import KnobChange
 from tests.cli_tests.command import tuner
 from tests.docs_tests.pages import ROOT
@@ -172,6 +173,13 @@ def test_options_that_fit_no_file_name_themselves_and_not_a_line(file: Path) -> 
         option = next(iter(given))
         with pytest.raises(typer.BadParameter, match=f"--{option} and a study file exclude each other"):
             described(study_file=file, **given)
+
+
+def test_with_another_client_than_the_file_s_the_study_has_another_name(file: Path) -> None:
+    asked = described(study_file=file)
+    spec = described(study_file=file, client="java:3.9.1")
+    assert (spec.client, spec.name) == (java("3.9.1"), f"{asked.name}-java")
+    assert described(study_file=file, client="java:3.9.1", quick=True).name == f"{asked.name}-java-quick"
 
 
 def test_the_settings_that_users_vary_have_options(file: Path) -> None:

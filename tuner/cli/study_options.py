@@ -33,6 +33,7 @@ from tuner.study_file import (
     quick_sections,
     quick_text,
     read_study_file,
+    renamed,
     sizes_in,
     study_text,
 )
@@ -81,8 +82,11 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "executor": ("executor.kind",),
 }
 """The keys of a study file that each option sets, by the option's name in Python."""
-_WITH_A_FILE: Final = frozenset({"search", "confirm", "executor"})
-"""The sections of a study file that options may change. Trials depend on the keys in `_NEVER_CHANGED`."""
+_WITH_A_FILE: Final = frozenset({"client", "search", "confirm", "executor"})
+"""The sections of a study file that options may change. With another client, the study gets another name.
+
+Trials depend on the keys in `_NEVER_CHANGED`.
+"""
 _NEVER_CHANGED: Final = frozenset({"search.method", "search.seed"})
 
 
@@ -254,6 +258,9 @@ class StudyOptions(StudyFlags):
             sections["search"] = {"hours": None, "until": None, **({} if self.quick else {"trials": None}), **search}
         if self.executor not in (None, Executor.RAY):
             sections["executor"] = {"kind": self.executor, "ray_address": None, "placement": None}
+        if self.client is not None and changed_text(text, {"client": self.client}) != changed_text(text, {}):
+            name = f"{name}-{self._client.kind}"
+            text = renamed(text, name)
         if self.quick:
             text = quick_text(text, f"{name}{QUICK_SUFFIX}")
         return changed_text(text, sections) if sections else text
