@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _trials(text: str) -> int:
-    """Return a number of trials, which may be 0."""
+    """Return an argument that must be a whole number from 0."""
     return 0 if text == "0" else whole_number(text)
 
 

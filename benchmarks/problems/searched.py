@@ -24,7 +24,7 @@ from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO
 
 TABLES: Final = {"table": embedded_grid, "java-table": java_grid}
-"""The measured tables, by the name of their problem."""
+"""The measured tables that can be searched. `problem_of` takes these names."""
 _NOISE_SEED: Final = 7_919
 
 

@@ -30,8 +30,8 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
-        kept: What is left for the record sizes that follow. The rounds beyond the least number, and the ablation, do
-            not use it.
+        kept: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
+            number, and the ablation, do not use them.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)

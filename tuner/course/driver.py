@@ -87,7 +87,7 @@ def _search(
 ) -> None:
     """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
 
-    What `kept` holds is left for the record sizes that follow.
+    `kept` is the time and the load that must be left for the record sizes that follow.
     """
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:

@@ -1,4 +1,4 @@
-"""What a study is measured with: this host, the client and the clusters, as facts that the results store keeps."""
+"""Describes this host, the client and the clusters that a study measures, for the results store."""
 
 import hashlib
 import platform

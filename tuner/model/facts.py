@@ -81,7 +81,7 @@ TOPIC_MAX_MESSAGE_BYTES: Final = "topic_max_message_bytes"
 MIXED: Final = "mixed"
 """How host, client or cluster have changed between trials, as sentences."""
 
-# Where it comes from, and where else it is.
+# Its origin, and its copy in MLflow.
 FORKED_FROM: Final = "forked_from"
 """The study whose trials this one has taken over, and how many (`tuner.course.forking`)."""
 VERIFICATION: Final = "verification"

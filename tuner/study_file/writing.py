@@ -194,7 +194,7 @@ def measuring_text(
     warmup_s: float | None = None,
     executor: str | None = None,
 ) -> str:
-    """Return the text of a study file for a study that does not search, such as one that verifies a config.
+    """Return the text of a study file that measures without a search, for example to verify a config.
 
     Args:
         name: Name of the study.
