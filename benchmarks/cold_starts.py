@@ -109,6 +109,8 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder that keeps the studies of the starts")
     asked = parser.parse_args()
     if asked.keep:
+        if asked.keep.exists():
+            parser.error(f"--keep must name a new folder, but {asked.keep} exists")
         asked.keep.mkdir(parents=True)
     starts: list[list[Found]] = []
     for number in range(asked.starts):
