@@ -44,8 +44,8 @@ def translate(
     default, the command writes the property out. So the translation never promises less about lost, reordered or
     duplicate records. Addresses, logins and serializers are not translated.
 
-    Standard output gets the translated file. Standard error gets a table that shows the counterpart of each property in
-    the other client, or that there is none, and the guarantee before and after. With --output, the table goes to
+    The command writes the translated file to standard output. To standard error it writes the guarantee before and
+    after, and a table with the counterpart of each property in the other client. With --output, the table goes to
     standard output. The translation is not measured: `tuner verify` does that.
 
     \b
