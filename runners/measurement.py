@@ -315,7 +315,7 @@ class Origin:
     Attributes:
         generator: The load generator: `native` or `python` on librdkafka, `java`, or `simulated`.
         client_version: Version of the client library.
-        cluster: Kind of cluster.
+        cluster: Kind of cluster, and the link to it if there is one.
         topic: Topic that was written to.
         started_at: Start of the run in UTC, ISO 8601.
         payload_zlib_ratio: Compressed size of the payload, divided by its plain size, under zlib level 6.

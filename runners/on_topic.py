@@ -152,7 +152,7 @@ def measured_on(
         origin=Origin(
             generator=generator,
             client_version=client_version,
-            cluster=cluster.kind,
+            cluster=cluster.label,
             topic=topic.name,
             started_at=started_at,
             payload_zlib_ratio=zlib_ratio,

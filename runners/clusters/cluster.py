@@ -32,16 +32,23 @@ class RunningCluster:
         connection: Client properties for connecting, under librdkafka's names. They always include `bootstrap.servers`.
             They may hold secrets, so never print the whole mapping.
         local_brokers: The broker processes on this host, whose CPU time and disk we can read. Empty for remote brokers.
+        link: What we put between the clients and the brokers, such as `2 ms and 50 MB/s each way`. Empty: nothing.
     """
 
     kind: str
     connection: Mapping[str, str] = field(repr=False)
     local_brokers: tuple[LocalBroker, ...] = ()
+    link: str = ""
 
     @property
     def bootstrap(self) -> str:
         """The cluster's `host:port[,host:port]`."""
         return self.connection["bootstrap.servers"]
+
+    @property
+    def label(self) -> str:
+        """The kind of the cluster, and the link to it if there is one."""
+        return f"{self.kind} ({self.link})" if self.link else self.kind
 
 
 class Cluster(Protocol):
