@@ -113,6 +113,10 @@ class Child:
         except (EOFError, OSError):
             return False
 
+    def kill(self) -> None:
+        """Kill the process at once; any thread may do this. A thread that is in `run` gets a `WorkerLost`."""
+        self._process.kill()
+
     def end(self) -> None:
         """End the process, and wait until it has ended."""
         self._ours.close()

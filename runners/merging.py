@@ -64,7 +64,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         ),
         counts=_counts([each.counts for each in measurements]),
         latency_check=_latency_check([each.latency_check for each in measurements], records),
-        resources=_resources([each.resources for each in measurements]),
+        resources=merge_resources([each.resources for each in measurements]),
         activity=_activity([each.activity for each in measurements], records),
         series=tuple(series),
         stopped_early=any(each.stopped_early for each in measurements),
@@ -150,7 +150,7 @@ def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]
     )
 
 
-def _resources(all_resources: Sequence[Resources]) -> Resources:
+def merge_resources(all_resources: Sequence[Resources]) -> Resources:
     """Merge the resources of several producers.
 
     For a value of a single thread, the result is the highest value of all producers. Values of a whole process are

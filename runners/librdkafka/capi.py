@@ -47,9 +47,10 @@ MESSAGE = np.dtype(
 )
 """`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that one call prepares thousands of messages."""
 
-_WORD: Final = 8
+WORD_BYTES: Final = 8
+"""Size of an address in bytes."""
 _WORD_SHIFT: Final = 3
-_FIELD_WORDS: Final = {name: offset // _WORD - 1 for name, (_, offset, *_) in (MESSAGE.fields or {}).items()}
+_FIELD_WORDS: Final = {name: offset // WORD_BYTES - 1 for name, (_, offset, *_) in (MESSAGE.fields or {}).items()}
 """For each field, its index in `_memory` for a struct at address 0."""
 
 _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
@@ -193,14 +194,14 @@ class MessageList:
         """
         self.room = room
         self._lib = library()
-        self._at: int = self._lib.rd_kafka_mem_malloc(None, _WORD * (room + 1)) or 0
+        self._at: int = self._lib.rd_kafka_mem_malloc(None, WORD_BYTES * (room + 1)) or 0
         if not self._at:
             raise GeneratorError(f"a list of {room:,} records needs memory, but none is left")
-        self.first = self._at + _WORD
+        self.first = self._at + WORD_BYTES
 
     def addresses(self, count: int) -> NDArray[np.int64]:
         """Return the addresses of the first `count` records, shape (count,), as long as they are not freed."""
-        return _memory()[self._at // _WORD : self._at // _WORD + count]
+        return _memory()[self._at // WORD_BYTES : self._at // WORD_BYTES + count]
 
     def free(self, count: int) -> None:
         """Free the list and its first `count` records. Neither may be used any more."""
@@ -216,14 +217,14 @@ def check_message_list() -> None:
         GeneratorError: It has not. Records can then not be taken in bulk.
     """
     lib, listed = library(), MessageList(2)
-    listed.addresses(2)[:] = (_WORD, 2 * _WORD)
-    c_size_t.from_address(listed.first - _WORD).value = 2
+    listed.addresses(2)[:] = (WORD_BYTES, 2 * WORD_BYTES)
+    c_size_t.from_address(listed.first - WORD_BYTES).value = 2
     seen = (
-        lib.rd_kafka_messages_count(listed.first - _WORD),
-        *(lib.rd_kafka_messages_get(listed.first - _WORD, number) for number in range(2)),
+        lib.rd_kafka_messages_count(listed.first - WORD_BYTES),
+        *(lib.rd_kafka_messages_get(listed.first - WORD_BYTES, number) for number in range(2)),
     )
     listed.free(0)
-    if seen != (2, _WORD, 2 * _WORD):
+    if seen != (2, WORD_BYTES, 2 * WORD_BYTES):
         raise GeneratorError(
             f"the lists of messages of librdkafka {version()} must be a count and then addresses, but have another "
             "layout; use the version of confluent-kafka that the tuner was installed with"
@@ -240,5 +241,5 @@ def _memory() -> NDArray[np.int64]:
     # The array covers the address space of this process, so that one numpy call reads a field of thousands of structs.
     # Creating the array reads no memory. The array begins at the second word, because ctypes takes address 0 for
     # a missing buffer.
-    words = (c_int64 * (1 << 44)).from_address(_WORD)
+    words = (c_int64 * (1 << 44)).from_address(WORD_BYTES)
     return np.ctypeslib.as_array(words)

@@ -65,18 +65,18 @@ def complaint_of(event: int) -> Complaint | None:
         sentence = f"{capi.error_name(lib.rd_kafka_event_error(event))}: {text.decode(errors='replace')}"
         return Complaint(sentence, bool(lib.rd_kafka_event_error_is_fatal(event)))
     if kind == capi.EVENT_LOG:
-        _, sentence, level = log_line_of(event)
+        sentence, level = log_text_of(event)
         if level <= _SEVERE:
             return Complaint(sentence)
     return None
 
 
-def log_line_of(event: int) -> tuple[str, str, int]:
-    """Return the facility, the text and the syslog level of a log event."""
+def log_text_of(event: int) -> tuple[str, int]:
+    """Return the text and the syslog level of a log event."""
     facility, text, level = c_char_p(), c_char_p(), c_int()
     if capi.library().rd_kafka_event_log(event, facility, text, level):
-        return "", "", _SEVERE + 1
-    return (facility.value or b"").decode(), (text.value or b"").decode(errors="replace"), level.value
+        return "", _SEVERE + 1
+    return (text.value or b"").decode(errors="replace"), level.value
 
 
 def statistics_interval(partitions: int) -> dict[str, str]:
