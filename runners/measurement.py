@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
+from runners.end_to_end import Deliveries, EndToEnd
 from runners.histogram import Histogram
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -366,6 +367,9 @@ class Measurement:
         warnings: Sentences for the user about anything that weakens the measurement.
         flush_s: Seconds after the last window in which the client still delivered records.
         sent_bytes: Bytes of values and keys that were sent in the whole run; None if only the records were counted.
+        end_to_end: What the consumers beside the load have seen; None without consumers.
+        deliveries: The sampled records with their offsets, from which `end_to_end` is computed; None if it is computed
+            or not wanted.
     """
 
     config: ProducerConfig
@@ -386,6 +390,8 @@ class Measurement:
     warnings: tuple[str, ...] = ()
     flush_s: float = 0.0
     sent_bytes: int | None = None
+    end_to_end: EndToEnd | None = None
+    deliveries: Deliveries | None = field(default=None, compare=False, repr=False)
 
     @property
     def records_per_s(self) -> float:

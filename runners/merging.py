@@ -18,7 +18,7 @@ Number = TypeVar("Number", int, float)
 def share(workload: Workload, producers: int, producer: int) -> Workload:
     """Return the part of a workload that one producer sends.
 
-    Each producer gets an equal part of a paced rate and its own seed.
+    Each producer gets an equal part of a paced rate and its own seed. The first one has the consumers beside it.
 
     Args:
         workload: The whole workload.
@@ -29,6 +29,7 @@ def share(workload: Workload, producers: int, producer: int) -> Workload:
     return replace(
         workload,
         rate_records_per_s=rate if rate is None or producers == 1 else rate / producers,
+        consumers=0 if producer else workload.consumers,
         seed=workload.seed + producer,
     )
 
@@ -71,6 +72,8 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
         sent_bytes=_sum(each.sent_bytes for each in measurements),
+        # Only the first producer has consumers beside it. They read what all producers write.
+        end_to_end=first.end_to_end,
     )
 
 

@@ -144,6 +144,13 @@ def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
     return _words_of(messages.astype(np.int64) >> _WORD_SHIFT, "private")
 
 
+def read_places(messages: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return partitions and offsets of the `rd_kafka_message_t` structs at these addresses, each of shape (n,)."""
+    first_words = messages.astype(np.int64) >> _WORD_SHIFT
+    # The partition has 32 bits, and the rest of its word is padding.
+    return _words_of(first_words, "partition").astype(np.int32), _words_of(first_words, "offset")
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """Fields of records that a consumer took from the client, one entry per record.

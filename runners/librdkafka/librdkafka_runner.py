@@ -82,7 +82,9 @@ class LibrdkafkaRunner:
     ) -> Found:
         """Send the records, and add the load to `loads` before it sends its first record."""
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
-        tally = Tally(seed=workload.seed, sample_ratio=ratio)
+        # With acks=0 the broker tells no offsets.
+        keeps_places = workload.consumers > 0 and config.acks != 0
+        tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places)
         with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)
@@ -99,6 +101,7 @@ class LibrdkafkaRunner:
             resources=resources,
             activity=activity_of(result),
             sent_bytes=load.sent_bytes,
+            deliveries=tally.deliveries(),
         )
 
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:

@@ -147,7 +147,8 @@ class NativeClient(LoadClient):
         if len(picks):
             wanted = min(int(picks[-1]) + 1, _MAX_EVENT_RECORDS)
             got = lib.rd_kafka_event_message_array(event, self._found_at, wanted)
-            tally.sample(capi.read_private(self._found[picks[picks < got]]), at_ns)
+            picked = self._found[picks[picks < got]]
+            tally.sample(capi.read_private(picked), at_ns, capi.read_places(picked) if tally.keeps_places else None)
 
     def _on_complaint(self, complaint: Complaint) -> None:
         if complaint.fatal:
