@@ -115,6 +115,14 @@ def bench(
     replication: Annotated[
         int, typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel="Workload")
     ] = 1,
+    consumers: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of consumers that read the records while they are written, for the end-to-end latency.",
+            rich_help_panel="Workload",
+        ),
+    ] = 0,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel="Workload")
     ] = 0,
@@ -178,6 +186,7 @@ def bench(
         tuner bench --config producer.properties --record-bytes 100 --bootstrap broker:9092
         tuner bench -X linger.ms=20 -X compression.type=lz4 --rate 20000
         tuner bench --record-bytes 100:70,1000:25,10000:5 --seconds 30 --json
+        tuner bench --rate 20000 --consumers 1         end-to-end latency
         tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
         tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
@@ -193,6 +202,7 @@ def bench(
         warmup_s=warmup,
         measured_s=seconds,
         rate_records_per_s=_rate(load, rate),
+        consumers=consumers,
         seed=seed,
     )
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)

@@ -69,10 +69,29 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
         ("latency", _percentiles(seen.latency) if seen.latency.count else "no latency was sampled"),
         *delay,
+        *_consumers(seen),
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),
         ("latency check", _check(seen)),
         ("cost", _cost(seen)),
+    ]
+
+
+def _consumers(seen: Measurement) -> list[tuple[str, str]]:
+    """Return what the consumers beside the load have seen; empty without consumers."""
+    found = seen.end_to_end
+    if found is None:
+        return []
+    fetch = "" if found.fetch_records is None else f", {found.fetch_records:,.0f} records in a fetch"
+    cpu = "" if found.client_cpu_ms_per_mb is None else f", {found.client_cpu_ms_per_mb:.1f} ms of their CPU per MB"
+    return [
+        ("end to end", _percentiles(found.latency) if found.latency.count else "no record was taken"),
+        ("of it, fetch", _percentiles(found.fetch) if found.fetch.count else "unknown"),
+        (
+            "consumers",
+            f"{counted(found.consumers, 'consumer')}: {found.records_per_s:,.0f} records/s, {found.behind_records:,} "
+            f"records behind at the end{fetch}{cpu}; {found.taken:,} records taken in all",
+        ),
     ]
 
 

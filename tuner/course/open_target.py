@@ -21,6 +21,7 @@ from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
+from runners.consumers.beside import WithConsumers
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner
@@ -108,7 +109,12 @@ class OpenTarget:
         The process of the Java client is kept for the next config, because a new one has to be warmed up.
         """
         kept = self.client.kind is Kind.JAVA
-        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits), kept=kept))
+
+        def measuring(topic: Topic) -> Runner:
+            isolated = Isolated(self.on_topic(topic, generator, limits), kept=kept)
+            return WithConsumers(isolated, self.cluster, topic)
+
+        return Leased(self.lease(), measuring)
 
 
 @contextmanager
@@ -267,7 +273,9 @@ class ClusterTarget:
 
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
-                return (Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True),) * producers
+                each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True)
+                # The consumers read what all producers write, so only one producer has consumers beside it.
+                return (WithConsumers(each, opened.cluster, ours), *(each,) * (producers - 1))
 
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 

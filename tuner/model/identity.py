@@ -57,6 +57,8 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
                     "seed",
                 )
             },
+            # Left out without consumers, so that studies that older releases stored can still be resumed.
+            **({"consumers": load.consumers} if load.consumers else {}),
             "saturate": [load.saturate.warmup_s, load.saturate.measured_s],
             "paced": [load.paced.warmup_s, load.paced.measured_s] if spec.paced else None,
         },

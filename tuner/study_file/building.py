@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import RunnerError
 from runners.java_client.stores import with_java_stores_read
 from search_spaces.catalogue import Value
-from search_spaces.client import Client
+from search_spaces.client import Client, Kind
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.guarantee import DURABILITY
@@ -74,6 +74,7 @@ class Builder:
         self._check_executor()
         self._check_sessions(targets)
         self._check_acknowledged(baseline)
+        self._check_consumers(baseline)
         self.problems.stop_if_any()
         self._check_space(baseline)
         self.problems.stop_if_any()
@@ -200,6 +201,30 @@ class Builder:
         name = next(name for name in given if baseline.client.catalogue.find(name).name == "acks")
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
+    def _check_consumers(self, baseline: ProducerConfig) -> None:
+        """Check that there are consumers for the metrics that need them, and that they can measure."""
+        workload, place = self.file.workload, ("workload", "consumers")
+        objectives, constraints = self.file.objectives.objectives, self.file.objectives.constraints
+        asked = [
+            *(each.metric for each in objectives),
+            *(each.metric for each in (*constraints, *self.file.constraints)),
+        ]
+        needy = next((name for name in asked if name.startswith(OF_CONSUMERS)), None)
+        if needy is not None and not workload.consumers:
+            self.problems.add(place, f"the metric {needy} needs consumers; set `consumers: 1`")
+        if not workload.consumers:
+            return
+        if workload.consumers > workload.partitions:
+            self.problems.add(
+                place, f"each consumer needs a partition of its own, but there are {workload.partitions} partitions"
+            )
+        if self.client.kind is not Kind.LIBRDKAFKA:
+            self.problems.add(place, "consumers beside the load need `client: librdkafka`; leave consumers out")
+        if self.file.executor.kind is Executor.SIMULATED:
+            self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
+        if baseline.acks == 0:
+            self.problems.add(place, "with acks=0 the producer is told no offsets, so end-to-end latency is unknown")
+
     def _check_space(self, baseline: ProducerConfig) -> None:
         """Check that the search has at least one knob to change, for each record size.
 
@@ -259,6 +284,7 @@ def _workload(section: WorkloadSection) -> WorkloadSpec:
         partitions=section.partitions,
         replication=section.replication,
         producers=section.producers,
+        consumers=section.consumers,
         saturate=section.saturate.spec(),
         paced=section.paced.spec(),
         rate_records_per_s=section.paced.rate_records_per_s,

@@ -178,6 +178,8 @@ class WorkloadSection(Section):
     """Replicas of each partition of the topics that the study creates."""
     producers: Annotated[int, fields.whole(1, 100)] = _WORKLOAD.producers
     """Number of producers that write at the same time."""
+    consumers: Annotated[int, fields.whole(0, 64)] = _WORKLOAD.consumers
+    """Number of consumers that read the topic while it is written, for the metrics end_to_end_... and consumer_..."""
     saturate: PhaseSection = PhaseSection()
     paced: PacedSection = PacedSection()
     seed: Seed = _WORKLOAD.seed
