@@ -37,6 +37,7 @@ from tuner.model.facts import (
     DEFAULT_EXPERIMENT,
     EXPERIMENT,
     FINISHED_AT,
+    LIMITS,
     NAME,
     QUESTION,
     RECORD_SIZES,
@@ -197,6 +198,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
             "enabled": spec.tracking.enabled,
         },
         QUESTION: question,
+        LIMITS: {"rounds": spec.rounds},
         FINISHED_AT: None,
     }
     if STUDY_ID not in facts:
@@ -232,7 +234,7 @@ def _steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> li
     """Return the measurements that are still to be made, in order. A measurement that failed is not repeated."""
     steps: list[Step] = []
     total = spec.measurements
-    done = [trial for _, trial in stored if trial.kind is Kind.EXPERIMENT]
+    done = [trial for _, trial in stored if trial.kind is Kind.MEASUREMENT]
     number = 0
     for turn in range(spec.rounds):
         made = sum(trial.round == turn for trial in done)
@@ -323,7 +325,7 @@ class _Course:
         row, burns_in, safety = step.row, step.round is None, self.spec.safety
         size = str(row.workload.record_sizes)
         number = sum(trial.record_bytes == size for _, trial in self.store.trials())
-        kind = Kind.BURN_IN if burns_in else Kind.EXPERIMENT
+        kind = Kind.BURN_IN if burns_in else Kind.MEASUREMENT
         started = StartedTrial(
             size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
         )
@@ -369,7 +371,7 @@ class _Course:
                 StudyState.RUNNING,
                 record_bytes=str(step.row.workload.record_sizes),
                 trial=step.number,
-                kind=Kind.BURN_IN if step.round is None else Kind.EXPERIMENT,
+                kind=Kind.BURN_IN if step.round is None else Kind.MEASUREMENT,
                 trials=step.total,
                 message=f"{where}: {step.row.name}",
                 ends_at=ends_at.isoformat(timespec="seconds"),

@@ -23,7 +23,7 @@ from tuner.experiment_file.sections import (
     PaperSection,
     Settings,
 )
-from tuner.model.experiment import ExperimentSpec, Finding, PaperValue, Row, SuspectedArtefact
+from tuner.model.experiment import Comparison, ExperimentSpec, Finding, PaperValue, Row, SuspectedArtefact, setting_text
 from tuner.model.spec import SafetySpec, TrackingSpec
 from tuner.study_file.building import target_of
 from tuner.study_file.checking import FileForm
@@ -148,7 +148,7 @@ class _Builder:
                 uri=file.tracking.uri, experiment=file.tracking.experiment, enabled=file.tracking.enabled
             ),
             safety=SafetySpec(
-                max_bytes_per_trial=file.safety.max_bytes_per_trial,
+                max_bytes_per_trial=(file.quick if self.quick else file.safety).max_bytes_per_trial,
                 min_free_disk_bytes=file.safety.min_free_disk,
                 max_failures_in_a_row=file.safety.max_failures_in_a_row,
                 broker_wait_s=file.safety.broker_wait,
@@ -232,15 +232,22 @@ class _Builder:
     def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
         seen: set[str] = set()
         for position, each in enumerate(self.file.findings):
+            place: KeyPath = ("findings", position)
             if each.id in seen:
-                self.problems.add(
-                    ("findings", position, "id"), f"each finding needs an id of its own; {each.id} is listed twice"
-                )
+                self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
             seen.add(each.id)
-            for key, selected in (("of", each.of), ("over", each.over)):
-                if not self.quick and not any(row.matches(selected) for row in rows):
-                    self.problems.add(("findings", position, key), f"no row has the settings {_in_words(selected)}")
-            yield _finding(each)
+            if bool(each.order) == bool(each.of) or (each.of and (each.over is None) == (each.limit is None)):
+                self.problems.add(place, "a finding needs `of` with either `over` or `limit`, or else `order`")
+                continue
+            finding = _finding(each)
+            for compared in finding.comparisons:
+                for selected in (compared.of, compared.over or compared.of):
+                    count = sum(row.matches(selected) for row in rows)
+                    if count > 1 or not (count or self.quick):
+                        self.problems.add(
+                            place, f"one row must have the settings {_in_words(selected)}, but {count} rows have them"
+                        )
+            yield finding
 
 
 def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
@@ -264,7 +271,7 @@ def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
 
 
 def _in_words(settings: Settings) -> str:
-    return " ".join(f"{name}={value}" for name, value in settings.items() if name != _ROW)
+    return " ".join(f"{name}={setting_text(value)}" for name, value in settings.items() if name != _ROW)
 
 
 def _finding(section: FindingSection) -> Finding:
@@ -274,13 +281,21 @@ def _finding(section: FindingSection) -> Finding:
         claim=section.claim,
         source=section.source,
         metric=section.metric,
-        of=section.of,
-        over=section.over,
+        comparisons=tuple(_comparisons(section)),
         expect=section.expect,
-        paper_ratio=section.paper_ratio,
         tolerance=section.tolerance,
         artefact=None if artefact is None else SuspectedArtefact(**artefact.model_dump()),
     )
+
+
+def _comparisons(section: FindingSection) -> Iterator[Comparison]:
+    cases = [(case.at, case.paper_ratio) for case in section.each] or [({}, section.paper_ratio)]
+    for at, paper_ratio in cases:
+        if section.of is not None:
+            over = None if section.over is None else {**section.over, **at}
+            yield Comparison({**section.of, **at}, over, section.limit, paper_ratio)
+        for before, after in itertools.pairwise(section.order):
+            yield Comparison({**after, **at}, {**before, **at}, None, paper_ratio)
 
 
 def _paper_value(section: PaperSection) -> PaperValue:

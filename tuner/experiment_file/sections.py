@@ -13,6 +13,7 @@ from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.properties import study_client
 from tuner.study_file.sections import (
+    Bytes,
     Duration,
     Measured,
     Name,
@@ -36,8 +37,8 @@ def _settings(value: object) -> Settings:
     if not isinstance(value, Mapping) or not value:
         raise refused("must be `setting: value` entries, such as {record_bytes: 100, acks: all}")
     for name, each in value.items():
-        if isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise refused("a setting takes one text or number", within=(str(name),))
+        if not isinstance(each, str | int | float):
+            raise refused("a setting takes one text, number, true or false", within=(str(name),))
     return {str(name): each for name, each in value.items()}
 
 
@@ -70,6 +71,7 @@ Varied = Annotated[Mapping[str, list[RowValue]], fields.Reads(_varied, _OBJECT)]
 Numbers = Annotated[Mapping[str, float], fields.Reads(_numbers, _OBJECT)]
 MetricName = Annotated[str, fields.word(ROW_METRICS)]
 Sentence = Annotated[str, fields.text()]
+Positive = Annotated[float, fields.number(0, 1e15, above=True)]
 
 
 class LoadSection(Section):
@@ -113,20 +115,32 @@ LOAD_KEYS: Final = frozenset(LoadSection.model_fields)
 
 
 class ArtefactSection(Section):
-    """What a paper's figure would be if it came from how it was measured."""
+    """Why a figure of the paper does not say about Kafka what it seems to say."""
 
     kind: Annotated[Artefact, fields.one_of(Artefact)]
-    """full buffer, rate cap or one payload: what the figure would show instead of Kafka."""
-    paper_value: Annotated[float, fields.number(0, 1e12, above=True)]
-    """The paper's figure."""
-    explained_by: Annotated[float, fields.number(0, 1e12, above=True)]
-    """The value that the figure would then have."""
+    """What the figure shows instead of Kafka."""
     because: Sentence
-    """How that value is computed."""
+    """The arithmetic or the fact that shows it."""
+    paper_value: Positive | None = None
+    """The paper's figure."""
+    explained_by: Positive | None = None
+    """The value that the figure has if it is an artefact. If the two differ by over 10 %, it is not called one."""
+
+
+class CaseSection(Section):
+    """Settings that the rows of one comparison share, and the paper's ratio for them."""
+
+    at: SomeSettings
+    """Settings that are added to those of `of` and `over`."""
+    paper_ratio: Positive | None = None
+    """The ratio in the paper."""
 
 
 class FindingSection(Section):
-    """A statement of the paper, and the rows that confirm or refute it."""
+    """A statement of the paper, and the rows that confirm or refute it.
+
+    Give `of` with `over` or `limit`, or `order`.
+    """
 
     id: Name
     """A short name, unique within the file."""
@@ -136,18 +150,24 @@ class FindingSection(Section):
     """Page, section or table of the paper."""
     metric: MetricName
     """The metric that is compared."""
-    of: SomeSettings
-    """Settings of the rows whose metric is divided. The setting `row` is a row's name."""
-    over: SomeSettings
-    """Settings of the rows that it is divided by."""
+    of: SomeSettings | None = None
+    """Settings of the row whose metric is divided. The setting `row` is a row's name."""
+    over: SomeSettings | None = None
+    """Settings of the row that it is divided by."""
+    limit: Positive | None = None
+    """A number that it is divided by."""
+    order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
+    """Settings of rows in an order: each is compared with the one before it."""
+    each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
+    """Cases with further settings. The statement holds if it holds in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]
     """How the first compare with the second according to the paper: greater, smaller or equal."""
-    paper_ratio: Annotated[float, fields.number(0, 1_000_000, above=True)] | None = None
-    """The ratio in the paper."""
+    paper_ratio: Positive | None = None
+    """The ratio in the paper, if there is one comparison."""
     tolerance: Annotated[float, fields.number(0, 10, above=True)] = 0.1
     """For equal: the largest relative difference that still counts as equal."""
     artefact: ArtefactSection | None = None
-    """What the paper's figure would be if it said nothing about Kafka."""
+    """Why the paper's figure does not say what it seems to say."""
 
 
 class PaperSection(Section):
@@ -170,8 +190,10 @@ class QuickSection(Section):
     """Settings of the load that replace those of the section load."""
     vary: Varied = Field(default_factory=dict)
     """Lists of values that replace those of the section vary."""
-    rounds: Annotated[int, fields.whole(1, 1_000)] = 3
+    rounds: Annotated[int, fields.whole(1, 1_000)] = 5
     """Number of rounds."""
+    max_bytes_per_trial: Bytes = 10_000_000_000
+    """A measurement is stopped before it sends more than this: a number of bytes, or a text such as 10GB."""
 
 
 class ExperimentFile(Section):

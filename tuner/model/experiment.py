@@ -26,6 +26,11 @@ EXPLAINED_RATIO: Final = 0.1
 RowValue = str | int | float
 
 
+def setting_text(value: RowValue) -> str:
+    """Return a setting as Kafka writes it: `true` or `false` for a truth value."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What is measured once in each round.
@@ -52,7 +57,7 @@ class Row:
     def matches(self, selected: Mapping[str, RowValue]) -> bool:
         """Return whether the row has all these settings. The setting `row` is the row's name."""
         mine = {"row": self.name, **self.varied}
-        return all(name in mine and str(mine[name]) == str(value) for name, value in selected.items())
+        return all(name in mine and setting_text(mine[name]) == setting_text(value) for name, value in selected.items())
 
 
 class Expectation(StrEnum):
@@ -64,66 +69,88 @@ class Expectation(StrEnum):
 
 
 class Artefact(StrEnum):
-    """Why a paper's figure says nothing about Kafka."""
+    """Why a paper's figure does not say about Kafka what it seems to say."""
 
     FULL_BUFFER = "full buffer"
-    """The latency is the time that a record waits in a full buffer: buffered bytes divided by the throughput."""
+    """The latency is the time that a record waits in a full buffer: buffered records divided by the throughput."""
     RATE_CAP = "rate cap"
-    """The rate is the limit of the tool that sent the records."""
+    """The rate is the limit that was given to the tool that sent the records."""
     ONE_PAYLOAD = "one payload"
     """A codec compressed the same payload again and again, so that almost nothing was left to send."""
+    LOCAL_HAND_OFF = "local hand-off"
+    """With acks=0, the latency ends when the client has written the request to its socket."""
+    REPLICAS_BEHIND = "replicas behind"
+    """The acknowledged rate is higher than what the brokers' network can replicate, so the replicas fell behind."""
+    FOLLOWS_THE_RATE = "follows the rate"
+    """A total differs only because the rate differs; per record it does not, or differs the other way."""
+    TWO_CHANGES = "two changes"
+    """Two settings differ between the runs that are compared."""
+    COARSE_CLOCK = "coarse clock"
+    """The figures are whole milliseconds, and the effect is about as large."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectedArtefact:
-    """A figure of a paper that may come from how it was measured.
+    """A figure of a paper that comes from how it was measured.
 
     Attributes:
-        kind: What the figure would show instead of Kafka.
-        paper_value: The paper's figure.
-        explained_by: The value that the figure would have if it were an artefact.
-        because: How `explained_by` is computed, in one sentence.
+        kind: What the figure shows instead of Kafka.
+        because: The arithmetic or the fact that shows it, in one sentence.
+        paper_value: The paper's figure; None if the reason has no figures.
+        explained_by: The value that the figure has if it is an artefact; None if the reason has no figures.
     """
 
     kind: Artefact
-    paper_value: float
-    explained_by: float
     because: str
+    paper_value: float | None = None
+    explained_by: float | None = None
 
     @property
     def explains(self) -> bool:
-        """Whether the figure differs by at most 10 % from the value that an artefact would give."""
+        """Whether the figure differs by at most 10 % from the value that the artefact gives; true without figures."""
+        if self.paper_value is None or self.explained_by is None:
+            return True
         return abs(self.paper_value / self.explained_by - 1) <= EXPLAINED_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two rows of which a finding compares a metric, or a row and a limit.
+
+    Attributes:
+        of: Settings that select the row whose metric is divided.
+        over: Settings that select the row that it is divided by; None if it is divided by `limit`.
+        limit: The number that it is divided by.
+        paper_ratio: The ratio in the paper; None if the paper gives none.
+    """
+
+    of: Mapping[str, RowValue]
+    over: Mapping[str, RowValue] | None
+    limit: float | None = None
+    paper_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A statement of a paper that the experiment's rows can confirm or refute.
 
-    The metric of the rows `of` is divided by that of the rows `over`, in each round. If several rows match, those are
-    paired that have the same other settings.
-
     Attributes:
         id: A short name, unique within the experiment.
         claim: The statement, in one sentence.
         source: Page, section or table of the paper.
         metric: The metric that is compared.
-        of: Settings that select the rows whose metric is divided.
-        over: Settings that select the rows that it is divided by.
-        expect: How the two compare according to the paper.
-        paper_ratio: The ratio in the paper; None if the paper gives none.
-        tolerance: For `Expectation.EQUAL`, the largest difference, relative to `over`, that still counts as equal.
-        artefact: What the paper's figure would be if it said nothing about Kafka; None if nobody suspects that.
+        comparisons: What is compared; at least one. The statement holds if all comparisons come out as expected.
+        expect: How the rows compare according to the paper.
+        tolerance: For `Expectation.EQUAL`, the largest relative difference that still counts as equal.
+        artefact: Why the paper's figure does not say what it seems to say; None if nothing speaks against it.
     """
 
     id: str
     claim: str
     source: str
     metric: str
-    of: Mapping[str, RowValue]
-    over: Mapping[str, RowValue]
+    comparisons: tuple[Comparison, ...]
     expect: Expectation
-    paper_ratio: float | None = None
     tolerance: float = 0.1
     artefact: SuspectedArtefact | None = None
 

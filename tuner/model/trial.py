@@ -25,7 +25,7 @@ class Kind(StrEnum):
     SECOND_LOOK = "second-look"
     CONFIRM = "confirm"
     ABLATION = "ablation"
-    EXPERIMENT = "experiment"
+    MEASUREMENT = "measurement"
 
 
 CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import exp, log, sqrt
@@ -16,8 +16,8 @@ from objectives.repeats import t_quantile
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.model.errors import StudyError
-from tuner.model.experiment import Expectation, ExperimentSpec, Finding, PaperValue, Row
-from tuner.model.facts import EXPERIMENT, FINISHED_AT, NAME
+from tuner.model.experiment import Comparison, Expectation, ExperimentSpec, Finding, PaperValue, Row, RowValue
+from tuner.model.facts import EXPERIMENT, FINISHED_AT, LIMITS, NAME
 from tuner.model.trial import Kind, Trial
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -109,20 +109,33 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """What came out of one comparison of a finding.
+
+    Attributes:
+        comparison: The comparison.
+        ratio: The ratio with its confidence interval; None if the rows were not measured in two rounds or more.
+        outcome: What came out.
+    """
+
+    comparison: Comparison
+    ratio: Ratio | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """A finding, and what came out of it.
 
     Attributes:
         finding: The finding.
         outcome: What came out.
-        ratio: The ratio between the rows; None if it was not measured.
-        because: The reason in one sentence.
+        compared: What came out of each comparison.
     """
 
     finding: Finding
     outcome: Outcome
-    ratio: Ratio | None
-    because: str
+    compared: tuple[Compared, ...]
 
 
 @dataclass(frozen=True)
@@ -159,7 +172,7 @@ class ExperimentResults:
 
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
         """
-        level = claim_level(len(self.spec.findings))
+        level = claim_level(sum(len(finding.comparisons) for finding in self.spec.findings))
         return tuple(check(finding, self.rows, level) for finding in self.spec.findings)
 
     @property
@@ -176,32 +189,35 @@ class ExperimentResults:
 def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked:
     """Return what came out of a finding.
 
-    An artefact in the paper is one however the rows compare here. Otherwise the statement holds if the confidence
-    interval of the ratio lies on its side of 1, and does not hold if the interval lies on the other side. `equal` holds
-    if the whole interval differs from 1 by no more than the tolerance.
+    A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1, and
+    does not if the interval lies on the other side. `equal` is expected to differ from 1 by no more than the tolerance.
+    The finding holds if all comparisons come out as expected, and does not hold if any does not. If the paper's figure
+    is an artefact, that is the outcome, however the rows compare here.
 
     Args:
         finding: The finding.
         rows: The results of all rows.
         level: The level of the confidence interval.
     """
-    ratio = _ratio(finding, rows, level)
-    here = "" if ratio is None else f"; here the ratio is {ratio}"
-    suspected = finding.artefact
-    if suspected is not None and suspected.explains:
-        return Checked(
-            finding,
-            Outcome.ARTEFACT,
-            ratio,
-            f"{suspected.kind}: {suspected.because}, which gives {suspected.explained_by:g}, and the paper has "
-            f"{suspected.paper_value:g}{here}",
-        )
+    compared = tuple(_compared(finding, each, rows, level) for each in finding.comparisons)
+    outcomes = [each.outcome for each in compared]
+    if finding.artefact is not None and finding.artefact.explains:
+        outcome = Outcome.ARTEFACT
+    elif Outcome.FAILS in outcomes:
+        outcome = Outcome.FAILS
+    elif Outcome.NOT_MEASURED in outcomes:
+        outcome = Outcome.NOT_MEASURED
+    elif Outcome.UNDECIDED in outcomes:
+        outcome = Outcome.UNDECIDED
+    else:
+        outcome = Outcome.HOLDS
+    return Checked(finding, outcome, compared)
+
+
+def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Compared:
+    ratio = _ratio(finding.metric, comparison, rows, level)
     if ratio is None:
-        return Checked(finding, Outcome.NOT_MEASURED, None, "the rows were not measured in two rounds or more")
-    return Checked(finding, _outcome(finding, ratio), ratio, _reason(finding, ratio))
-
-
-def _outcome(finding: Finding, ratio: Ratio) -> Outcome:
+        return Compared(comparison, None, Outcome.NOT_MEASURED)
     match finding.expect:
         case Expectation.GREATER:
             holds, fails = ratio.low > 1, ratio.high < 1
@@ -210,51 +226,31 @@ def _outcome(finding: Finding, ratio: Ratio) -> Outcome:
         case Expectation.EQUAL:
             low, high = 1 / (1 + finding.tolerance), 1 + finding.tolerance
             holds, fails = low <= ratio.low and ratio.high <= high, ratio.high < low or ratio.low > high
-    return Outcome.HOLDS if holds else Outcome.FAILS if fails else Outcome.UNDECIDED
+    outcome = Outcome.HOLDS if holds else Outcome.FAILS if fails else Outcome.UNDECIDED
+    return Compared(comparison, ratio, outcome)
 
 
-def _reason(finding: Finding, ratio: Ratio) -> str:
-    paper = "" if finding.paper_ratio is None else f", in the paper {finding.paper_ratio:g}"
-    asked = {
-        Expectation.GREATER: "above 1",
-        Expectation.SMALLER: "below 1",
-        Expectation.EQUAL: f"within {100 * finding.tolerance:g} % of 1",
-    }[finding.expect]
-    return f"the ratio is {ratio}{paper}; the statement needs it {asked}"
+def _ratio(metric: str, comparison: Comparison, rows: Iterable[RowResults], level: float) -> Ratio | None:
+    """Return the ratio of a comparison; None if its rows were not measured in two common rounds.
 
-
-def _ratio(finding: Finding, rows: Sequence[RowResults], level: float) -> Ratio | None:
-    """Return the ratio of the finding's rows; None if no pair of them was measured in two common rounds.
-
-    With several pairs, the ratio of a round is the geometric mean of their ratios.
+    A metric that may be below 0, such as a difference, is compared with a limit by its absolute value.
     """
-    logs: dict[int, list[float]] = defaultdict(list)
-    pairs = 0
-    for ours, theirs in _pairs(finding, rows):
-        mine, others = ours.by_round(finding.metric), theirs.by_round(finding.metric)
-        both = [turn for turn in mine if turn in others and mine[turn] > 0 and others[turn] > 0]
-        pairs += bool(both)
-        for turn in both:
-            logs[turn].append(log(mine[turn] / others[turn]))
-    whole = [fmean(each) for each in logs.values() if len(each) == pairs]
-    if len(whole) < 2:
-        return None
-    return ratio_of([exp(each) for each in whole], [1.0] * len(whole), level=level)
-
-
-def _pairs(finding: Finding, rows: Iterable[RowResults]) -> list[tuple[RowResults, RowResults]]:
-    """Return the pairs of rows that a finding compares: those whose other settings are the same."""
-    selecting = {*finding.of, *finding.over}
-
-    def others(each: RowResults) -> dict[str, Any]:
-        return {name: value for name, value in each.row.varied.items() if name not in selecting}
-
     measured = list(rows)
-    of = [each for each in measured if each.row.matches(finding.of)]
-    over = [each for each in measured if each.row.matches(finding.over)]
-    if len(of) == len(over) == 1:
-        return [(of[0], over[0])]
-    return [(ours, theirs) for ours in of for theirs in over if others(ours) == others(theirs)]
+
+    def values(selected: Mapping[str, RowValue]) -> dict[int, float]:
+        return next((each.by_round(metric) for each in measured if each.row.matches(selected)), {})
+
+    ours = values(comparison.of)
+    if comparison.over is not None:
+        theirs = values(comparison.over)
+    else:
+        assert comparison.limit is not None, "a comparison has a row or a limit to compare with"
+        ours = {turn: abs(value) for turn, value in ours.items()}
+        theirs = dict.fromkeys(ours, comparison.limit)
+    both = [turn for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
+    if len(both) < 2:
+        return None
+    return ratio_of([ours[turn] for turn in both], [theirs[turn] for turn in both], level=level)
 
 
 def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
@@ -274,11 +270,12 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
         origin=f"the experiment {name}",
         quick=name.endswith(QUICK_SUFFIX),
     )
+    spec = replace(spec, rounds=facts[LIMITS]["rounds"])
     trials = [trial for _, trial in store.trials()]
     rows = tuple(
         RowResults(
             row,
-            tuple(each for each in trials if each.row == row.name and each.kind is Kind.EXPERIMENT),
+            tuple(each for each in trials if each.row == row.name and each.kind is Kind.MEASUREMENT),
             row.name == spec.control,
             tuple(value for value in spec.paper_values if row.matches(value.row)),
         )
