@@ -51,6 +51,7 @@ class ReportForm(StrEnum):
     MARKDOWN = "markdown"
     CSV = "csv"
     JSON = "json"
+    HTML = "html"
 
 
 @app.command("list")
@@ -161,6 +162,7 @@ def report(
     Examples:
         tuner experiment report thesis-default-quick
         tuner experiment report thesis-default --format markdown -o thesis-default.md
+        tuner experiment report thesis-default --format html -o thesis-default.html
         tuner experiment report thesis-default --csv > measurements.csv
     """
     options.check_one_form(json=as_json, csv=as_csv)
@@ -176,6 +178,10 @@ def report(
             text = experiment_csv(results)
         case ReportForm.JSON:
             text = json.dumps(experiment_record(results), indent=2) + "\n"
+        case ReportForm.HTML:
+            from tuner.present.report.page import experiment_page  # it imports plotly
+
+            text = experiment_page(results)
     if output is None:
         OUT.print(text, markup=False, soft_wrap=True, end="", highlight=False)
     else:
@@ -201,7 +207,13 @@ def _run(spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_env
     with _View(quiet=silent) as view:
         view.say(f"experiment {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
         run_experiment(spec, text, folder, view, mirror, mix_environments=mix_environments)
-    return load_experiment(folder)
+    from tuner.present.report.bundle import REPORT_FILE, write_experiment  # it imports plotly
+
+    results = load_experiment(folder)
+    report = write_experiment(results, folder / REPORT_FILE)
+    if not silent:
+        say(f"report: {report}")
+    return results
 
 
 def _print(results: ExperimentResults) -> None:

@@ -198,7 +198,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
             "enabled": spec.tracking.enabled,
         },
         QUESTION: question,
-        LIMITS: {"rounds": spec.rounds},
+        LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
         FINISHED_AT: None,
     }
     if STUDY_ID not in facts:
