@@ -296,7 +296,7 @@ def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: Study
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_brokers_of_our_own_are_started_anew() -> None:
-    target = ClusterTarget(partial(open_target, Target(), silent), 1, 5.0, silent, time.sleep)
+    target = ClusterTarget(partial(open_target, Target(), silent), 5.0, silent, time.sleep)
     try:
         before = target.opened.cluster
         target.start_anew()
@@ -305,7 +305,7 @@ def test_brokers_of_our_own_are_started_anew() -> None:
         assert not any(psutil.pid_exists(each.pid) for each in before.local_brokers)
         load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.0, 0.5), partitions=1)
         saturating = load.saturating(load.record_sizes[0])
-        with target.lease(saturating, Limits(), 0) as lease:
+        with target.lease(saturating, Limits(), 0, 1) as lease:
             (runner,) = lease.runners(10**9, librdkafka())
             assert runner.run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
     finally:
@@ -315,7 +315,7 @@ def test_brokers_of_our_own_are_started_anew() -> None:
 @pytest.mark.broker
 def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> None:
     address = Target(bootstrap=broker.connection["bootstrap.servers"])
-    target = ClusterTarget(partial(open_target, address, silent), 1, 5.0, silent, time.sleep)
+    target = ClusterTarget(partial(open_target, address, silent), 5.0, silent, time.sleep)
     try:
         before = target.opened
         target.start_anew()

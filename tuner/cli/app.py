@@ -73,6 +73,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "export:export",
         "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
     ),
+    "experiment": (
+        "experiment:app",
+        "Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
+    ),
     "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
     "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
     "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),

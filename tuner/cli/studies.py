@@ -16,10 +16,19 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.model.errors import EXPECTED, StudyNotFound
-from tuner.model.facts import TRACKING
+from tuner.model.facts import EXPERIMENT, TRACKING
+from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.report.status import status_of
-from tuner.present.study_list import UNREADABLE, ListedStudy, listed_study, newest_first, study_csv, study_lines
+from tuner.present.study_list import (
+    UNREADABLE,
+    ListedStudy,
+    listed_experiment,
+    listed_study,
+    newest_first,
+    study_csv,
+    study_lines,
+)
 from tuner.present.wording import aligned, number, title
 from tuner.results.study_results import results_of
 from tuner.storage.home import find_study, storage_at, studies_root
@@ -70,7 +79,12 @@ def _studies_here() -> Iterator[ListedStudy]:
     for name in storage.names(root):
         try:
             with closing(storage.read(root / name)) as store:
-                results, progress = results_of(store, root / name), store.progress()
+                facts, progress = store.facts(), store.progress()
+                if EXPERIMENT in facts:
+                    measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
+                    yield listed_experiment(name, facts, progress, measured)
+                    continue
+                results = results_of(store, root / name)
         except StudyNotFound:
             continue  # another process has removed the study in the meantime
         except EXPECTED as error:

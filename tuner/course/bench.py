@@ -43,7 +43,8 @@ class StartedTrial:
         proposal: The config to measure, and where it came from.
         started_at: When the trial started, in UTC.
         started_s: When the trial started, on the clock `time.monotonic` of the process that runs the study.
-        round: The round of the confirmation; None for a trial that is not part of a confirmation.
+        round: The round of the confirmation or of the experiment; None for a trial that is not part of a round.
+        row: The row of the experiment that is measured; empty for the trial of a study.
     """
 
     record_bytes: str
@@ -53,6 +54,7 @@ class StartedTrial:
     started_at: datetime.datetime
     started_s: float
     round: int | None = None
+    row: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class TrialJob:
             other trials are compared with their values. One busy moment of the host must not end these trials.
         ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
             trial that has a fixed length.
+        producers: How many producers share the load.
     """
 
     started: StartedTrial
@@ -83,6 +86,7 @@ class TrialJob:
     race: Race | None
     run_to_end: bool
     ready_bytes: float | None = None
+    producers: int = 1
 
 
 @dataclass(slots=True)
@@ -246,7 +250,9 @@ class Bench:
             done.tenure = self._tenure()
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
-            lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], limits, job.started.number))
+            lease = stack.enter_context(
+                self._targets[index].lease(job.phases[0][1], limits, job.started.number, job.producers)
+            )
         except (BrokerLost, TargetUnreachable):
             if done.attempts > 1:
                 raise

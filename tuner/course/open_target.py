@@ -213,13 +213,16 @@ class TrialLease:
 class TrialTarget(Protocol):
     """A cluster on which `tuner.course.bench.Bench` can measure trials (a protocol)."""
 
-    def lease(self, workload: Workload, limits: Limits, trial: int) -> AbstractContextManager[TrialLease]:
+    def lease(
+        self, workload: Workload, limits: Limits, trial: int, producers: int
+    ) -> AbstractContextManager[TrialLease]:
         """Provide a topic, and runners that measure on this topic, until the context is left.
 
         Args:
             workload: The load of the trial's first phase.
             limits: How many bytes the trial may send, and how much disk space it must leave free.
             trial: The number of the trial.
+            producers: How many producers the trial has.
         """
 
     def start_anew(self) -> None:
@@ -242,7 +245,6 @@ class ClusterTarget:
 
     Args:
         open_target: Starts the cluster, or connects to it.
-        producers: How many producers a trial has.
         broker_wait_s: How long to wait for a lost broker.
         tell: Called with a short sentence for the user about each step.
         sleep: Waits the given number of seconds; a parameter, so that tests need not wait.
@@ -252,24 +254,23 @@ class ClusterTarget:
     def __init__(
         self,
         open_target: Callable[[], AbstractContextManager[OpenTarget]],
-        producers: int,
         broker_wait_s: float,
         tell: Say,
         sleep: Callable[[float], None],
         overlapping: bool = False,
     ) -> None:
-        self._open, self._producers, self._wait_s = open_target, producers, broker_wait_s
+        self._open, self._wait_s = open_target, broker_wait_s
         self._tell, self._sleep, self._overlapping = tell, sleep, overlapping
         self._stack = ExitStack()
         self.opened = self._stack.enter_context(open_target())
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
+    def lease(self, workload: Workload, limits: Limits, trial: int, producers: int) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
             # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
-            ours = topic if self._producers == 1 else replace(topic, owned=False)
-            opened, producers = self.opened, self._producers
+            ours = topic if producers == 1 else replace(topic, owned=False)
+            opened = self.opened
 
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
@@ -335,18 +336,18 @@ class ClusterTarget:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTarget:
-    """A target that stands in for a cluster: its runners compute measurements from a model instead of sending records.
+    """A target that stands in for a cluster: its runner computes measurements from a model instead of sending records.
 
     Attributes:
-        runners: One runner per producer.
+        runner: The runner of each producer.
     """
 
-    runners: tuple[Runner, ...]
+    runner: Runner
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
+    def lease(self, workload: Workload, limits: Limits, trial: int, producers: int) -> Iterator[TrialLease]:
         """Provide the runners; there is no topic."""
-        seeded = tuple(_SeededByTrial(runner, trial) for runner in self.runners)
+        seeded = (_SeededByTrial(self.runner, trial),) * producers
         yield TrialLease(lambda *_: seeded, lambda: None, owned=True)
 
     def start_anew(self) -> None:

@@ -16,6 +16,7 @@ KIND_WORDS: Final = {
     Kind.SECOND_LOOK: "repeat",
     Kind.CONFIRM: "confirm",
     Kind.ABLATION: "undo",
+    Kind.MEASUREMENT: "measurement",
 }
 """The word for each kind of trial in the progress lines that the user sees."""
 

@@ -51,13 +51,11 @@ def check_new(spec: StudySpec, is_new: Callable[[], bool], now: Callable[[], dat
         Budget(spec.search, (), deadline=moment, now=now).check_deadline()
 
 
-def check_environment(
-    spec: StudySpec, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool
-) -> None:
+def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool) -> None:
     """Check that the stored trials were measured on this host, with this client and on this cluster.
 
     Args:
-        spec: The specification of the study.
+        name: The name of the study or experiment.
         store: The results store.
         facts: The facts about the environment of this run.
         loads_here: Whether this host runs the loads.
@@ -70,7 +68,7 @@ def check_environment(
     changes = environment_changes(facts, on_record, loads_here=loads_here) if stored else []
     if changes and not mix:
         raise StudyChanged(
-            f"all trials of {spec.name} must be measured in the same environment, but {'; '.join(changes)}; give the "
+            f"all trials of {name} must be measured in the same environment, but {'; '.join(changes)}; give the "
             "study another name to start anew, or --mix-environments to go on with trials that can't be compared well"
         )
     if changes:

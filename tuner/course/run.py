@@ -155,7 +155,7 @@ def run_study(
         make_pool = partial(_pool, spec, folder, reporter, keys)
         existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated, keys)
-        check_environment(spec, store, facts, loads_here=not elsewhere, mix=mix_environments)
+        check_environment(spec.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
         for name, value in {**facts, TOPIC_MAX_MESSAGE_BYTES: topic_max}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
@@ -246,7 +246,7 @@ def _targets(
     """
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
-        nowhere = SimulatedTarget((runner,) * spec.workload.producers)
+        nowhere = SimulatedTarget(runner)
         return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, environment_facts(())
     targets: list[ClusterTarget] = []
     for key in keys:
@@ -256,7 +256,6 @@ def _targets(
     for target in spec.targets:
         opened = ClusterTarget(
             partial(open_target, target, reporter.say, spec.client, spec.other_clients),
-            load.producers,
             spec.safety.broker_wait_s,
             reporter.say,
             time.sleep,

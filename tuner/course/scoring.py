@@ -5,20 +5,23 @@ from typing import Any
 
 from objectives.outcome import metrics_of
 from objectives.racing import Stop
-from objectives.scoring import ALWAYS, Score, score
+from objectives.scoring import ALWAYS, Constraint, Objective, Score, score
 from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
 from search_spaces.guarantee import Guarantee
 from tuner.course.bench import PACED, SATURATED, TrialDone
 from tuner.model.measurement_record import measurement_record
-from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.search.schedule import capacity_of
 
 
 def trial_of(
-    done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
+    done: TrialDone,
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint],
+    baseline: Mapping[str, float] | None,
+    ended_s: float,
 ) -> tuple[Trial, dict[str, Any]]:
     """Return the trial to store, and its measurements as attachments.
 
@@ -27,7 +30,8 @@ def trial_of(
 
     Args:
         done: The outcome of the trial.
-        spec: The specification of the study.
+        objectives: What the study optimises; empty for a measurement that is not judged.
+        constraints: The limits that the study sets.
         baseline: The baseline's metrics so far; None before there are any.
         ended_s: When the trial ended, on the clock `time.monotonic` of this process.
     """
@@ -42,7 +46,7 @@ def trial_of(
         metrics["mb_per_s"] = metrics["records_per_s"] * saturated.workload.record_sizes.mean_bytes / 1e6
     if overloaded:
         metrics["delivered_ratio"] = 0.0
-    judged = score(metrics, spec.objectives, spec.constraints, baseline)
+    judged = score(metrics, objectives, constraints, baseline)
     burns_in = started.kind is Kind.BURN_IN
     early_stops = {
         name: stop for name, stop in done.stops.items() if not stop.falling_behind and done.job.ready_bytes is None
@@ -63,7 +67,7 @@ def trial_of(
         params=dict(started.proposal.params),
         metrics=metrics,
         objectives=() if burns_in else judged.values,
-        violations={} if burns_in else _violations(judged, metrics, spec) if lost else dict(judged.violations),
+        violations={} if burns_in else _violations(judged, metrics, constraints) if lost else dict(judged.violations),
         verdict=str(verdict.bound) if verdict else "",
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
@@ -80,6 +84,7 @@ def trial_of(
         ),
         sent_bytes=done.sent_bytes,
         round=started.round,
+        row=started.row,
         proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
@@ -89,12 +94,12 @@ def trial_of(
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
 
 
-def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
+def _violations(judged: Score, metrics: Mapping[str, float], constraints: Sequence[Constraint]) -> dict[str, float]:
     """Return how far a trial that was stopped early violates the constraints on those metrics that it has measured.
 
     The trial ended before it could measure the other metrics, so nothing is known about the constraints on them.
     """
-    measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
+    measured = {str(each) for each in (*ALWAYS, *constraints) if each.metric in metrics}
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 

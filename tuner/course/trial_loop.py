@@ -110,9 +110,8 @@ class TrialLoop:
         if until_ready:
             ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
         free_bytes = safety.min_free_disk_bytes
-        self.bench.submit(
-            TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes)
-        )
+        job = TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes)
+        self.bench.submit(replace(job, producers=load.producers))
 
     def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for the next trial to end, and store it.
@@ -125,7 +124,9 @@ class TrialLoop:
         done = self.bench.next_done()
         started = done.job.started
         record = self.records[RecordSizes.parse(started.record_bytes)]
-        trial, attachments = trial_of(done, self.spec, record.baseline_metrics or None, time.monotonic())
+        trial, attachments = trial_of(
+            done, self.spec.objectives, self.spec.constraints, record.baseline_metrics or None, time.monotonic()
+        )
         self.store.append(trial, attachments)
         self.on_record += 1
         record.add(trial)

@@ -62,6 +62,10 @@ class NoFeasibleConfig(StudyError):
     """No measured config keeps every constraint, so none can be recommended."""
 
 
+class NotAStudy(StudyError):
+    """The record under this name is that of an experiment, and only a study has what was asked for."""
+
+
 class TooManyFailures(StudyError):
     """Several trials in a row gave no measurement, so the cause is probably not their configs."""
 

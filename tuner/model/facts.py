@@ -81,6 +81,9 @@ TOPIC_MAX_MESSAGE_BYTES: Final = "topic_max_message_bytes"
 MIXED: Final = "mixed"
 """How host, client or cluster have changed between trials, as sentences."""
 
+EXPERIMENT: Final = "experiment"
+"""True for the record of an experiment; missing for that of a study."""
+
 # Its origin, and its copy in MLflow.
 FORKED_FROM: Final = "forked_from"
 """The study whose trials this one has taken over, and how many (`tuner.course.forking`)."""

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     SECOND_LOOK = "second-look"
     CONFIRM = "confirm"
     ABLATION = "ablation"
+    MEASUREMENT = "measurement"
 
 
 CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)
@@ -76,7 +77,7 @@ class Trial:
         sent_bytes: Bytes of values and keys that were sent in all phases and attempts, also in those that failed. If a
             lost worker could not report them, the most that it may have sent counts. None in a record of an older
             release.
-        round: Round of the confirmation; None for other trials.
+        round: Round of the confirmation or of the experiment; None for other trials.
         proposal: Index of the proposal in the search; None for other trials.
         sampler_state: Data that the sampler attached, given back to it when the study is resumed.
         stopped_early: Why the trial was stopped before its end; empty if it ran to its end. A trial is stopped if it is
@@ -85,6 +86,7 @@ class Trial:
         saved_s: Seconds of load saved by stopping early; below 0 if a shortened phase was run again at full length.
         course: For every metric, the values in the measured windows, if the phase ran to its end.
         client: The client that the config is for, as `search_spaces.Client.identity`: "librdkafka" or "java 4.3.1".
+        row: The row of the experiment that was measured; empty for the trial of a study.
     """
 
     record_bytes: str
@@ -117,6 +119,7 @@ class Trial:
     saved_s: float = 0.0
     course: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     client: str = "librdkafka"
+    row: str = ""
 
     @property
     def feasible(self) -> bool:

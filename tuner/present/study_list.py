@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from objectives.ratios import Ratio
-from tuner.model.facts import FINISHED_AT, RECORD_SIZES, STARTED_AT, TARGET
+from tuner.model.facts import FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
+from tuner.model.trial import Progress
 from tuner.present.wording import aligned, gain, metric_name
 
 UNREADABLE: Final = "unreadable"
@@ -37,7 +38,7 @@ class BestGain:
 
 @dataclass(frozen=True, slots=True)
 class ListedStudy:
-    """A study in the list.
+    """A study or an experiment in the list.
 
     Attributes:
         name: The study's name.
@@ -48,6 +49,7 @@ class ListedStudy:
         trials_planned: Planned number of these trials; None if only time or bytes limit the search.
         best_gain: The largest proven gain; None if none is proven.
         updated_at: Time in UTC, ISO 8601, of the study's end; before the end, of its last progress or of its start.
+        kind: `study` or `experiment`.
     """
 
     name: str
@@ -58,6 +60,7 @@ class ListedStudy:
     trials_planned: int | None = None
     best_gain: BestGain | None = None
     updated_at: str = ""
+    kind: str = "study"
 
     def as_json(self) -> dict[str, Any]:
         """Return the study as a JSON object."""
@@ -90,6 +93,27 @@ def listed_study(
     )
 
 
+def listed_experiment(name: str, facts: Mapping[str, Any], progress: Progress | None, measured: int) -> ListedStudy:
+    """Return an experiment as the list shows it.
+
+    Args:
+        name: The experiment's name.
+        facts: What is stored about the experiment as a whole.
+        progress: What it is doing; None if it has not begun to measure.
+        measured: Number of its measurements, without the burn-in.
+    """
+    return ListedStudy(
+        name=name,
+        state="" if progress is None else str(progress.state),
+        target=str(facts.get(TARGET) or ""),
+        record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
+        trials_done=measured,
+        trials_planned=facts.get(LIMITS, {}).get("measurements"),
+        updated_at=facts.get(FINISHED_AT) or (progress and progress.updated_at) or facts.get(STARTED_AT) or "",
+        kind="experiment",
+    )
+
+
 def _proven(sizes: Sequence[Mapping[str, Any]]) -> Iterator[BestGain]:
     for size in sizes:
         for recommended in size["recommended"]:
@@ -108,7 +132,7 @@ def study_lines(studies: Sequence[ListedStudy]) -> list[str]:
     """Return the list as the lines of a table for people. Times are those of this host's time zone."""
     rows = [
         (
-            each.name,
+            each.name if each.kind == "study" else f"{each.name} ({each.kind})",
             " ".join(each.record_sizes),
             each.state,
             f"{each.trials_done}" + ("" if each.trials_planned is None else f" of {each.trials_planned}"),
@@ -125,7 +149,7 @@ def study_csv(studies: Sequence[ListedStudy]) -> str:
     """Return the list as CSV. Several record sizes of a study stand in one column, with blanks between them."""
     text = io.StringIO()
     gains = ("best_gain", "best_gain_low", "best_gain_high", "best_gain_metric", "best_gain_record_bytes")
-    columns = ("name", "state", "target", "record_sizes", "trials_done", "trials_planned", *gains, "updated_at")
+    columns = ("name", "kind", "state", "target", "record_sizes", "trials_done", "trials_planned", *gains, "updated_at")
     out = csv.writer(text, lineterminator="\n")
     out.writerow(columns)
     for each in studies:
@@ -134,7 +158,7 @@ def study_csv(studies: Sequence[ListedStudy]) -> str:
         of = (best.metric, best.record_bytes) if best else (None, None)
         trials = (each.trials_done, each.trials_planned)
         sizes = " ".join(each.record_sizes)
-        out.writerow((each.name, each.state, each.target, sizes, *trials, *ratio, *of, each.updated_at))
+        out.writerow((each.name, each.kind, each.state, each.target, sizes, *trials, *ratio, *of, each.updated_at))
     return text.getvalue()
 
 

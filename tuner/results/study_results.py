@@ -19,11 +19,12 @@ from tuner.confirmation.gains import (
     goals_without_winner,
 )
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
-from tuner.model.errors import RecordDamaged
+from tuner.model.errors import NotAStudy, RecordDamaged
 from tuner.model.facts import (
     ALLOWED_LOSS,
     CLIENT_VERSION,
     CONSTRAINTS,
+    EXPERIMENT,
     FINISHED_AT,
     MIXED,
     NAME,
@@ -260,8 +261,11 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
 
     Raises:
         RecordDamaged: The store does not say what the study optimises.
+        NotAStudy: The store holds an experiment.
     """
     facts = store.facts()
+    if EXPERIMENT in facts:
+        raise NotAStudy(f"{folder.name} is an experiment, not a study; use `tuner experiment report {folder.name}`")
     if OBJECTIVES not in facts:
         raise RecordDamaged(
             f"the results store in {folder} must say what the study optimises, but does not: "

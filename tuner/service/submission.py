@@ -24,7 +24,7 @@ from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import Job, Submission
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
-from tuner.study_file.loading import check
+from tuner.study_file.loading import STUDY_FORM
 from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
 
@@ -162,7 +162,7 @@ def _read(
     _check_variables(value, config.environment, problems)
     problems.stop_if_any()
     filled = fill_in(replaced, {name: environ[name] for name in config.environment if name in environ}, problems)
-    file = check(filled, problems)
+    file = STUDY_FORM.check(filled, problems)
     name = file.study.name or ""
     if not name:
         problems.add(("study",), "a submitted study needs a name: write `study: orders`, for example", line=1)

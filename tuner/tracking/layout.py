@@ -131,21 +131,21 @@ class SizeView:
             key=self.key,
             name=self.name,
             status=FINISHED if self.study.finished else RUNNING,
-            start_ms=_start_ms(trials[0]),
-            end_ms=max(map(_end_ms, trials)) if self.study.finished else None,
+            start_ms=start_ms(trials[0]),
+            end_ms=max(map(end_ms, trials)) if self.study.finished else None,
             tags={
                 **self._shared_tags(),
                 KEY_TAG: self.key,
                 "tuner.kind": PARENT_KIND,
                 NOTE_TAG: self.note(picture),
-                **{f"tuner.host.{name}": _cut(value) for name, value in host.items()},
-                **{f"tuner.cluster.{name}": _cut(value) for name, value in cluster.items()},
+                **{f"tuner.host.{name}": cut(value) for name, value in host.items()},
+                **{f"tuner.cluster.{name}": cut(value) for name, value in cluster.items()},
             },
             params={
                 "record_bytes": self.size.record_bytes,
                 "objectives": ", ".join(objective.metric for objective in self.study.objectives),
-                "method": _cut(facts.get(METHOD, "")),
-                "seed": _cut(facts.get(SEED, "")),
+                "method": cut(facts.get(METHOD, "")),
+                "seed": cut(facts.get(SEED, "")),
                 **({"rate_records_per_s": f"{rate:g}"} if (rate := self.size.rate_records_per_s) else {}),
             },
             points=(*self._volume(), *self._latest()),
@@ -159,7 +159,7 @@ class SizeView:
             parent_run: MLflow's id of the run for the record size. MLflow shows the trial's run below this run.
         """
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
-        at_ms = _end_ms(trial)
+        at_ms = end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         metrics = self.size.shown_metrics(trial)
         points = [Point(name, metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
@@ -176,10 +176,10 @@ class SizeView:
             key=self.trial_key(trial),
             name=f"{self.name} trial {trial.number}",
             status=FAILED if trial.state is State.FAILED else FINISHED,
-            start_ms=_start_ms(trial),
+            start_ms=start_ms(trial),
             end_ms=at_ms,
             tags={**self._shared_tags(), **self._trial_tags(trial), **self.marks(trial, parent_run)},
-            params=_params(trial),
+            params=params_of(trial),
             points=tuple(points),
         )
 
@@ -215,8 +215,8 @@ class SizeView:
             STUDY_ID_TAG: str(facts[STUDY_ID]),
             "tuner.study": self.study.name,
             "tuner.record_bytes": self.size.record_bytes,
-            "tuner.client_version": _cut(facts.get(CLIENT_VERSION, "")),
-            "tuner.broker_version": _cut(facts.get(BROKER_VERSION, "")),
+            "tuner.client_version": cut(facts.get(CLIENT_VERSION, "")),
+            "tuner.broker_version": cut(facts.get(BROKER_VERSION, "")),
         }
 
     def _trial_tags(self, trial: Trial) -> dict[str, str]:
@@ -237,7 +237,7 @@ class SizeView:
             "tuner.client": trial.client,
             "tuner.guarantee": trial.guarantee,
             "tuner.fingerprint": trial.fingerprint,
-            **{name: _cut(text) for name, text in optional.items() if text},
+            **{name: cut(text) for name, text in optional.items() if text},
             **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
         }
 
@@ -249,12 +249,12 @@ class SizeView:
         """
         changes, value, at_ms = dict(self.size.hypervolume), None, 0
         for trial in self.size.trials:
-            value, at_ms = changes.get(trial.number, value), max(at_ms, _end_ms(trial))
+            value, at_ms = changes.get(trial.number, value), max(at_ms, end_ms(trial))
             if value is not None:
                 yield Point(VOLUME, value, trial.number, at_ms)
 
     def _latest(self) -> Iterator[Point]:
-        last, at_ms = self.size.trials[-1].number, max(map(_end_ms, self.size.trials))
+        last, at_ms = self.size.trials[-1].number, max(map(end_ms, self.size.trials))
         values = {"trials": float(len(self.size.trials)), "front_size": float(len(self.size.front))}
         for objective in self.study.objectives:
             seen = [self.size.shown_metrics(trial).get(objective.metric) for trial in self.size.front_trials]
@@ -291,7 +291,7 @@ class SizeView:
             lines.append(f"- **{goal}**: trial {found.trial.number} ({found.how})")
         if picture is not None:
             lines += ["", f"![front]({picture})"]
-        return _cut("\n".join(lines))
+        return cut("\n".join(lines))
 
     @property
     def _first(self) -> Recommendation | None:
@@ -317,7 +317,8 @@ def views(study: StudyResults) -> list[SizeView]:
     return [SizeView(study, size, recommendations(study, size)) for size in study.sizes if size.trials]
 
 
-def _params(trial: Trial) -> dict[str, str]:
+def params_of(trial: Trial) -> dict[str, str]:
+    """Return the properties of a trial's config that are in force, those of the client's knobs first."""
     try:
         config = trial.config()
         # Every run has the knobs as params, with their effective values. So a baseline that sets none of them still has
@@ -326,20 +327,23 @@ def _params(trial: Trial) -> dict[str, str]:
         in_force: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
     except ConfigError:  # another release with other rules has stored this config
         in_force = list(trial.values.items())
-    return {name: _cut(value) for name, value in in_force if value}
+    return {name: cut(value) for name, value in in_force if value}
 
 
-def _start_ms(trial: Trial) -> int:
+def start_ms(trial: Trial) -> int:
+    """Return when a trial started, in milliseconds since 1970 in UTC."""
     return int(datetime.fromisoformat(trial.started_at).timestamp() * 1000)
 
 
-def _end_ms(trial: Trial) -> int:
-    return _start_ms(trial) + round(trial.duration_s * 1000)
+def end_ms(trial: Trial) -> int:
+    """Return when a trial ended, in milliseconds since 1970 in UTC."""
+    return start_ms(trial) + round(trial.duration_s * 1000)
 
 
 def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _cut(value: Any) -> str:
+def cut(value: Any) -> str:
+    """Return a value as text that MLflow accepts: at most 6,000 characters."""
     return str(value)[:_MOST_CHARACTERS]

@@ -2,20 +2,29 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.temporary import temporary_folder
-from tuner.model.facts import DEFAULT_EXPERIMENT, STUDY_ID
+from tuner.model.facts import DEFAULT_EXPERIMENT, EXPERIMENT, STUDY_ID
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
+from tuner.results.experiment_results import experiment_results
 from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
 from tuner.tracking.description import section_of, with_section
+from tuner.tracking.experiment_layout import (
+    experiment_files,
+    experiment_key,
+    experiment_run,
+    experiment_table,
+    measurement_key,
+    measurement_run,
+)
 from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
-from tuner.tracking.views import views_of
+from tuner.tracking.views import View, views_of
 from tuner.tracking.writer import (
     MLFLOW_FOLDER,
     ExistingRun,
@@ -111,6 +120,9 @@ class MirrorSession:
         Raises:
             Stopped: `goes_on` returned False.
         """
+        if EXPERIMENT in self._store.facts():
+            self._catch_up_experiment(settle=settle, on_progress=on_progress)
+            return
         study = results_of(self._store, self._folder)
         shown_views = views(study)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
@@ -139,6 +151,28 @@ class MirrorSession:
             self._writer.end(shown)
         self._show_views(study)
         self._show_description(shown_views)
+
+    def _catch_up_experiment(self, *, settle: bool, on_progress: Callable[[int, int], None]) -> None:
+        """Make MLflow show all measurements of an experiment; see `catch_up`."""
+        results = experiment_results(self._store, self._folder)
+        measured = [(row, trial) for row in results.rows for trial in row.trials]
+        if not measured:
+            return
+        parent = self._writer.write(experiment_run(results))
+        for done, (row, trial) in enumerate(measured, 1):
+            if not self._goes_on():
+                raise Stopped
+            known = self._writer.known(measurement_key(results, trial))
+            if settle or known is None or not known.ended:
+                child = measurement_run(results, row, trial, parent.run_id)
+                self._writer.write(child)
+                self._writer.end(child)
+            on_progress(done, len(measured))
+        if settle:
+            files = experiment_files(results, self._store.study_file())
+            self._upload(experiment_key(results), parent, files)
+        self._writer.end(experiment_run(results))
+        self._write_views([experiment_table(results)])
 
     def add_report(self, make: Report) -> None:
         """Make the report of the study, and store it with the MLflow run of each record size.
@@ -178,14 +212,18 @@ class MirrorSession:
         return f"get-artifact?path={known.tags[PICTURE_TAG]}&run_uuid={known.run_id}"
 
     def _show_views(self, study: StudyResults) -> None:
-        """Write the prepared views of the study as tags of the experiment.
+        """Write the prepared views of the study as tags of the experiment."""
+        self._write_views(views_of(study))
+
+    def _write_views(self, prepared: Iterable[View]) -> None:
+        """Write prepared views as tags of the experiment.
 
         If MLflow refuses a tag, the links to the view hold its filter instead; see `View.link`.
         """
         from mlflow.exceptions import MlflowException
 
         try:
-            for view in views_of(study):
+            for view in prepared:
                 value = view.value(self._experiment_tags.get(view.tag), round(time.time() * 1000))
                 if value is not None:
                     self._client.set_experiment_tag(self._experiment_id, view.tag, value)
@@ -213,11 +251,14 @@ class MirrorSession:
             _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
 
     def _show_files(self, view: SizeView, parent: ExistingRun) -> None:
-        files = parent_files(view)
+        self._upload(view.key, parent, parent_files(view))
+
+    def _upload(self, key: str, run: ExistingRun, files: Mapping[str, str]) -> None:
+        """Store files with a run, unless MLflow holds them already."""
         contents = digest(files)
-        if parent.tags.get(_FILES_TAG) != contents:
-            upload(self._client, parent.run_id, files)
-            self._writer.mark(view.key, {_FILES_TAG: contents})
+        if run.tags.get(_FILES_TAG) != contents:
+            upload(self._client, run.run_id, files)
+            self._writer.mark(key, {_FILES_TAG: contents})
 
 
 class CatchingUp:

@@ -21,7 +21,7 @@ from tuner.tracking.connection import TrackingError, TrackingLocation, read_from
 from tuner.tracking.layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, STUDY_ID_TAG, TRIAL_NUMBER, VOLUME
 
 VIEW_TAG: Final = "mlflow.sharedViewState."
-_NAME: Final = "attributes.`Run Name`"
+RUN_NAME: Final = "attributes.`Run Name`"
 _MOST_KNOBS: Final = 12
 _SECTION: Final = "tuner"
 
@@ -77,7 +77,7 @@ class View:
         """
         found = {"viewStateShareKey": self.key}
         if not saved:
-            order = _metric(self.order_by)
+            order = metric_column(self.order_by)
             found = {"searchFilter": self.condition, "orderByKey": order, "orderByAsc": str(self.ascending).lower()}
         # Without the type, MLflow opens its pages for language models.
         found |= {"workflowType": "machine_learning", **({"compareRunsMode": "CHART"} if self.charts else {})}
@@ -89,7 +89,7 @@ class View:
         section |= dict.fromkeys(("isReordered", "deleted", "isGenerated"), False)
         return {
             "searchFilter": self.condition,
-            "orderByKey": _metric(self.order_by),
+            "orderByKey": metric_column(self.order_by),
             "orderByAsc": self.ascending,
             "startTime": "ALL",
             "lifecycleFilter": "Active",
@@ -115,16 +115,16 @@ def views_of(study: StudyResults) -> Iterator[View]:
     for size in measured:
         yield _charts(study, size, f"{_of(study_id)} and {_tag('tuner.record_bytes')} = '{size.record_bytes}'")
     objectives = [objective.metric for objective in study.objectives]
-    numbers = [_metric(name) for name in objectives]
-    size_column, kind, verdict = _tag_column("tuner.record_bytes"), _tag_column("tuner.kind"), _verdict()
-    gains = [_metric(f"{name}_gain") for name in objectives]
+    numbers = [metric_column(name) for name in objectives]
+    size_column, kind, verdict = tag_column("tuner.record_bytes"), tag_column("tuner.kind"), _verdict()
+    gains = [metric_column(f"{name}_gain") for name in objectives]
     yield View(
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
         f"{_of(study_id)} and {_tag('tuner.kind')} != '{PARENT_KIND}'",
         TRIAL_NUMBER,
         True,
-        (_NAME, size_column, kind, *numbers, *gains, verdict, _tag_column(CHANGED_TAG)),
+        (RUN_NAME, size_column, kind, *numbers, *gains, verdict, tag_column(CHANGED_TAG)),
     )
     yield View(
         f"tuner-{study_id}-confirmations",
@@ -132,11 +132,13 @@ def views_of(study: StudyResults) -> Iterator[View]:
         f"{_of(study_id)} and {_tag('tuner.kind')} = '{Kind.CONFIRM}'",
         TRIAL_NUMBER,
         True,
-        (_NAME, size_column, _tag_column("tuner.round"), _tag_column(CONFIG_TAG), *numbers, verdict),
+        (RUN_NAME, size_column, tag_column("tuner.round"), tag_column(CONFIG_TAG), *numbers, verdict),
     )
-    best = [_metric(f"best_{name}") for name in objectives]
+    best = [metric_column(f"best_{name}") for name in objectives]
     goals = goals_of(study.objectives)
-    proven = [_metric(f"{goal}/{name}_gain{end}") for goal in goals for name in objectives for end in ("", "_low")]
+    proven = [
+        metric_column(f"{goal}/{name}_gain{end}") for goal in goals for name in objectives for end in ("", "_low")
+    ]
     yield View(
         # Studies with other objectives in the same experiment need other columns.
         f"tuner-studies-{'-'.join(objectives)}",
@@ -144,7 +146,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
         f"{_tag('tuner.kind')} = '{PARENT_KIND}'",
         VOLUME,
         False,
-        (_NAME, size_column, _metric(VOLUME), *best, *proven),
+        (RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
     )
 
 
@@ -185,12 +187,12 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
         first.metric,
         first.direction is Direction.MINIMIZE,
         (
-            _NAME,
-            *map(_metric, names),
-            *(_metric(f"{name}_gain") for name in names),
+            RUN_NAME,
+            *map(metric_column, names),
+            *(metric_column(f"{name}_gain") for name in names),
             _verdict(),
-            _tag_column(CHANGED_TAG),
-            _tag_column("tuner.recommended"),
+            tag_column(CHANGED_TAG),
+            tag_column("tuner.recommended"),
             *(f"params.`{name}`" for name in _changed(size)),
         ),
     )
@@ -211,7 +213,7 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
         " and ".join([condition, *(f"{_tag('tuner.kind')} != '{kind}'" for kind in left_out)]),
         study.objectives[0].metric,
         study.objectives[0].direction is Direction.MINIMIZE,
-        (_NAME, *map(_metric, names), _tag_column(CHANGED_TAG)),
+        (RUN_NAME, *map(metric_column, names), tag_column(CHANGED_TAG)),
         tuple(charts),
     )
 
@@ -253,16 +255,18 @@ def _axis(metric: str) -> dict[str, str]:
     return {"key": metric, "type": "METRIC"}
 
 
-def _metric(name: str) -> str:
+def metric_column(name: str) -> str:
+    """Return MLflow's name of the column with a metric."""
     return f"metrics.`{name}`"
 
 
-def _tag_column(name: str) -> str:
+def tag_column(name: str) -> str:
+    """Return MLflow's name of the column with a tag."""
     return f"tags.`{name}`"
 
 
 def _verdict() -> str:
-    return _tag_column("tuner.verdict")
+    return tag_column("tuner.verdict")
 
 
 def _tag(name: str) -> str:

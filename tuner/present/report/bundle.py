@@ -16,10 +16,11 @@ from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.grid_view import grid_csv
 from tuner.present.report.front_table import front_csv, front_markdown, front_record
-from tuner.present.report.page import front_html, report_page
+from tuner.present.report.page import experiment_page, front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.why import why_markdown
 from tuner.results.by_goal import labels, recommendations
+from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import METHOD, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommendation import Recommendation
@@ -74,6 +75,12 @@ def write_study(results: StudyResults) -> Path:
     for size in results.sizes:
         _write_recommended(recommendations(results, size), results.folder / RECOMMENDED / size_name(size.record_bytes))
     return write_report(results, results.folder / REPORT_FILE)
+
+
+def write_experiment(results: ExperimentResults, path: Path) -> Path:
+    """Write the report page of an experiment to a file, and return the file's path."""
+    _write(path, experiment_page(results))
+    return path
 
 
 def write_report(results: StudyResults, path: Path) -> Path:

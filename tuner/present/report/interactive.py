@@ -32,7 +32,7 @@ from tuner.results.study_results import SizeResults
 _MANY: Final = 6
 _GRID: Final = "#E3E7EC"
 # Ticks at 1, 2 and 5 times each power of ten, labelled with plain numbers.
-_LOG: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
+LOG_AXIS: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
 _CONFIG: Final = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
 
@@ -68,7 +68,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
         recommended: By trial number, the goals that the trial is recommended for.
     """
     view = view_of(size)
-    figure = _figure(f"{size.record_bytes} B records", height=480)
+    figure = figure_of(f"{size.record_bytes} B records", height=480)
     members = {point.trial.number for point in view.front}
     others = [point for point in view.feasible if point.trial.number not in members]
     figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7, "opacity": 0.6}))
@@ -98,7 +98,7 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
         views: What to show of each study, by the study's name; at least one study.
         heading: The title of the picture.
     """
-    figure = _figure(heading, height=480)
+    figure = figure_of(heading, height=480)
     for (name, view), colour in zip(views.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         named = escape(name)
         around = [point for point in view.feasible if point not in view.front]
@@ -114,7 +114,7 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
 
 def hypervolume_figure(size: SizeResults) -> go.Figure:
     """Return a picture of how the hypervolume of the front grew with each trial."""
-    figure = _figure("", height=320)
+    figure = figure_of("", height=320)
     numbers, volumes = hypervolume_steps(size)
     if numbers:
         line = {"shape": "hv", "color": BLUE}
@@ -127,7 +127,7 @@ def hypervolume_figure(size: SizeResults) -> go.Figure:
 
 def drift_figure(size: SizeResults) -> go.Figure:
     """Return a picture of the baseline's repeats relative to their median, which shows whether results drifted."""
-    figure = _figure("", height=320)
+    figure = figure_of("", height=320)
     repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
     for metric, colour in zip(COMPARED, (BLUE, ORANGE), strict=False):
         middle = size.baseline_metrics.get(metric)
@@ -148,7 +148,7 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
         importance: By objective and knob, how much the knob mattered, as `knob_importance` returns it; not empty.
     """
     knobs = list(dict.fromkeys(knob for shares in importance.values() for knob in shares))
-    figure = _figure("", height=140 + 24 * len(knobs) * len(importance))
+    figure = figure_of("", height=140 + 24 * len(knobs) * len(importance))
     for (name, shares), colour in zip(importance.items(), (BLUE, GREEN, PURPLE, ORANGE), strict=False):
         label = "reaching the front" if name == FRONT else title(name)
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
@@ -166,7 +166,7 @@ def effects_figure(why: Explanation) -> go.Figure:
         why: An explanation in which at least one change was measured.
     """
     shown = [each for each in why.effects.each if each.gains]
-    figure = _figure("", height=150 + 22 * len(shown) * len(why.metrics))
+    figure = figure_of("", height=150 + 22 * len(shown) * len(why.metrics))
     for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         known = [(each, each.gains[metric]) for each in shown if metric in each.gains]
         values = [gain.value for _, gain in known]
@@ -179,12 +179,13 @@ def effects_figure(why: Explanation) -> go.Figure:
     above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
     figure.update_layout(margin_l=10, margin_t=50, scattermode="group", legend=above)
     log = is_wide(gain.value for each in shown for gain in each.gains.values())
-    figure.update_xaxes(title="times better than without the change", **(_LOG if log else {}))
+    figure.update_xaxes(title="times better than without the change", **(LOG_AXIS if log else {}))
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 
-def _figure(heading: str, height: int) -> go.Figure:
+def figure_of(heading: str, height: int) -> go.Figure:
+    """Return an empty figure in the style of all pages, with a height in pixels."""
     return go.Figure(
         layout={
             "title": {"text": escape(heading), "x": 0.01, "font": {"size": 15}},
@@ -205,7 +206,7 @@ def _axes(figure: go.Figure, view: View) -> None:
         (figure.update_xaxes, view.x_log, view.x_title),
         (figure.update_yaxes, view.y_log, view.y_title),
     ):
-        update(title=text, **(_LOG if log else {}))
+        update(title=text, **(LOG_AXIS if log else {}))
 
 
 def _line(view: View, colour: str) -> go.Scatter:

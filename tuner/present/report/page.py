@@ -13,14 +13,16 @@ from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
-from tuner.present import comparison_view, grid_view, why, wording
+from tuner.present import comparison_view, experiment_view, grid_view, why, wording
 from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
+from tuner.present.report.experiment_figures import chart
 from tuner.present.report.view import View
 from tuner.present.text_view import duration
 from tuner.results.by_goal import labels, recommendations
 from tuner.results.comparison import Comparison
+from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import Explanation, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
@@ -38,6 +40,18 @@ def report_page(study: StudyResults) -> str:
         kind_words=KIND_WORDS,
         sizes=[_found(study, size) for size in study.sizes],
         plotly=interactive.inlined_plotly(),
+    )
+
+
+def experiment_page(results: ExperimentResults) -> str:
+    """Return the report of an experiment as HTML."""
+    figures = [
+        interactive.figure_html(chart(results, metric), f"chart-{place}")
+        for place, metric in enumerate(results.spec.metrics)
+        if any(row.mean(metric) is not None for row in results.rows)
+    ]
+    return _PAGES.get_template("experiment.html").render(
+        results=results, spec=results.spec, figures=figures, plotly=interactive.inlined_plotly()
     )
 
 
@@ -162,6 +176,9 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     counted,
     drift_text,
     duration,
+    experiment_view.because,
+    experiment_view.notes_of,
+    experiment_view.row_cells,
     format_properties,
     front_table.front_metrics,
     front_table.front_notes,

@@ -1,0 +1,119 @@
+"""The metrics of a row of an experiment: those of a trial, and what the client's statistics add to them.
+
+A row has one load, saturating or at a fixed rate, so a latency has the same name for both. The names of the metrics of
+a study are in `objectives.outcome`.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from objectives.outcome import OUTCOME_METRICS, SATURATED, Direction, Metric
+from objectives.verdict import Evidence
+from runners.measurement import ClientActivity, LatencyCheck, Measurement, Resources
+
+
+def _check(read: Callable[[LatencyCheck], float | None]) -> Callable[[Measurement], float | None]:
+    return lambda seen: None if seen.latency_check is None else read(seen.latency_check)
+
+
+def _activity(read: Callable[[ClientActivity], float | None]) -> Callable[[Measurement], float | None]:
+    return lambda seen: None if seen.activity is None else read(seen.activity)
+
+
+def _resources(read: Callable[[Resources], float | None]) -> Callable[[Measurement], float | None]:
+    return lambda seen: read(seen.resources)
+
+
+def _ms(microseconds: float | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e3
+
+
+def full_buffer_ratio(seen: Measurement) -> float | None:
+    """Return the mean latency, divided by the time that the records in the client's buffer take to be sent.
+
+    If the ratio is near 1 at saturation, the latency tells how large the buffer is, and not how fast the cluster is.
+    The result is None if either is unknown, or if the load has a fixed rate.
+    """
+    evidence = Evidence.of(seen)
+    full_ms, mean_ms = evidence.buffer_latency_ms, evidence.mean_latency_ms
+    if seen.workload.rate_records_per_s is not None or not full_ms or mean_ms is None:
+        return None
+    return mean_ms / full_ms
+
+
+def _metric(
+    name: str, label: str, unit: str, meaning: str, read: Callable[[Measurement], float | None], *, more: bool = False
+) -> Metric:
+    return Metric(name, label, unit, Direction.MAXIMIZE if more else Direction.MINIMIZE, meaning, read)
+
+
+_DETAILS: Final = (
+    _metric(
+        "batch_records",
+        "records in a batch",
+        "",
+        "mean number of records in a batch, from the client's statistics",
+        _activity(lambda seen: seen.batch_records),
+        more=True,
+    ),
+    _metric(
+        "batch_bytes",
+        "batch size",
+        "B",
+        "mean size of a batch on the wire, from the client's statistics",
+        _activity(lambda seen: seen.batch_bytes),
+        more=True,
+    ),
+    _metric(
+        "queue_ms",
+        "time in the client's queue",
+        "ms",
+        "mean time that a record waits in the client's queue, from the client's statistics",
+        _check(lambda seen: _ms(seen.queue_us)),
+    ),
+    _metric(
+        "request_ms",
+        "time of a request",
+        "ms",
+        "mean time from writing a request to the broker's response, from the client's statistics",
+        _check(lambda seen: _ms(seen.rtt_us)),
+    ),
+    _metric(
+        "latency_difference_ratio",
+        "our mean latency against the client's own",
+        "",
+        "difference between the mean latency that we measure and that of the client's statistics, relative to the "
+        "latter",
+        _check(lambda seen: seen.difference_ratio),
+    ),
+    _metric(
+        "full_buffer_ratio",
+        "latency against that of a full buffer",
+        "",
+        "mean latency, divided by the time that the records in the client's buffer take to be sent; near 1, the "
+        "latency tells only how large the buffer is",
+        full_buffer_ratio,
+    ),
+    _metric(
+        "broker_cpu_cores",
+        "broker CPU",
+        "cores",
+        "CPU of all brokers on this host",
+        _resources(lambda seen: seen.broker_cpu_cores),
+    ),
+)
+
+ROW_METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        **{name: metric for name, metric in OUTCOME_METRICS.items() if not name.startswith(SATURATED)},
+        **{metric.name: metric for metric in _DETAILS},
+    }
+)
+"""Every metric of a row, by its name."""
+
+
+def row_metrics_of(seen: Measurement) -> dict[str, float]:
+    """Return the metrics of a measurement by name, without those that have no value, such as a latency with acks=0."""
+    values = {name: metric.value_in(seen) for name, metric in ROW_METRICS.items()}
+    return {name: float(value) for name, value in values.items() if value is not None}

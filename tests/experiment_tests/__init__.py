@@ -1,0 +1,1 @@
+"""Tests of experiments: their files, their course, their results and their reports."""

@@ -1,0 +1,86 @@
+"""Experiment files: what rows they make, and what is refused."""
+
+import re
+
+import pytest
+
+from tests.experiment_tests.small import SMALL, small
+from tuner.experiment_file import named_experiments, parse_experiment
+from tuner.study_file import StudyFileError
+
+
+def test_each_combination_of_the_varied_settings_is_a_row() -> None:
+    spec = small()
+    assert [row.name for row in spec.rows] == [
+        "record_bytes=100 acks=1",
+        "record_bytes=100 acks=all",
+        "record_bytes=1000 acks=1",
+        "record_bytes=1000 acks=all",
+    ]
+    assert spec.control == "record_bytes=1000 acks=1"
+    assert [row.config.acks for row in spec.rows] == [1, -1, 1, -1]
+    assert [row.workload.record_sizes.mean_bytes for row in spec.rows] == [100, 100, 1000, 1000]
+
+
+def test_named_rows_are_combined_with_the_varied_settings() -> None:
+    spec = small(
+        "about: Replicas.\ntarget: {brokers: 3}\nvary: {record_bytes: [10, 100]}\n"
+        "rows:\n- {row: alone, replication: 1}\n- {row: copied, replication: 3, acks: all}\n"
+    )
+    assert [row.name for row in spec.rows] == [
+        "alone, record_bytes=10",
+        "alone, record_bytes=100",
+        "copied, record_bytes=10",
+        "copied, record_bytes=100",
+    ]
+    assert [row.workload.replication for row in spec.rows] == [1, 1, 3, 3]
+    assert spec.rows[3].matches({"row": "copied", "record_bytes": 100})
+
+
+def test_the_quick_form_has_a_name_of_its_own_and_fewer_rows() -> None:
+    spec = small(quick=True)
+    assert (spec.name, len(spec.rows), spec.rounds) == ("small-quick", 2, 2)
+    assert spec.rows[0].load_s == 3.0
+
+
+def test_the_plan_counts_the_repeated_control() -> None:
+    spec = small()
+    # Three other rows, and the control again after two of them.
+    assert spec.measurements == 4 * (4 + 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("acks: [1, all]", "acks: [1, 7777777]", "acks"),
+        ("acks: [1, all]", "akcs: [1]", "akcs"),
+        ("record_bytes: [100, 1000]", "record_bytes: [100, -1]", "must be a whole number from 1"),
+        ("record_bytes: [100, 1000]", "record_bytes: 100", "takes a list of values"),
+        ("rounds: 4", "runds: 4", "did you mean rounds?"),
+        ("control: {record_bytes: 1000, acks: 1}", "control: {acks: 1}", "the control must be one row, but 2 rows"),
+        (
+            "over: {record_bytes: 100}",
+            "over: {record_bytes: 7}",
+            "one row must have the settings record_bytes=7 acks=1",
+        ),
+        ("    limit: 102400\n", "", "needs `of` with either `over` or `limit`"),
+        ("metric: records_per_s", "metric: records", "must be one of"),
+        ("id: the-cap", "id: larger-is-faster", "is listed twice"),
+        ("values: {mb_per_s: 95}", "values: {mb: 95}", "a metric must be one of"),
+        ("load: {partitions: 3", "load: {replication: 3", "replication must be at most the number of brokers"),
+    ],
+)
+def test_a_mistake_is_refused_with_its_place(old: str, new: str, said: str) -> None:
+    assert old in SMALL
+    with pytest.raises(StudyFileError) as refused:
+        small(SMALL.replace(old, new, 1))
+    assert re.search(re.escape(said), str(refused.value)), str(refused.value)
+    assert "small.yaml" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", sorted(named_experiments()))
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_experiments_that_come_along_are_valid(name: str, quick: bool) -> None:
+    spec = parse_experiment(named_experiments()[name], name=name, folder=None, origin=name, environ={}, quick=quick)
+    assert spec.rows
+    assert spec.about.endswith(".")

@@ -1,0 +1,73 @@
+"""What an experiment says: the means of its rows, and what came out of the findings of a paper."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.experiment_tests.small import Told, run_small, small
+from tuner.model.errors import NotAStudy
+from tuner.present.experiment_view import (
+    experiment_csv,
+    experiment_lines,
+    experiment_markdown,
+    experiment_record,
+    planned_lines,
+)
+from tuner.results.experiment_results import ExperimentResults, Outcome, mean_of
+from tuner.results.study_results import load_results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResults:
+    return run_small(tmp_path_factory.mktemp("experiment") / "small", Told())
+
+
+def test_a_mean_has_an_interval() -> None:
+    mean = mean_of([90.0, 100.0, 111.111])
+    assert mean.value == pytest.approx(100.0, abs=0.01)
+    assert mean.low < 100 < mean.high
+    assert mean_of([5.0]).low == pytest.approx(5.0)
+    assert mean_of([-1.0, 1.0]).value == 0.0
+
+
+def test_findings_come_out_by_their_intervals(results: ExperimentResults) -> None:
+    found = {each.finding.id: each for each in results.findings}
+    larger = found["larger-is-faster"]
+    assert larger.outcome is Outcome.HOLDS
+    assert [each.outcome for each in larger.compared] == [Outcome.HOLDS, Outcome.HOLDS]
+    assert found["smaller-is-faster"].outcome is Outcome.FAILS
+    assert found["the-cap"].outcome is Outcome.ARTEFACT
+
+
+def test_a_figure_that_the_artefact_does_not_explain_is_none() -> None:
+    suspected = small().findings[2].artefact
+    assert suspected is not None
+    assert suspected.explains
+    assert not replace(suspected, paper_value=90_000.0).explains
+
+
+def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
+    text = "\n".join(experiment_lines(results))
+    assert "record_bytes=1000 acks=1 (control)" in text
+    assert "holds here" in text
+    assert "does not hold here" in text
+    assert "rate cap: the tool was given 102400 records/s" in text
+    assert "| 95.0 |" in experiment_markdown(results)
+    record = json.loads(json.dumps(experiment_record(results)))
+    assert record["rows"][2]["paper"] == {"mb_per_s": 95.0}
+    assert record["findings"][0]["outcome"] == "holds here"
+    lines = experiment_csv(results).splitlines()
+    assert len(lines) == 1 + 20
+    assert lines[0].startswith("row,set.record_bytes,set.acks,round,")
+
+
+def test_the_plan_says_time_and_bytes() -> None:
+    text = "\n".join(planned_lines(small()))
+    assert "4 rows in 4 rounds: 20 measurements" in text
+    assert "GB are sent" in text
+
+
+def test_a_command_for_studies_names_the_right_command(results: ExperimentResults) -> None:
+    with pytest.raises(NotAStudy, match="tuner experiment report small"):
+        load_results(results.folder)

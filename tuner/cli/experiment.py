@@ -1,0 +1,271 @@
+"""`tuner experiment`: measurements without a search, in rounds; those of five papers come with the tuner."""
+
+import datetime
+import json
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from runners.measurement import Window
+from tuner.cli import options
+from tuner.cli.output import Force, check_output, write_output
+from tuner.course.experiment import ExperimentReporter, Step, run_experiment
+from tuner.experiment_file import PAPERS, named_experiments, read_experiment
+from tuner.model.experiment import ExperimentSpec
+from tuner.model.trial import State, Trial
+from tuner.present.console import ERR, OUT, say, warn
+from tuner.present.experiment_view import (
+    experiment_csv,
+    experiment_lines,
+    experiment_markdown,
+    experiment_record,
+    planned_lines,
+    planned_record,
+)
+from tuner.present.wording import aligned, number
+from tuner.results.experiment_results import ExperimentResults, load_experiment
+from tuner.storage.home import find_study, study_folder
+from tuner.tracking import Mirror
+
+app = typer.Typer(
+    help="Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
+    no_args_is_help=True,
+)
+
+Named = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="Name of an experiment that comes with the tuner, or a YAML file.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Short measurements and few rounds, so that it takes minutes.")]
+
+
+class ReportForm(StrEnum):
+    """The form of a report."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+    HTML = "html"
+
+
+@app.command("list")
+def list_experiments(as_json: options.Json = False) -> None:
+    """List the experiments that come with the tuner, with the time that each takes.
+
+    \b
+    Example:
+        tuner experiment list
+    """
+    found = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
+    if as_json:
+        listed = [{"full": planned_record(full), "quick": planned_record(quick)} for full, quick in found]
+        options.print_json({"schema_version": 1, "kind": "experiments", "experiments": listed})
+        return
+    rows = [
+        (full.name, str(len(full.rows)), _taken(quick.planned_s), _taken(full.planned_s), full.about)
+        for full, quick in found
+    ]
+    for line in aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False):
+        OUT.print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
+def show(
+    named: Named,
+    quick: Quick = False,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Print the experiment's file, to change it.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show what an experiment would measure, without any traffic: rows, time and bytes.
+
+    \b
+    Examples:
+        tuner experiment show linkedin-producers
+        tuner experiment show thesis-default --yaml > my-experiment.yaml
+    """
+    spec, text = read_experiment(named, quick=quick)
+    if as_yaml:
+        OUT.print(text, markup=False, soft_wrap=True, end="")
+    elif as_json:
+        options.print_json(planned_record(spec))
+    else:
+        for line in planned_lines(spec):
+            OUT.print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
+def run(
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE|papers",
+            help=f"Name of an experiment that comes with the tuner, a YAML file, or {PAPERS} for all that come along.",
+        ),
+    ],
+    quick: Quick = False,
+    bootstrap: options.ClusterBootstrap = None,
+    command_config: options.CommandConfig = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds.", show_default="the file's")] = None,
+    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the experiment in MLflow.")] = True,
+    mix_environments: options.MixEnvironments = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run an experiment: measure all its rows once in each round, in random order, and report.
+
+    The results are kept in studies/NAME below the working folder, with -quick after the name for the quick form. You
+    can stop the command at any time: the same command resumes the experiment where it stopped.
+
+    \b
+    Examples:
+        tuner experiment run thesis-default --quick
+        tuner experiment run papers --quick
+        tuner experiment run linkedin-producers --bootstrap broker1:9092,broker2:9092,broker3:9092
+        tuner experiment run mine.yaml --rounds 10
+    """
+    names = list(named_experiments()) if named == PAPERS else [named]
+    planned = [_at(*read_experiment(name, quick=quick), bootstrap, command_config, rounds) for name in names]
+    silent = quiet or as_json
+    if not silent:
+        seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
+        count = sum(spec.measurements for spec, _ in planned)
+        say(f"{count} measurements take about {_taken(seconds)} and send at most {most / 1e9:,.0f} GB")
+    found = []
+    for spec, text in planned:
+        found.append(_run(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
+        if not as_json:
+            _print(found[-1])
+    if as_json:
+        records = [experiment_record(each) for each in found]
+        whole = {"schema_version": 1, "kind": "experiments", "experiments": records}
+        options.print_json(records[0] if len(records) == 1 else whole)
+
+
+@app.command()
+def report(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of an experiment that was run.")],
+    form: Annotated[ReportForm, typer.Option("--format", help="Form of the report.")] = ReportForm.TEXT,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
+    force: Force = False,
+    as_json: options.Json = False,
+    as_csv: options.Csv = False,
+) -> None:
+    """Report an experiment: a table of its rows beside the paper's values, and what came out of the paper's findings.
+
+    \b
+    Examples:
+        tuner experiment report thesis-default-quick
+        tuner experiment report thesis-default --format markdown -o thesis-default.md
+        tuner experiment report thesis-default --format html -o thesis-default.html
+        tuner experiment report thesis-default --csv > measurements.csv
+    """
+    options.check_one_form(json=as_json, csv=as_csv)
+    check_output(output, force=force)
+    results = load_experiment(find_study(name))
+    chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
+    match chosen:
+        case ReportForm.TEXT:
+            text = "\n".join([*experiment_lines(results), ""])
+        case ReportForm.MARKDOWN:
+            text = experiment_markdown(results)
+        case ReportForm.CSV:
+            text = experiment_csv(results)
+        case ReportForm.JSON:
+            text = json.dumps(experiment_record(results), indent=2) + "\n"
+        case ReportForm.HTML:
+            from tuner.present.report.page import experiment_page  # it imports plotly
+
+            text = experiment_page(results)
+    if output is None:
+        OUT.print(text, markup=False, soft_wrap=True, end="", highlight=False)
+    else:
+        write_output(output, text, force=force)
+        say(f"wrote {output}")
+
+
+def _at(
+    spec: ExperimentSpec, text: str, bootstrap: str | None, command_config: Path | None, rounds: int | None
+) -> tuple[ExperimentSpec, str]:
+    """Return an experiment with the target and the number of rounds of the command line."""
+    if bootstrap is not None:
+        spec = replace(spec, target=options.target_of(bootstrap, command_config))
+    if rounds is not None:
+        spec = replace(spec, rounds=rounds)
+    return spec, text
+
+
+def _run(spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool) -> ExperimentResults:
+    folder = study_folder(spec.name)
+    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
+    mirror = Mirror(folder, tracking, warn) if tracking.enabled else None
+    with _View(quiet=silent) as view:
+        view.say(f"experiment {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
+        run_experiment(spec, text, folder, view, mirror, mix_environments=mix_environments)
+    from tuner.present.report.bundle import REPORT_FILE, write_experiment  # it imports plotly
+
+    results = load_experiment(folder)
+    report = write_experiment(results, folder / REPORT_FILE)
+    if not silent:
+        say(f"report: {report}")
+    return results
+
+
+def _print(results: ExperimentResults) -> None:
+    for line in experiment_lines(results):
+        OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+
+
+def _taken(seconds: float) -> str:
+    return str(datetime.timedelta(seconds=round(seconds)))
+
+
+class _View(ExperimentReporter):
+    """Prints one line for each measurement and, on a terminal, a live line about the running one."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = Live(console=ERR, auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Self:
+        if not self._quiet and ERR.is_terminal and sys.stderr.isatty():
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._live.stop()
+
+    def say(self, sentence: str) -> None:
+        if not self._quiet:
+            ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
+
+    def window(self, step: Step, window: Window) -> None:
+        if self._live.is_started:
+            line = (
+                f"{_where(step)} {step.row.name} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s"
+            )
+            self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
+
+    def measured(self, step: Step, trial: Trial) -> None:
+        if self._quiet:
+            return
+        if trial.state is State.FAILED:
+            told = f"no measurement: {trial.error}"
+        else:
+            shown = {"MB/s": "mb_per_s", "p50 ms": "latency_p50_ms", "p99 ms": "latency_p99_ms"}
+            told = "  ".join(
+                f"{unit} {number(trial.metrics[name])}" for unit, name in shown.items() if name in trial.metrics
+            )
+        style = "red" if trial.state is State.FAILED else "dim" if step.round is None else ""
+        ERR.print(f"{_where(step)}  {step.row.name}: {told}", markup=False, soft_wrap=True, style=style)
+
+
+def _where(step: Step) -> str:
+    if step.round is None:
+        return f"{'burn-in':<19}"
+    return f"round {step.round + 1}, {step.number:>3}/{step.total:<3}"

@@ -1,0 +1,379 @@
+"""Running an experiment: measure all its rows in each round, store every measurement, and resume after a kill.
+
+The parts are those of a study: the bench with its limits, lost brokers and attempts; the results store; the copy in
+MLflow; the lock on the cluster. A study differs in that its next config is proposed, and an experiment has its rows.
+"""
+
+import datetime
+import random
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from objectives.row_metrics import row_metrics_of
+from runners.clusters.processes import ProcessIdentity
+from runners.clusters.temporary import remove_folders_of_dead
+from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
+from runners.local_pool import LocalPool
+from runners.measurement import Window
+from runners.places import target_lock
+from runners.runner import Runner
+from runners.wrappers import DELETION_S
+from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
+from tuner.course.environment import environment_facts, machine_name
+from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, lock_key, open_target, tell_waiting
+from tuner.course.reporter import Mirror, SyncOutcome
+from tuner.course.resuming import check_environment
+from tuner.course.scoring import trial_of
+from tuner.course.trial_loop import utc_now
+from tuner.model.errors import RecordUnwritable, StudyChanged, TooManyFailures
+from tuner.model.experiment import ExperimentSpec, Row
+from tuner.model.facts import (
+    DEFAULT_EXPERIMENT,
+    EXPERIMENT,
+    FINISHED_AT,
+    LIMITS,
+    NAME,
+    QUESTION,
+    RECORD_SIZES,
+    STARTED_AT,
+    STUDY_ID,
+    TARGET,
+    TRACKING,
+)
+from tuner.model.identity import target_label
+from tuner.model.trial import Kind, Progress, Proposal, State, StudyState, Trial
+from tuner.model.url import secrets_in
+from tuner.search.schedule import UNBROKEN_S
+from tuner.storage.home import storage_at
+from tuner.storage.protocols import ResultsStore, Storage
+
+_MIRROR_PATIENCE_S: Final = 60.0
+_HASTE_S: Final = 5.0
+_BURN_IN_SHARE: Final = 0.5
+"""The share of `safety.max_bytes_per_trial` that the burn-in may send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One measurement of an experiment.
+
+    Attributes:
+        row: The row that is measured.
+        round: The number of the round, from 0; None for the burn-in.
+        number: Number of this measurement, from 1; 0 for the burn-in.
+        total: Number of measurements in all rounds.
+    """
+
+    row: Row
+    round: int | None
+    number: int
+    total: int
+
+
+class ExperimentReporter(Protocol):
+    """Tells the user what a running experiment does."""
+
+    def say(self, sentence: str) -> None:
+        """Show the user a sentence about the experiment."""
+
+    def window(self, step: Step, window: Window) -> None:
+        """Show that a window (at most a second of the load) has ended."""
+
+    def measured(self, step: Step, trial: Trial) -> None:
+        """Show that a measurement has ended and is in the results store."""
+
+
+def rows_of_round(spec: ExperimentSpec, number: int) -> list[Row]:
+    """Return the rows of a round in the order in which they are measured: the control first, the others at random.
+
+    After every `control_every` other rows the control is measured again.
+
+    Args:
+        spec: The experiment.
+        number: The number of the round, from 0.
+    """
+    control = spec.row(spec.control)
+    others = [row for row in spec.rows if row.name != spec.control]
+    random.Random(f"{spec.seed}/{number}").shuffle(others)
+    order = [control]
+    for place, row in enumerate(others, 1):
+        order.append(row)
+        if place % spec.control_every == 0:
+            order.append(control)
+    return order
+
+
+def run_experiment(
+    spec: ExperimentSpec,
+    text: str,
+    folder: Path,
+    reporter: ExperimentReporter,
+    mirror: Mirror | None = None,
+    *,
+    simulated: Runner | None = None,
+    storage: Storage | None = None,
+    mix_environments: bool = False,
+) -> None:
+    """Run an experiment to its end; an experiment that already has measurements is continued.
+
+    Args:
+        spec: The specification of the experiment.
+        text: The text of the experiment file, which is kept with the results.
+        folder: The folder of the experiment's files.
+        reporter: Shows the user the progress.
+        mirror: Copies the results to another place, such as MLflow; None for no copy.
+        simulated: A runner that stands in for a cluster.
+        storage: Where the results are kept; by default the storage that the environment names.
+        mix_environments: Whether to continue an experiment that was begun on another host, client or cluster.
+
+    Raises:
+        StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
+        StudyBusy: Another process is running this experiment.
+        RunnerError: The cluster can't be used, or we stopped to protect it. Run the experiment again to continue it.
+        TooManyFailures: Too many measurements in a row failed. Run the experiment again to continue it.
+    """
+    kept = storage or storage_at()
+    with ExitStack() as stack:
+        stack.callback(remove_folders_of_dead)
+        store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
+        _begin(spec, text, store)
+        if not _steps_left(spec, store.trials()):
+            reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
+            return
+        if mirror is not None:
+            mirror.start(store.set_fact)
+            stack.push(partial(_finish, mirror, spec.name, reporter))
+        target, facts = _target(spec, stack, reporter, simulated)
+        check_environment(spec.name, store, facts, loads_here=True, mix=mix_environments)
+        for name, value in facts.items():
+            store.set_fact(name, value)
+        leases = stack.enter_context(ExitStack())
+        pool = stack.enter_context(closing(LocalPool(1)))
+        bench = Bench([target], pool, store.tenure, store.await_tenure)
+        leases.callback(bench.close)
+        course = _Course(spec, store, bench, reporter, mirror)
+        try:
+            with signals_unwrapped():
+                course.run()
+        except BaseException as error:
+            state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
+            with suppress(RecordUnwritable):
+                course.tell(Progress(state))
+            raise
+
+
+def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
+    """Check that the stored measurements have these rows, and store the facts of the experiment.
+
+    Raises:
+        StudyChanged: They have other rows, or belong to a study.
+    """
+    facts, question = store.facts(), experiment_identity(spec)
+    if store.trials():
+        if EXPERIMENT not in facts:
+            raise StudyChanged(
+                f"{spec.name} is the name of a study, so an experiment can't have it; give the experiment file another "
+                "name (`experiment:`)"
+            )
+        changed = _changes(question, facts[QUESTION])
+        if changed:
+            raise StudyChanged(
+                f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
+                f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"
+            )
+    new: dict[str, Any] = {
+        NAME: spec.name,
+        EXPERIMENT: True,
+        TARGET: target_label(spec.target),
+        RECORD_SIZES: list(dict.fromkeys(str(row.workload.record_sizes) for row in spec.rows)),
+        TRACKING: {
+            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
+            "experiment": spec.tracking.experiment,
+            "enabled": spec.tracking.enabled,
+        },
+        QUESTION: question,
+        LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
+        FINISHED_AT: None,
+    }
+    if STUDY_ID not in facts:
+        host = machine_name()
+        here = f" on {host}" if host is not None and spec.target.bootstrap is None else ""
+        new |= {
+            STUDY_ID: uuid.uuid4().hex,
+            STARTED_AT: utc_now().isoformat(timespec="seconds"),
+            DEFAULT_EXPERIMENT: f"kafka-tuner/{target_label(spec.target)}{here}",
+        }
+    for name, value in new.items():
+        store.set_fact(name, value)
+    store.set_study_file(text)
+
+
+def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return everything that the measurements depend on: the target, and each row by its name. Secrets are left out."""
+    target = spec.target
+    return {
+        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like],
+        **{
+            f"row {row.name}": [row.config.client.identity, row.config.values, repr(row.workload), row.producers]
+            for row in spec.rows
+        },
+    }
+
+
+def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+
+
+def _steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> list[Step]:
+    """Return the measurements that are still to be made, in order. A measurement that failed is not repeated."""
+    steps: list[Step] = []
+    total = spec.measurements
+    done = [trial for _, trial in stored if trial.kind is Kind.MEASUREMENT]
+    number = 0
+    for turn in range(spec.rounds):
+        made = sum(trial.round == turn for trial in done)
+        for place, row in enumerate(rows_of_round(spec, turn)):
+            number += 1
+            if place >= made:
+                steps.append(Step(row, turn, number, total))
+    return steps
+
+
+def _target(
+    spec: ExperimentSpec, stack: ExitStack, reporter: ExperimentReporter, simulated: Runner | None
+) -> tuple[TrialTarget, dict[str, Any]]:
+    """Lock and open the cluster, and return it with the facts about the environment."""
+    if simulated is not None:
+        return SimulatedTarget(simulated), environment_facts(())
+    stack.enter_context(target_lock(lock_key(spec.target), spec.name, partial(tell_waiting, reporter.say)))
+    clients = list(dict.fromkeys(row.config.client for row in spec.rows))
+    opened = ClusterTarget(
+        partial(open_target, spec.target, reporter.say, clients[0], clients[1:]),
+        spec.safety.broker_wait_s,
+        reporter.say,
+        time.sleep,
+        min(row.workload.warmup_s for row in spec.rows) >= DELETION_S,
+    )
+    stack.callback(opened.close)
+    return opened, environment_facts([opened.opened])
+
+
+def _finish(
+    mirror: Mirror, name: str, reporter: ExperimentReporter, kind: type[BaseException] | None, *_: object
+) -> None:
+    """Stop the copying of results to MLflow, and tell the user if results are missing there."""
+    outcome: SyncOutcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
+    if outcome.trials_behind or (outcome.error and kind is None):
+        reporter.say(
+            f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
+            f"to bring it up to date, run: tuner sync {name}"
+        )
+
+
+@dataclass(slots=True)
+class _Course:
+    """Measures the steps of an experiment that are left."""
+
+    spec: ExperimentSpec
+    store: ResultsStore
+    bench: Bench
+    reporter: ExperimentReporter
+    mirror: Mirror | None
+
+    def run(self) -> None:
+        failures = 0
+        control = self.spec.row(self.spec.control)
+        self.reporter.say(f"measuring {control.name} until its throughput shows no trend")
+        self._measure(Step(control, None, 0, self.spec.measurements))
+        for step in _steps_left(self.spec, self.store.trials()):
+            trial = self._measure(step)
+            failures = failures + 1 if trial.state is State.FAILED else 0
+            if failures >= self.spec.safety.max_failures_in_a_row:
+                raise TooManyFailures(
+                    f"an experiment ends after {failures} measurements in a row have failed "
+                    "(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
+                    f"The last error: {trial.error}"
+                )
+        self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
+        self.tell(Progress(StudyState.FINISHED))
+
+    def tell(self, progress: Progress) -> None:
+        """Store the progress of the experiment for `tuner status`."""
+        process = ProcessIdentity.of()
+        self.store.set_progress(
+            replace(
+                progress,
+                pid=process.pid,
+                process_started=str(process.started),
+                updated_at=utc_now().isoformat(timespec="seconds"),
+            )
+        )
+
+    def _measure(self, step: Step) -> Trial:
+        """Measure a row, store the result, and return it.
+
+        Raises:
+            SafetyStop: We stopped to protect the cluster.
+            TargetError: The cluster can't be used.
+        """
+        row, burns_in, safety = step.row, step.round is None, self.spec.safety
+        size = str(row.workload.record_sizes)
+        number = sum(trial.record_bytes == size for _, trial in self.store.trials())
+        kind = Kind.BURN_IN if burns_in else Kind.MEASUREMENT
+        started = StartedTrial(
+            size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
+        )
+        workload = row.workload
+        if burns_in:
+            workload = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=UNBROKEN_S)
+        phase = SATURATED if workload.rate_records_per_s is None else PACED
+        self._tell_step(step)
+        job = TrialJob(
+            started,
+            ((phase, workload),),
+            safety.max_bytes_per_trial,
+            safety.min_free_disk_bytes,
+            lambda _, window: self.reporter.window(step, window),
+            (),
+            None,
+            run_to_end=True,
+            ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
+            producers=row.producers,
+        )
+        self.bench.submit(job)
+        done = self.bench.next_done()
+        trial, attachments = trial_of(done, (), (), None, time.monotonic())
+        if (seen := done.measurements.get(phase)) is not None and not burns_in:
+            trial = replace(trial, metrics=row_metrics_of(seen))
+        self.store.append(trial, attachments)
+        if self.mirror is not None:
+            self.mirror.poke()
+        self.reporter.measured(step, trial)
+        match done.error:
+            case SafetyStop() | TargetRefused() | WorkloadRefused():
+                raise done.error
+        return trial
+
+    def _tell_step(self, step: Step) -> None:
+        left_s = sum(each.row.load_s + 1.0 for each in _steps_left(self.spec, self.store.trials()))
+        ends_at = utc_now() + datetime.timedelta(seconds=left_s)
+        where = (
+            "burn-in" if step.round is None else f"round {step.round + 1}, measurement {step.number} of {step.total}"
+        )
+        self.tell(
+            Progress(
+                StudyState.RUNNING,
+                record_bytes=str(step.row.workload.record_sizes),
+                trial=step.number,
+                kind=Kind.BURN_IN if step.round is None else Kind.MEASUREMENT,
+                trials=step.total,
+                message=f"{where}: {step.row.name}",
+                ends_at=ends_at.isoformat(timespec="seconds"),
+            )
+        )

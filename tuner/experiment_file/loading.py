@@ -1,0 +1,302 @@
+"""The functions that read an experiment file, and the experiments that come with the tuner."""
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from runners.errors import WorkloadRefused
+from search_spaces.errors import ConfigError, RuleBroken
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
+from search_spaces.roles import Role
+from tuner.experiment_file.sections import (
+    LOAD_KEYS,
+    ExperimentFile,
+    FindingSection,
+    LoadSection,
+    PaperSection,
+    Settings,
+)
+from tuner.model.experiment import Comparison, ExperimentSpec, Finding, PaperValue, Row, SuspectedArtefact, setting_text
+from tuner.model.spec import SafetySpec, TrackingSpec
+from tuner.study_file.building import target_of
+from tuner.study_file.checking import FileForm
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused
+from tuner.study_file.loading import text_of
+from tuner.study_file.properties import Files, read_properties_of
+from tuner.study_file.strict_yaml import fill_in, read_yaml, refuse_passwords
+
+PAPERS: Final = "papers"
+"""The name of all experiments that come with the tuner."""
+QUICK_SUFFIX: Final = "-quick"
+"""What is added to an experiment's name for its quick form, because its results are kept separately."""
+_PACKAGE: Final = "tuner.papers"
+_ROW: Final = "row"
+_FORM: Final = FileForm(
+    ExperimentFile,
+    "an experiment file",
+    "the shortest one is `about: acks` and `vary: {acks: [1, all]}`",
+)
+
+
+def named_experiments() -> dict[str, str]:
+    """Return the text of each experiment file that comes with the tuner, by the experiment's name."""
+    files = sorted(resources.files(_PACKAGE).iterdir(), key=lambda file: file.name)
+    return {
+        file.name.removesuffix(".yaml"): file.read_text(encoding="utf-8")
+        for file in files
+        if file.name.endswith(".yaml")
+    }
+
+
+def read_experiment(
+    named: str, environ: Mapping[str, str] = os.environ, *, quick: bool = False
+) -> tuple[ExperimentSpec, str]:
+    """Read an experiment that comes with the tuner, or an experiment file.
+
+    Args:
+        named: The name of the experiment, or the path of a file.
+        environ: Environment variables for `${NAME}`.
+        quick: Whether to return the quick form.
+
+    Returns:
+        The experiment, and the text of its file, in which variables are not replaced by their values.
+
+    Raises:
+        StudyFileError: The file can't be read, or is no valid experiment; the message names every problem.
+    """
+    known = named_experiments()
+    if named in known:
+        text, name, folder, origin = known[named], named, None, f"the experiment {named}"
+    else:
+        path = Path(named)
+        text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
+    spec = parse_experiment(text, name=name, folder=folder, origin=origin, environ=environ, quick=quick)
+    return spec, text
+
+
+def parse_experiment(
+    text: str,
+    *,
+    name: str,
+    folder: Path | None,
+    origin: str,
+    environ: Mapping[str, str] = os.environ,
+    quick: bool = False,
+) -> ExperimentSpec:
+    """Read the text of an experiment file.
+
+    Args:
+        text: The text, in YAML.
+        name: Name of the experiment if the text gives none.
+        folder: Folder to which paths are relative; None if the text must not name local files.
+        origin: Name of the text in messages.
+        environ: Environment variables for `${NAME}`.
+        quick: Whether to return the quick form.
+
+    Raises:
+        StudyFileError: The text is no valid experiment; the message names every problem.
+    """
+    problems = Problems(origin)
+    written = read_yaml(text, problems)
+    refuse_passwords(written, problems)
+    file = _FORM.check(fill_in(written, environ, problems), problems)
+    return _Builder(file, name, Files(folder, problems), problems, quick).experiment()
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Makes an experiment from the sections of its file, and notes what does not fit together."""
+
+    file: ExperimentFile
+    name: str
+    files: Files
+    problems: Problems
+    quick: bool
+
+    def experiment(self) -> ExperimentSpec:
+        file = self.file
+        target = target_of(file.target, ("target",), self.files)
+        rows = tuple(self._rows())
+        self.problems.stop_if_any()
+        self._check_rows(rows, target.brokers if target.bootstrap is None else None)
+        control = self._control(rows)
+        findings = tuple(self._findings(rows))
+        self.problems.stop_if_any()
+        return ExperimentSpec(
+            name=(file.experiment or self.name) + (QUICK_SUFFIX if self.quick else ""),
+            about=file.about,
+            source=file.source or "",
+            client=file.client,
+            rows=rows,
+            control=control,
+            control_every=file.control_every,
+            rounds=file.quick.rounds if self.quick else file.rounds,
+            seed=file.seed,
+            metrics=tuple(file.metrics),
+            target=target,
+            findings=findings,
+            paper_values=tuple(_paper_value(each) for each in file.paper_values),
+            differences=tuple(file.differences),
+            tracking=TrackingSpec(
+                uri=file.tracking.uri, experiment=file.tracking.experiment, enabled=file.tracking.enabled
+            ),
+            safety=SafetySpec(
+                max_bytes_per_trial=(file.quick if self.quick else file.safety).max_bytes_per_trial,
+                min_free_disk_bytes=file.safety.min_free_disk,
+                max_failures_in_a_row=file.safety.max_failures_in_a_row,
+                broker_wait_s=file.safety.broker_wait,
+            ),
+        )
+
+    def _rows(self) -> Iterator[Row]:
+        file = self.file
+        vary = {**file.vary, **(file.quick.vary if self.quick else {})}
+        if unknown := set(file.quick.vary) - set(file.vary):
+            self.problems.add(("quick", "vary"), f"{', '.join(sorted(unknown))} must be a setting of the section vary")
+        combinations = [dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values())]
+        for position, given in enumerate(file.rows or [{}]):
+            for combination in combinations:
+                place: KeyPath = ("rows", position) if file.rows else ("vary",)
+                row = self._row(given, combination, place)
+                if row is not None:
+                    yield row
+
+    def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
+        """Return a row; None if a setting was refused, which is noted as a problem.
+
+        Args:
+            given: The settings of the row in the section `rows`.
+            combination: The settings of the row from the section `vary`.
+            place: Where the settings stand in the file.
+        """
+        file, settings = self.file, {**given, **combination}
+        settings.pop(_ROW, None)
+        load = {name: getattr(file.load, name) for name in file.load.model_fields_set} | dict(self._quick_load())
+        load |= {name: value for name, value in settings.items() if name in LOAD_KEYS}
+        properties = {**file.config, **{name: value for name, value in settings.items() if name not in LOAD_KEYS}}
+        try:
+            section = _load(load, file.load)
+            config = ProducerConfig.parse(read_properties_of(file.client, properties, Role.PRODUCER), file.client)
+            workload = section.workload(file.seed)
+            check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
+        except Refused as error:
+            for refusal in error.refusals:
+                self.problems.refuse(place, refusal, {**load, **properties}.get(str(*refusal.within[-1:])))
+            return None
+        except (ConfigError, RuleBroken, WorkloadRefused) as error:
+            self.problems.add(place, str(error))
+            return None
+        named = str(given.get(_ROW, ""))
+        varied = dict(settings)
+        shown = combination if named else varied
+        name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
+        if named:
+            varied = {_ROW: named, **varied}
+        return Row(name, varied, config, workload, section.producers)
+
+    def _quick_load(self) -> Settings:
+        return self.file.quick.load if self.quick else {}
+
+    def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
+        seen: set[str] = set()
+        for row in rows:
+            if row.name in seen:
+                self.problems.add(("rows",), f"each row must have a name of its own, but two are named {row.name!r}")
+            seen.add(row.name)
+            if brokers is not None and row.workload.replication > brokers:
+                self.problems.add(
+                    ("target", "brokers"),
+                    f"replication must be at most the number of brokers, but the row {row.name!r} asks for "
+                    f"{row.workload.replication} replicas; raise target.brokers",
+                )
+
+    def _control(self, rows: Sequence[Row]) -> str:
+        asked = self.file.control
+        if asked is None:
+            return rows[0].name
+        found = [row.name for row in rows if row.matches(asked)]
+        if not found and self.quick:
+            return rows[0].name
+        if len(found) != 1:
+            self.problems.add(("control",), f"the control must be one row, but {len(found)} rows have these settings")
+            return rows[0].name
+        return found[0]
+
+    def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
+        seen: set[str] = set()
+        for position, each in enumerate(self.file.findings):
+            place: KeyPath = ("findings", position)
+            if each.id in seen:
+                self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
+            seen.add(each.id)
+            if bool(each.order) == bool(each.of) or (each.of and (each.over is None) == (each.limit is None)):
+                self.problems.add(place, "a finding needs `of` with either `over` or `limit`, or else `order`")
+                continue
+            finding = _finding(each)
+            for compared in finding.comparisons:
+                for selected in (compared.of, compared.over or compared.of):
+                    count = sum(row.matches(selected) for row in rows)
+                    if count > 1 or not (count or self.quick):
+                        self.problems.add(
+                            place, f"one row must have the settings {_in_words(selected)}, but {count} rows have them"
+                        )
+            yield finding
+
+
+def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
+    """Return the load with these settings, which may be values as a file writes them or values already read.
+
+    Raises:
+        Refused: A setting is refused. The path of the refusal begins with the setting.
+    """
+    unread = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
+    read = {name: value for name, value in values.items() if name not in unread}
+    try:
+        section = LoadSection.model_validate(unread)
+    except ValidationError as error:
+        refusals: list[Refusal] = []
+        for misfit in error.errors(include_url=False):
+            inner = misfit.get("ctx", {}).get("error")
+            for each in inner.refusals if isinstance(inner, Refused) else (Refusal(misfit["msg"]),):
+                refusals.append(Refusal(each.rule, each.advice, each.detail, (str(misfit["loc"][0]), *each.within)))
+        raise Refused(*refusals) from None
+    return section.model_copy(update=read)
+
+
+def _in_words(settings: Settings) -> str:
+    return " ".join(f"{name}={setting_text(value)}" for name, value in settings.items() if name != _ROW)
+
+
+def _finding(section: FindingSection) -> Finding:
+    artefact = section.artefact
+    return Finding(
+        id=section.id,
+        claim=section.claim,
+        source=section.source,
+        metric=section.metric,
+        comparisons=tuple(_comparisons(section)),
+        expect=section.expect,
+        tolerance=section.tolerance,
+        artefact=None if artefact is None else SuspectedArtefact(**artefact.model_dump()),
+    )
+
+
+def _comparisons(section: FindingSection) -> Iterator[Comparison]:
+    cases = [(case.at, case.paper_ratio) for case in section.each] or [({}, section.paper_ratio)]
+    for at, paper_ratio in cases:
+        if section.of is not None:
+            over = None if section.over is None else {**section.over, **at}
+            yield Comparison({**section.of, **at}, over, section.limit, paper_ratio)
+        for before, after in itertools.pairwise(section.order):
+            yield Comparison({**after, **at}, {**before, **at}, None, paper_ratio)
+
+
+def _paper_value(section: PaperSection) -> PaperValue:
+    return PaperValue(row=section.row, values=section.values, source=section.source)

@@ -1,0 +1,247 @@
+"""The sections of an experiment file and their keys. They share their base and readers with those of a study file."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from objectives.row_metrics import ROW_METRICS
+from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
+from search_spaces.client import Client, librdkafka
+from tuner.model.experiment import Artefact, Expectation, RowValue
+from tuner.study_file import fields
+from tuner.study_file.errors import refused
+from tuner.study_file.properties import study_client
+from tuner.study_file.sections import (
+    Bytes,
+    Duration,
+    Measured,
+    Name,
+    SafetySection,
+    Section,
+    Seed,
+    Sizes,
+    TargetSection,
+    Text,
+    TrackingSection,
+)
+
+_LOAD: Final = Workload(RecordSizes.fixed(1000))
+_MOST_ROWS: Final = 1_000
+
+Settings = Mapping[str, RowValue]
+
+
+def _settings(value: object) -> Settings:
+    """Return settings by name, as a file lists them: `record_bytes: 100, linger.ms: 5`."""
+    if not isinstance(value, Mapping) or not value:
+        raise refused("must be `setting: value` entries, such as {record_bytes: 100, acks: all}")
+    for name, each in value.items():
+        if not isinstance(each, str | int | float):
+            raise refused("a setting takes one text, number, true or false", within=(str(name),))
+    return {str(name): each for name, each in value.items()}
+
+
+def _varied(value: object) -> Mapping[str, list[RowValue]]:
+    """Return lists of values by setting, as a file lists them: `linger.ms: [0, 5, 20]`."""
+    if not isinstance(value, Mapping):
+        raise refused("must be `setting: [value, ...]` entries, such as {record_bytes: [100, 1000]}")
+    for name, each in value.items():
+        if not isinstance(each, list) or not each:
+            raise refused("a setting that varies takes a list of values", within=(str(name),))
+        _settings({str(place): inner for place, inner in enumerate(each)})
+    return {str(name): list(each) for name, each in value.items()}
+
+
+def _numbers(value: object) -> Mapping[str, float]:
+    """Return numbers by metric."""
+    if not isinstance(value, Mapping) or not value:
+        raise refused("must be `metric: number` entries, such as {mb_per_s: 95}")
+    for name, each in value.items():
+        if name not in ROW_METRICS:
+            raise refused(f"a metric must be one of {', '.join(ROW_METRICS)}", within=(str(name),))
+        if isinstance(each, bool) or not isinstance(each, int | float):
+            raise refused("must be a number", within=(str(name),))
+    return {str(name): float(each) for name, each in value.items()}
+
+
+_OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
+SomeSettings = Annotated[Settings, fields.Reads(_settings, _OBJECT)]
+Varied = Annotated[Mapping[str, list[RowValue]], fields.Reads(_varied, _OBJECT)]
+Numbers = Annotated[Mapping[str, float], fields.Reads(_numbers, _OBJECT)]
+MetricName = Annotated[str, fields.word(ROW_METRICS)]
+Sentence = Annotated[str, fields.text()]
+Positive = Annotated[float, fields.number(0, 1e15, above=True)]
+
+
+class LoadSection(Section):
+    """The load of a row, and the shape of its topic."""
+
+    record_bytes: Sizes = _LOAD.record_sizes
+    """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight)."""
+    key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _LOAD.key_bytes
+    """Bytes of a record's key. 0 sends no keys."""
+    compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = 0.5
+    """Share of each value that compression can remove. 0 sends random bytes."""
+    partitions: Annotated[int, fields.whole(1, 10_000)] = _LOAD.partitions
+    """Partitions of the topic, which is new for each measurement."""
+    replication: Annotated[int, fields.whole(1, 100)] = _LOAD.replication
+    """Replicas of each partition."""
+    producers: Annotated[int, fields.whole(1, 100)] = 1
+    """Number of producers that write at the same time."""
+    rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
+    """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
+    warmup: Duration = _LOAD.warmup_s
+    """Duration of the load before the measurement, in seconds or as a text such as 3s."""
+    measured: Measured = _LOAD.measured_s
+    """Duration of the load that is measured, in seconds or as a text such as 5m."""
+
+    def workload(self, seed: int) -> Workload:
+        """Return the load as the runners take it."""
+        return Workload(
+            record_sizes=self.record_bytes,
+            key_bytes=self.key_bytes,
+            compressibility_ratio=self.compressibility_ratio,
+            partitions=self.partitions,
+            replication=self.replication,
+            warmup_s=self.warmup,
+            measured_s=self.measured,
+            rate_records_per_s=self.rate_records_per_s,
+            seed=seed,
+        )
+
+
+LOAD_KEYS: Final = frozenset(LoadSection.model_fields)
+
+
+class ArtefactSection(Section):
+    """Why a figure of the paper does not say about Kafka what it seems to say."""
+
+    kind: Annotated[Artefact, fields.one_of(Artefact)]
+    """What the figure shows instead of Kafka."""
+    because: Sentence
+    """The arithmetic or the fact that shows it."""
+    paper_value: Positive | None = None
+    """The paper's figure."""
+    explained_by: Positive | None = None
+    """The value that the figure has if it is an artefact. If the two differ by over 10 %, it is not called one."""
+
+
+class CaseSection(Section):
+    """Settings that the rows of one comparison share, and the paper's ratio for them."""
+
+    at: SomeSettings
+    """Settings that are added to those of `of` and `over`."""
+    paper_ratio: Positive | None = None
+    """The ratio in the paper."""
+
+
+class FindingSection(Section):
+    """A statement of the paper, and the rows that confirm or refute it.
+
+    Give `of` with `over` or `limit`, or `order`.
+    """
+
+    id: Name
+    """A short name, unique within the file."""
+    claim: Sentence
+    """The statement, in one sentence."""
+    source: Sentence
+    """Page, section or table of the paper."""
+    metric: MetricName
+    """The metric that is compared."""
+    of: SomeSettings | None = None
+    """Settings of the row whose metric is divided. The setting `row` is a row's name."""
+    over: SomeSettings | None = None
+    """Settings of the row that it is divided by."""
+    limit: Positive | None = None
+    """A number that it is divided by."""
+    order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
+    """Settings of rows in an order: each is compared with the one before it."""
+    each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
+    """Cases with further settings. The statement holds if it holds in all of them."""
+    expect: Annotated[Expectation, fields.one_of(Expectation)]
+    """How the first compare with the second according to the paper: greater, smaller or equal."""
+    paper_ratio: Positive | None = None
+    """The ratio in the paper, if there is one comparison."""
+    tolerance: Annotated[float, fields.number(0, 10, above=True)] = 0.1
+    """For equal: the largest relative difference that still counts as equal."""
+    artefact: ArtefactSection | None = None
+    """Why the paper's figure does not say what it seems to say."""
+
+
+class PaperSection(Section):
+    """What the paper measured for a row."""
+
+    row: SomeSettings
+    """Settings of the row."""
+    values: Numbers
+    """The paper's values by metric."""
+    source: Sentence
+    """Page, section or table of the paper."""
+
+
+class QuickSection(Section):
+    """What `--quick` changes, so that the experiment takes minutes."""
+
+    load: Annotated[Settings, fields.Reads(_settings, _OBJECT)] = Field(
+        default_factory=lambda: {"warmup": "1s", "measured": "2s"}
+    )
+    """Settings of the load that replace those of the section load."""
+    vary: Varied = Field(default_factory=dict)
+    """Lists of values that replace those of the section vary."""
+    rounds: Annotated[int, fields.whole(1, 1_000)] = 5
+    """Number of rounds."""
+    max_bytes_per_trial: Bytes = 10_000_000_000
+    """A measurement is stopped before it sends more than this: a number of bytes, or a text such as 10GB."""
+
+
+class ExperimentFile(Section):
+    """An experiment: rows that are all measured in every round, and what a paper says of them."""
+
+    schema_version: Annotated[int, fields.whole(1, 1)] = 1
+    """Version of this format: 1."""
+    experiment: Name | None = None
+    """Name of the experiment, of its folder and of its runs in MLflow. Default: the name of the file."""
+    about: Sentence
+    """What the experiment measures, in one sentence."""
+    source: Sentence | None = None
+    """The paper that describes the experiment."""
+    differences: list[Sentence] = Field(default_factory=list)
+    """How this experiment differs from the paper's."""
+    target: TargetSection = TargetSection()
+    client: Annotated[Client, study_client(), Field(json_schema_extra={"default": "librdkafka"})] = Field(
+        default_factory=librdkafka
+    )
+    """The client that is measured: librdkafka, java, or {kind: java, version: "3.9.1"}."""
+    config: Annotated[Settings, fields.Reads(lambda value: _settings(value) if value else {}, _OBJECT)] = Field(
+        default_factory=dict
+    )
+    """Producer properties of all rows, which override the client's defaults."""
+    load: LoadSection = LoadSection()
+    vary: Varied = Field(default_factory=dict)
+    """Settings with several values: each combination is a row. A setting is a key of load or a producer property."""
+    rows: Annotated[list[SomeSettings], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
+    """Rows with their settings; `row` is the row's name. With vary, each row is combined with each combination."""
+    control: SomeSettings | None = None
+    """Settings of the row that is measured several times in each round. Default: the first row."""
+    control_every: Annotated[int, fields.whole(1, 1_000)] = 10
+    """After how many other rows the control is measured again."""
+    rounds: Annotated[int, fields.whole(1, 1_000)] = 5
+    """Number of rounds. Each round measures every row once, in random order."""
+    seed: Seed = 0
+    """Seed of the random bytes in the records and of the order of the rows."""
+    metrics: Annotated[list[MetricName], Field(min_length=1)] = Field(
+        default_factory=lambda: ["mb_per_s", "records_per_s"]
+    )
+    """The metrics that the tables show."""
+    quick: QuickSection = QuickSection()
+    findings: Annotated[list[FindingSection], Field(max_length=100)] = Field(default_factory=list)
+    """Statements of the paper that are checked."""
+    paper_values: Annotated[list[PaperSection], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
+    """What the paper measured."""
+    tracking: TrackingSection = TrackingSection()
+    safety: SafetySection = SafetySection()
+
+
+__all__ = ["LOAD_KEYS", "ExperimentFile", "FindingSection", "LoadSection", "PaperSection", "Settings", "Text"]

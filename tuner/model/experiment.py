@@ -1,0 +1,254 @@
+"""The specification of an experiment: the rows that are measured, and what the results are compared with.
+
+An experiment measures a fixed list of rows. A row is a config with a workload. All rows are measured once in each
+round, in random order, so that a slow change of the cluster affects all of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from runners.workload import Workload
+from search_spaces.client import Client
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.spec import SafetySpec, TrackingSpec
+from tuner.model.target import Target
+
+OVERHEAD_S: Final = 1.0
+"""Seconds that a measurement takes beside its load: a new topic, the last deliveries, storing the result."""
+BURN_IN_S: Final = 24.0
+"""The longest time for which the control is measured before the first round, until its throughput shows no trend."""
+
+EXPLAINED_RATIO: Final = 0.1
+"""Largest relative difference at which a figure of a paper still counts as explained by an artefact."""
+
+RowValue = str | int | float
+
+
+def setting_text(value: RowValue) -> str:
+    """Return a setting as Kafka writes it: `true` or `false` for a truth value."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is measured once in each round.
+
+    Attributes:
+        name: The name of the row, unique within its experiment.
+        varied: What distinguishes this row from others: settings by name, such as `record_bytes` or `linger.ms`.
+        config: The producers' config.
+        workload: The load, and the topic's shape.
+        producers: How many producers share the load.
+    """
+
+    name: str
+    varied: Mapping[str, RowValue]
+    config: ProducerConfig
+    workload: Workload
+    producers: int = 1
+
+    @property
+    def load_s(self) -> float:
+        """Seconds of load in one measurement of the row."""
+        return self.workload.warmup_s + self.workload.measured_s
+
+    def matches(self, selected: Mapping[str, RowValue]) -> bool:
+        """Return whether the row has all these settings. The setting `row` is the row's name."""
+        mine = {"row": self.name, **self.varied}
+        return all(name in mine and setting_text(mine[name]) == setting_text(value) for name, value in selected.items())
+
+
+class Expectation(StrEnum):
+    """How the values of some rows compare with those of others, according to a paper."""
+
+    GREATER = "greater"
+    SMALLER = "smaller"
+    EQUAL = "equal"
+
+
+class Artefact(StrEnum):
+    """Why a paper's figure does not say about Kafka what it seems to say."""
+
+    FULL_BUFFER = "full buffer"
+    """The latency is the time that a record waits in a full buffer: buffered records divided by the throughput."""
+    RATE_CAP = "rate cap"
+    """The rate is the limit that was given to the tool that sent the records."""
+    ONE_PAYLOAD = "one payload"
+    """A codec compressed the same payload again and again, so that almost nothing was left to send."""
+    LOCAL_HAND_OFF = "local hand-off"
+    """With acks=0, the latency ends when the client has written the request to its socket."""
+    REPLICAS_BEHIND = "replicas behind"
+    """The acknowledged rate is higher than what the brokers' network can replicate, so the replicas fell behind."""
+    FOLLOWS_THE_RATE = "follows the rate"
+    """A total differs only because the rate differs; per record it does not, or differs the other way."""
+    TWO_CHANGES = "two changes"
+    """Two settings differ between the runs that are compared."""
+    COARSE_CLOCK = "coarse clock"
+    """The figures are whole milliseconds, and the effect is about as large."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedArtefact:
+    """A figure of a paper that comes from how it was measured.
+
+    Attributes:
+        kind: What the figure shows instead of Kafka.
+        because: The arithmetic or the fact that shows it, in one sentence.
+        paper_value: The paper's figure; None if the reason has no figures.
+        explained_by: The value that the figure has if it is an artefact; None if the reason has no figures.
+    """
+
+    kind: Artefact
+    because: str
+    paper_value: float | None = None
+    explained_by: float | None = None
+
+    @property
+    def explains(self) -> bool:
+        """Whether the figure differs by at most 10 % from the value that the artefact gives; true without figures."""
+        if self.paper_value is None or self.explained_by is None:
+            return True
+        return abs(self.paper_value / self.explained_by - 1) <= EXPLAINED_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two rows of which a finding compares a metric, or a row and a limit.
+
+    Attributes:
+        of: Settings that select the row whose metric is divided.
+        over: Settings that select the row that it is divided by; None if it is divided by `limit`.
+        limit: The number that it is divided by.
+        paper_ratio: The ratio in the paper; None if the paper gives none.
+    """
+
+    of: Mapping[str, RowValue]
+    over: Mapping[str, RowValue] | None
+    limit: float | None = None
+    paper_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A statement of a paper that the experiment's rows can confirm or refute.
+
+    Attributes:
+        id: A short name, unique within the experiment.
+        claim: The statement, in one sentence.
+        source: Page, section or table of the paper.
+        metric: The metric that is compared.
+        comparisons: What is compared; at least one. The statement holds if all comparisons come out as expected.
+        expect: How the rows compare according to the paper.
+        tolerance: For `Expectation.EQUAL`, the largest relative difference that still counts as equal.
+        artefact: Why the paper's figure does not say what it seems to say; None if nothing speaks against it.
+    """
+
+    id: str
+    claim: str
+    source: str
+    metric: str
+    comparisons: tuple[Comparison, ...]
+    expect: Expectation
+    tolerance: float = 0.1
+    artefact: SuspectedArtefact | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PaperValue:
+    """What a paper measured for a row.
+
+    Attributes:
+        row: Settings that select the row.
+        values: The paper's values by metric.
+        source: Page, section or table of the paper.
+    """
+
+    row: Mapping[str, RowValue]
+    values: Mapping[str, float]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSpec:
+    """The specification of an experiment.
+
+    Attributes:
+        name: Name of the experiment's folder and MLflow runs.
+        about: What the experiment measures, in one sentence.
+        source: The paper that describes the experiment; empty if there is none.
+        client: The client that is measured.
+        rows: The rows, each measured once in each round; at least one.
+        control: Name of the row that is measured several times in each round, to show whether the cluster drifts.
+        control_every: After how many other rows the control is measured again.
+        rounds: Number of rounds.
+        seed: Seed of the order of the rows.
+        metrics: The metrics that the tables show.
+        target: The cluster.
+        findings: Statements of the paper that are checked.
+        paper_values: What the paper measured.
+        differences: How this experiment differs from the paper's, in sentences.
+        tracking: Where the experiment is shown in MLflow.
+        safety: Limits that protect the cluster.
+    """
+
+    name: str
+    about: str
+    client: Client
+    rows: tuple[Row, ...]
+    control: str
+    rounds: int
+    metrics: tuple[str, ...]
+    source: str = ""
+    control_every: int = 10
+    seed: int = 0
+    target: Target = field(default_factory=Target)
+    findings: tuple[Finding, ...] = ()
+    paper_values: tuple[PaperValue, ...] = ()
+    differences: tuple[str, ...] = ()
+    tracking: TrackingSpec = field(default_factory=TrackingSpec)
+    safety: SafetySpec = field(default_factory=SafetySpec)
+
+    def row(self, name: str) -> Row:
+        """Return the row with this name.
+
+        Raises:
+            KeyError: No row has this name.
+        """
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(name)
+
+    @property
+    def measurements(self) -> int:
+        """Number of measurements in all rounds, without the burn-in."""
+        others = len(self.rows) - 1
+        return self.rounds * (others + 1 + others // self.control_every)
+
+    @property
+    def planned_s(self) -> float:
+        """Seconds that the whole experiment takes, about."""
+        control = self.row(self.control)
+        others = len(self.rows) - 1
+        per_round = sum(row.load_s + OVERHEAD_S for row in self.rows)
+        per_round += (others // self.control_every) * (control.load_s + OVERHEAD_S)
+        return BURN_IN_S + self.rounds * per_round
+
+    @property
+    def most_bytes(self) -> float:
+        """The most bytes of values and keys that the experiment may send.
+
+        A paced load sends what its rate asks for. A saturating load sends at most `safety.max_bytes_per_trial`.
+        """
+        control = self.row(self.control)
+        again = (len(self.rows) - 1) // self.control_every
+        per_round = sum(map(self._most_bytes_of, self.rows)) + again * self._most_bytes_of(control)
+        return self.safety.max_bytes_per_trial + self.rounds * per_round
+
+    def _most_bytes_of(self, row: Row) -> float:
+        rate, load = row.workload.rate_records_per_s, row.workload
+        if rate is None:
+            return self.safety.max_bytes_per_trial
+        return min(self.safety.max_bytes_per_trial, rate * row.load_s * (load.record_sizes.mean_bytes + load.key_bytes))

@@ -1,0 +1,1 @@
+"""The experiments of five papers, as experiment files; `tuner experiment` runs them."""

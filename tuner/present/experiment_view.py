@@ -1,0 +1,267 @@
+"""An experiment as text, Markdown, CSV and JSON: what it will measure, its rows, and the paper's findings."""
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any, Final
+
+from objectives.row_metrics import ROW_METRICS
+from tuner.model.experiment import ExperimentSpec, RowValue, setting_text
+from tuner.present.csv_text import csv_of
+from tuner.present.wording import aligned, number
+from tuner.results.experiment_results import Checked, ExperimentResults, Mean, Outcome, RowResults
+
+_PAPER: Final = "paper"
+
+
+def planned_lines(spec: ExperimentSpec) -> list[str]:
+    """Return what an experiment will do, as lines: its rows, its time and the bytes that it may send."""
+    taken = datetime.timedelta(seconds=round(spec.planned_s))
+    lines = [
+        f"{spec.name}: {spec.about}",
+        *([f"source: {spec.source}"] if spec.source else []),
+        *(f"unlike the paper: {each}" for each in spec.differences),
+        f"{len(spec.rows)} rows in {spec.rounds} rounds: {spec.measurements} measurements, about {taken}",
+        f"at most {spec.most_bytes / 1e9:,.0f} GB are sent, and at most "
+        f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
+        "",
+    ]
+    common = _common(spec)
+    lines.insert(-1, f"all rows: {_properties(common) or 'the defaults'} of {spec.client.label}")
+    header = ("row", "record bytes", "partitions", "replicas", "producers", "rate", "warm-up", "measured", "config")
+    rows = [
+        (
+            row.name + (" (control)" if row.name == spec.control else ""),
+            str(row.workload.record_sizes),
+            str(row.workload.partitions),
+            str(row.workload.replication),
+            str(row.producers),
+            "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s",
+            f"{row.workload.warmup_s:g} s",
+            f"{row.workload.measured_s:g} s",
+            " ".join(f"{name}={value}" for name, value in row.config.values.items() if name not in common) or "-",
+        )
+        for row in spec.rows
+    ]
+    return [*lines, *aligned([header, *rows], right=False)]
+
+
+def _common(spec: ExperimentSpec) -> dict[str, str]:
+    """Return the properties that have the same value in the config of each row."""
+    first = spec.rows[0].config.values
+    same = [name for name in first if all(row.config.values.get(name) == first[name] for row in spec.rows)]
+    return {name: first[name] for name in same}
+
+
+def _properties(values: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return what an experiment will do, as JSON types."""
+    return {
+        "schema_version": 1,
+        "kind": "experiment_plan",
+        "name": spec.name,
+        "about": spec.about,
+        "source": spec.source,
+        "client": spec.client.identity,
+        "rounds": spec.rounds,
+        "measurements": spec.measurements,
+        "planned_s": spec.planned_s,
+        "most_bytes": spec.most_bytes,
+        "control": spec.control,
+        "rows": [
+            {
+                "row": row.name,
+                "varied": dict(row.varied),
+                "producers": row.producers,
+                "config": row.config.values,
+                **{name: value for name, value in asdict(row.workload).items() if name != "record_sizes"},
+                "record_bytes": str(row.workload.record_sizes),
+            }
+            for row in spec.rows
+        ],
+        "findings": [asdict(finding) for finding in spec.findings],
+    }
+
+
+def value_text(mean: Mean | None) -> str:
+    """Return a mean with its confidence interval, such as `95.1 (93.0 to 97.2)`; without one after a single round."""
+    if mean is None:
+        return "-"
+    if mean.rounds < 2:
+        return number(mean.value)
+    return f"{number(mean.value)} ({number(mean.low)} to {number(mean.high)})"
+
+
+def row_cells(results: ExperimentResults) -> list[list[str]]:
+    """Return the table of an experiment's rows: the headings, then one list of cells for each row."""
+    metrics = results.spec.metrics
+    with_paper = {name for name in metrics if any(row.in_paper(name) is not None for row in results.rows)}
+    headings = ["row"]
+    for name in metrics:
+        headings += [ROW_METRICS[name].title, *([_PAPER] if name in with_paper else [])]
+    return [[*headings, "bound by"], *(_cells(row, metrics, with_paper) for row in results.rows)]
+
+
+def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> list[str]:
+    cells = [row.row.name + (" (control)" if row.is_control else "")]
+    for name in metrics:
+        cells.append(value_text(row.mean(name)))
+        if name in with_paper:
+            cells.append(number(row.in_paper(name)))
+    return [*cells, ", ".join(row.bounds) or ("failed" if row.warnings and not row.bounds else "-")]
+
+
+def finding_cells(results: ExperimentResults) -> list[list[str]]:
+    """Return the table of the findings: the headings, then one list of cells for each finding."""
+    return [
+        ["the paper says", "source", "outcome", "because"],
+        *([each.finding.claim, each.finding.source, str(each.outcome), because(each)] for each in results.findings),
+    ]
+
+
+def because(checked: Checked) -> str:
+    """Return why a finding has its outcome, in words."""
+    finding = checked.finding
+    said = []
+    if checked.outcome is Outcome.ARTEFACT and finding.artefact is not None:
+        said.append(f"{finding.artefact.kind}: {finding.artefact.because}")
+    shown = ROW_METRICS[finding.metric].label
+    for each in checked.compared:
+        compared = each.comparison
+        over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
+        paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
+        here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
+        verdict = "" if len(checked.compared) == 1 else f", {each.outcome}"
+        said.append(f"{shown}, {_settings(compared.of)} / {over}: {here}{paper}{verdict}")
+    return "; ".join(said)
+
+
+def _settings(selected: Mapping[str, RowValue]) -> str:
+    return " ".join(
+        setting_text(value) if name == "row" else f"{name}={setting_text(value)}" for name, value in selected.items()
+    )
+
+
+def notes_of(results: ExperimentResults) -> list[str]:
+    """Return sentences on how to read the tables, and on what weakens the measurements."""
+    spec = results.spec
+    measured = sum(len(row.trials) for row in results.rows)
+    notes = [
+        f"{measured} of {spec.measurements} measurements, {spec.rounds} rounds; each value is the geometric mean over "
+        "the rounds, with its 95 % confidence interval."
+    ]
+    if (drift := results.drift) is not None:
+        shown = ROW_METRICS[spec.metrics[0]].title
+        moved = "no drift is shown" if drift.low <= 1 <= drift.high else "the cluster has drifted"
+        notes.append(
+            f"The control ({results.control.row.name}) had {drift} times as much {shown} in the second half of the "
+            f"rounds as in the first half: {moved}."
+        )
+    notes += [f"Unlike the paper: {each}." for each in spec.differences]
+    doubts = dict.fromkeys(f"{row.row.name}: {said}" for row in results.rows for said in row.warnings)
+    return [*notes, *doubts]
+
+
+def experiment_lines(results: ExperimentResults) -> list[str]:
+    """Return the report of an experiment as lines of text."""
+    lines = [f"{results.spec.name}: {results.spec.about}", "", *aligned(row_cells(results)), ""]
+    if results.spec.findings:
+        for each in results.findings:
+            lines.append(f"{each.outcome!s:>18}  {each.finding.claim} [{each.finding.source}]")
+            lines.append(f"{'':>18}  {because(each)}")
+        lines.append("")
+    return [*lines, *notes_of(results)]
+
+
+def experiment_markdown(results: ExperimentResults) -> str:
+    """Return the report of an experiment as Markdown."""
+    parts = [f"{results.spec.about}", "", *_markdown(row_cells(results)), ""]
+    if results.spec.findings:
+        parts += [*_markdown(finding_cells(results)), ""]
+    return "\n".join([*parts, *(f"- {note}" for note in notes_of(results)), ""])
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    yield line(rows[0])
+    yield line("---" for _ in rows[0])
+    yield from map(line, rows[1:])
+
+
+def experiment_record(results: ExperimentResults) -> dict[str, Any]:
+    """Return the results of an experiment as JSON types; unknown values are null."""
+    return {
+        "schema_version": 1,
+        "kind": "experiment",
+        "name": results.spec.name,
+        "about": results.spec.about,
+        "source": results.spec.source,
+        "finished": results.finished,
+        "control": results.spec.control,
+        "rows": [
+            {
+                "row": row.row.name,
+                "varied": dict(row.row.varied),
+                "rounds": len(row.by_round(results.spec.metrics[0])),
+                "metrics": {
+                    name: None if mean is None else _plain(asdict(mean))
+                    for name in ROW_METRICS
+                    if (mean := row.mean(name)) is not None or name in results.spec.metrics
+                },
+                "paper": {name: value for each in row.paper_values for name, value in each.values.items()},
+                "bound_by": list(row.bounds),
+                "warnings": list(row.warnings),
+            }
+            for row in results.rows
+        ],
+        "findings": [
+            {
+                "id": each.finding.id,
+                "claim": each.finding.claim,
+                "source": each.finding.source,
+                "outcome": str(each.outcome),
+                "metric": each.finding.metric,
+                "expect": str(each.finding.expect),
+                "artefact": None if each.finding.artefact is None else asdict(each.finding.artefact),
+                "compared": [
+                    {
+                        **asdict(compared.comparison),
+                        "ratio": None if compared.ratio is None else _plain(asdict(compared.ratio)),
+                        "outcome": str(compared.outcome),
+                    }
+                    for compared in each.compared
+                ],
+                "because": because(each),
+            }
+            for each in results.findings
+        ],
+        "notes": notes_of(results),
+    }
+
+
+def experiment_csv(results: ExperimentResults) -> str:
+    """Return every measurement of an experiment as CSV, one per line."""
+    names = [name for name in ROW_METRICS if any(name in trial.metrics for row in results.rows for trial in row.trials)]
+    return csv_of(
+        {
+            "row": row.row.name,
+            **{f"set.{name}": value for name, value in row.row.varied.items() if name != "row"},
+            "round": trial.round,
+            "started_at": trial.started_at,
+            "bound_by": trial.verdict,
+            "error": trial.error,
+            **{name: trial.metrics.get(name) for name in names},
+        }
+        for row in results.rows
+        for trial in row.trials
+    )
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(each, float) and not isfinite(each) else each for name, each in values.items()}

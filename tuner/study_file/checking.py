@@ -1,0 +1,125 @@
+"""Checks the content of a YAML file against the sections and keys of its form, with a message for each misfit."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from search_spaces.client import Client, client_of, librdkafka
+from search_spaces.errors import UnknownClient
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, key_path
+from tuner.study_file.sections import Section
+from tuner.study_file.strict_yaml import Plain
+
+SectionsT = TypeVar("SectionsT", bound=Section)
+
+
+@dataclass(frozen=True, slots=True)
+class FileForm(Generic[SectionsT]):
+    """The form of a file: its sections, and how messages name it.
+
+    Attributes:
+        sections: The class of the whole file, whose fields are the file's keys.
+        what: What messages call such a file, such as `a study file`.
+        example: A sentence with the shortest file.
+    """
+
+    sections: type[SectionsT]
+    what: str
+    example: str
+
+    def check(self, value: Plain, problems: Problems) -> SectionsT:
+        """Check the content of a file against the sections and their keys, and return the sections.
+
+        Args:
+            value: The content of the file.
+            problems: The problems that were found so far, to which new ones are added.
+
+        Raises:
+            StudyFileError: A key is unknown or missing, a value is refused, or the content is not a mapping.
+        """
+        try:
+            if isinstance(value, dict):
+                return self.sections.model_validate(value, context=_client(value))
+            found = "is empty" if value is None else "holds no sections"
+            problems.add((), f"{self.what} must hold sections with keys, but this one {found}; {self.example}")
+        except ValidationError as error:
+            for misfit in error.errors(include_url=False):
+                self._note(misfit, problems)
+        raise problems.error()
+
+    def _note(self, misfit: ErrorDetails, problems: Problems) -> None:
+        place: KeyPath = tuple(misfit["loc"])
+        match misfit["type"]:
+            case "value_error":
+                refusal: Refused = misfit["ctx"]["error"]
+                for each in refusal.refusals:
+                    problems.refuse(place, each, _inside(misfit["input"], each.within))
+            case "extra_forbidden":
+                problems.add(place, self._unknown(place))
+            case "missing":
+                problems.add(place, f"this key is required; {self.example}")
+            case "too_short":
+                problems.refuse(place, Refusal("the list must have at least one entry"), misfit["input"])
+            case "too_long":
+                problems.refuse(
+                    place, Refusal(f"the list must have at most {misfit['ctx']['max_length']} entries"), misfit["input"]
+                )
+            case "list_type":
+                problems.refuse(place, Refusal("must be a list, such as [a, b]"), misfit["input"])
+            case _:
+                advice = f"put a blank after each colon; the keys are {', '.join(self._keys(place))}"
+                problems.refuse(place, Refusal("must be a section of `key: value` lines", advice), misfit["input"])
+
+    def _unknown(self, place: KeyPath) -> str:
+        """Return the message for a key that its section does not have.
+
+        The message does not show the value of the key: if the key is misspelt, the value may be a secret.
+        """
+        section, name = place[:-1], str(place[-1])
+        keys = self._keys(section)
+        where = key_path(section) or self.what
+        advice = did_you_mean(name, keys)
+        if not advice:
+            elsewhere = [
+                f"{key_path(other)}" for other, known in _sections(self.sections) if name in known and other != section
+            ]
+            advice = f"it belongs in {elsewhere[0]}" if elsewhere and elsewhere[0] else ""
+        ended = advice if advice.endswith("?") else f"{advice or 'leave it out'}."
+        return f"{where} has no such key; {ended} Its keys: {', '.join(keys)}"
+
+    def _keys(self, section: KeyPath) -> list[str]:
+        named = tuple(part for part in section if isinstance(part, str))
+        named = ("target", *named[1:]) if named[:1] == ("targets",) else named
+        return next((keys for place, keys in _sections(self.sections) if place == named), [])
+
+
+def _client(value: Mapping[str, Any]) -> Client:
+    """Return the client that a file names, which decides how its properties are read.
+
+    If the name is wrong, the key `client` is refused later, and the result is librdkafka.
+    """
+    try:
+        return client_of(value.get("client", "librdkafka"))
+    except UnknownClient:
+        return librdkafka()
+
+
+def _sections(model: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yield the key path and the keys of each section, with outer sections before inner ones."""
+    yield place, list(model.model_fields)
+    for name, field in model.model_fields.items():
+        inner: Any = field.annotation
+        listed = getattr(inner, "__args__", ())
+        if listed and isinstance(listed[0], type) and issubclass(listed[0], Section):
+            inner = listed[0]
+        if isinstance(inner, type) and issubclass(inner, Section):
+            yield from _sections(inner, (*place, name))
+
+
+def _inside(value: Any, place: KeyPath) -> Any:
+    for part in place:
+        value = value[part]
+    return value

@@ -1,0 +1,135 @@
+"""What MLflow shows of an experiment: one run for the experiment, and below it one run for each measurement."""
+
+from typing import Final
+
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, STUDY_ID
+from tuner.model.trial import State, Trial
+from tuner.present.experiment_view import experiment_csv, experiment_markdown
+from tuner.results.experiment_results import ExperimentResults, RowResults
+from tuner.storage.files import STUDY_FILE
+from tuner.tracking.layout import (
+    FAILED,
+    FINISHED,
+    KEY_TAG,
+    NOTE_TAG,
+    PARENT_TAG,
+    RUNNING,
+    STUDY_ID_TAG,
+    TRIAL_NUMBER,
+    Point,
+    Shown,
+    cut,
+    end_ms,
+    params_of,
+    start_ms,
+)
+from tuner.tracking.views import RUN_NAME, View, metric_column, tag_column
+
+EXPERIMENT_KIND: Final = "experiment"
+"""The kind of the run of an experiment, in the tag `tuner.kind`."""
+ROW_TAG: Final = "tuner.row"
+
+
+def experiment_key(results: ExperimentResults) -> str:
+    """Return the permanent identity of the experiment's run in MLflow."""
+    return f"{results.facts[STUDY_ID]}/{EXPERIMENT_KIND}"
+
+
+def measurement_key(results: ExperimentResults, trial: Trial) -> str:
+    """Return the permanent identity of a measurement's run in MLflow."""
+    return f"{results.facts[STUDY_ID]}/{trial.record_bytes}/{trial.number}"
+
+
+def experiment_run(results: ExperimentResults) -> Shown:
+    """Return the content of the experiment's run: its settings and its report."""
+    spec, trials = results.spec, [trial for row in results.rows for trial in row.trials] or list(results.burn_in)
+    at_ms = max(map(end_ms, trials))
+    return Shown(
+        key=experiment_key(results),
+        name=spec.name,
+        status=FINISHED if results.finished else RUNNING,
+        start_ms=min(map(start_ms, trials)),
+        end_ms=at_ms if results.finished else None,
+        tags={
+            **_shared_tags(results),
+            KEY_TAG: experiment_key(results),
+            "tuner.kind": EXPERIMENT_KIND,
+            NOTE_TAG: cut(experiment_markdown(results)),
+        },
+        params={
+            "rounds": str(spec.rounds),
+            "rows": str(len(spec.rows)),
+            "control": cut(spec.control),
+            "client": spec.client.identity,
+        },
+        points=(),
+    )
+
+
+def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, parent_run: str) -> Shown:
+    """Return the content of the run of one measurement.
+
+    Args:
+        results: The results of the experiment.
+        row: The row that was measured.
+        trial: The measurement.
+        parent_run: MLflow's id of the experiment's run.
+    """
+    at_ms = end_ms(trial)
+    key = measurement_key(results, trial)
+    round_ = f" round {trial.round + 1}" if trial.round is not None else ""
+    return Shown(
+        key=key,
+        name=f"{results.spec.name} {row.row.name}{round_}",
+        status=FAILED if trial.state is State.FAILED else FINISHED,
+        start_ms=start_ms(trial),
+        end_ms=at_ms,
+        tags={
+            **_shared_tags(results),
+            KEY_TAG: key,
+            PARENT_TAG: parent_run,
+            "tuner.kind": str(trial.kind),
+            ROW_TAG: cut(row.row.name),
+            "tuner.record_bytes": trial.record_bytes,
+            "tuner.client": trial.client,
+            "tuner.verdict": cut(trial.verdict),
+            "tuner.error": cut(trial.error),
+            **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
+        },
+        params={**params_of(trial), **{f"set.{name}": str(value) for name, value in row.row.varied.items()}},
+        points=(
+            *(Point(name, value, 0, at_ms) for name, value in trial.metrics.items()),
+            Point(TRIAL_NUMBER, trial.number, 0, at_ms),
+        ),
+    )
+
+
+def experiment_files(results: ExperimentResults, text: str) -> dict[str, str]:
+    """Return the files to store with the experiment's run, as a mapping from path to text."""
+    return {
+        "report.md": experiment_markdown(results),
+        "measurements.csv": experiment_csv(results),
+        STUDY_FILE: text,
+    }
+
+
+def experiment_table(results: ExperimentResults) -> View:
+    """Return the prepared view of an experiment: a table of its measurements."""
+    spec, study_id = results.spec, str(results.facts[STUDY_ID])
+    return View(
+        f"tuner-{study_id}-measurements",
+        f"{spec.name}: measurements",
+        f"tags.`{STUDY_ID_TAG}` = '{study_id}' and tags.`tuner.kind` != '{EXPERIMENT_KIND}'",
+        TRIAL_NUMBER,
+        True,
+        (RUN_NAME, tag_column(ROW_TAG), tag_column("tuner.round"), *map(metric_column, spec.metrics)),
+    )
+
+
+def _shared_tags(results: ExperimentResults) -> dict[str, str]:
+    return {
+        STUDY_ID_TAG: str(results.facts[STUDY_ID]),
+        "tuner.study": results.spec.name,
+        "tuner.client_version": cut(results.facts.get(CLIENT_VERSION, "")),
+        "tuner.broker_version": cut(results.facts.get(BROKER_VERSION, "")),
+    }
