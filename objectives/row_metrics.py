@@ -10,6 +10,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, SATURATED, Direction, Metric
 from objectives.verdict import Evidence
+from runners.end_to_end import EndToEnd
 from runners.measurement import ClientActivity, LatencyCheck, Measurement, Resources
 
 
@@ -23,6 +24,10 @@ def _activity(read: Callable[[ClientActivity], float | None]) -> Callable[[Measu
 
 def _resources(read: Callable[[Resources], float | None]) -> Callable[[Measurement], float | None]:
     return lambda seen: read(seen.resources)
+
+
+def _consumers(read: Callable[[EndToEnd], float | None]) -> Callable[[Measurement], float | None]:
+    return lambda seen: None if seen.end_to_end is None else read(seen.end_to_end)
 
 
 def _ms(microseconds: float | None) -> float | None:
@@ -94,6 +99,36 @@ _DETAILS: Final = (
         "mean latency, divided by the time that the records in the client's buffer take to be sent; near 1, the "
         "latency tells only how large the buffer is",
         full_buffer_ratio,
+    ),
+    _metric(
+        "consumer_records_per_s",
+        "records taken by consumers",
+        "records/s",
+        "records that the consumers beside the load took per second",
+        _consumers(lambda seen: seen.records_per_s),
+        more=True,
+    ),
+    _metric(
+        "consumer_behind_records",
+        "records behind",
+        "",
+        "records that were acknowledged and not yet taken by a consumer at the end of the measured phase",
+        _consumers(lambda seen: float(seen.behind_records)),
+    ),
+    _metric(
+        "consumer_fetch_records",
+        "records in a fetch",
+        "",
+        "mean number of records that a fetch of a consumer brought",
+        _consumers(lambda seen: seen.fetch_records),
+        more=True,
+    ),
+    _metric(
+        "fetch_p50_ms",
+        "acknowledgement to consumer p50",
+        "ms",
+        "median time from the acknowledgement of a record until a consumer had it",
+        _consumers(lambda seen: seen.fetch.percentile_us(0.5) / 1e3 if seen.fetch.count else None),
     ),
     _metric(
         "broker_cpu_cores",

@@ -149,7 +149,8 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
             raise _PortLost(str(error)) from None
         raise
     local_brokers = tuple(
-        LocalBroker(broker.pid, node.port, node.log_dir) for broker, node in zip(brokers, layout.nodes, strict=True)
+        LocalBroker(broker.pid, node.port, node.log_dir, node.inter_broker_port)
+        for broker, node in zip(brokers, layout.nodes, strict=True)
     )
     return Brokers(record, local_brokers, lifeline)
 

@@ -15,6 +15,8 @@ from runners.clock import NS_PER_US
 from runners.end_to_end import Deliveries
 from runners.histogram import Histogram, Recorder
 
+Places = tuple[NDArray[np.int32], NDArray[np.int64]]
+"""The partitions and the offsets of records, each of shape (n,)."""
 _GAPS = 4096
 _NONE: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 _ERRORS_KEPT = 200
@@ -142,7 +144,7 @@ class Tally:
         self,
         intended_ns: NDArray[np.int64],
         served_ns: int,
-        places: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None,
+        places: Places | None = None,
     ) -> None:
         """Record the latencies of sampled deliveries that arrived at the same moment.
 

@@ -1,6 +1,7 @@
 """Brokers that we start as if in another zone: clients reach them only over a link with a delay and a bandwidth."""
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from runners.clusters.cluster import RunningCluster
@@ -38,7 +39,7 @@ class ZonedCluster:
             progress: Receives a line for each step.
 
         Returns:
-            The cluster, with the addresses of the proxy.
+            The cluster, with the addresses of the proxy. `RunningCluster.in_same_zone` leads around it.
 
         Raises:
             EmbeddedBrokerError: The brokers or the proxy did not start.
@@ -55,9 +56,16 @@ class ZonedCluster:
         except BaseException:
             self.stop()
             raise
-        addresses = ",".join(f"{cluster.host}:{port}" for port in proxy.ports)
-        connection = {**running.connection, "bootstrap.servers": addresses}
-        return replace(running, connection=connection, link=str(self.link))
+        return replace(
+            running,
+            connection=self._connection(running, proxy.ports),
+            link=str(self.link),
+            without_link=self._connection(running, [broker.inter_broker_port for broker in running.local_brokers]),
+        )
+
+    def _connection(self, running: RunningCluster, ports: Iterable[int | None]) -> dict[str, str]:
+        addresses = ",".join(f"{self.cluster.host}:{port}" for port in ports)
+        return {**running.connection, "bootstrap.servers": addresses}
 
     def lateness(self) -> LatenessReport | None:
         """Return how late the proxy has released bytes so far; None if the cluster does not run.

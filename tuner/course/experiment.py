@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -217,12 +217,21 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
 def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
     """Return everything that the measurements depend on: the target, and each row by its name. Secrets are left out."""
     target = spec.target
+    link = target.link and target.link.as_settings()
     return {
-        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like],
-        **{
-            f"row {row.name}": [row.config.client.identity, row.config.values, repr(row.workload), row.producers]
-            for row in spec.rows
-        },
+        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like, link],
+        **{f"row {row.name}": _row_identity(row) for row in spec.rows},
+    }
+
+
+def _row_identity(row: Row) -> dict[str, Any]:
+    load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
+    return {
+        "client": row.config.client.identity,
+        "config": row.config.values,
+        "load": load,
+        "producers": row.producers,
+        "same_zone": row.same_zone,
     }
 
 
@@ -345,6 +354,7 @@ class _Course:
             run_to_end=True,
             ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
             producers=row.producers,
+            same_zone=row.same_zone,
         )
         self.bench.submit(job)
         done = self.bench.next_done()

@@ -199,7 +199,7 @@ class _Builder:
         name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
         if named:
             varied = {_ROW: named, **varied}
-        return Row(name, varied, config, workload, section.producers)
+        return Row(name, varied, config, workload, section.producers, section.zone == "same")
 
     def _quick_load(self) -> Settings:
         return self.file.quick.load if self.quick else {}

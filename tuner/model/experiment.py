@@ -41,6 +41,7 @@ class Row:
         config: The producers' config.
         workload: The load, and the topic's shape.
         producers: How many producers share the load.
+        same_zone: Whether the clients are in the brokers' zone, although the target has a link to another zone.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Row:
     config: ProducerConfig
     workload: Workload
     producers: int = 1
+    same_zone: bool = False
 
     @property
     def load_s(self) -> float:

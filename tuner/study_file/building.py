@@ -7,6 +7,7 @@ from typing import Any, Final
 from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import RunnerError
 from runners.java_client.stores import with_java_stores_read
+from runners.zones.link import Link
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, Kind
 from search_spaces.connection import ConnectionConfig
@@ -341,8 +342,13 @@ def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
                 files.problems.add((*place, key), f"{key} needs bootstrap; give the address of your cluster there")
         if section.container is not None and section.brokers is not None:
             files.problems.add((*place, "brokers"), "a container runs one broker; leave brokers or container out")
-        return Target(container=section.container, brokers=section.brokers or 1)
-    for key in ("container", "brokers"):
+        link = _link(section)
+        if section.container is not None and link is not None:
+            files.problems.add(
+                (*place, "container"), "zone_delay and zone_bandwidth need brokers without a container; leave it out"
+            )
+        return Target(container=section.container, brokers=section.brokers or 1, link=link)
+    for key in ("container", "brokers", "zone_delay", "zone_bandwidth"):
         if getattr(section, key) is not None:
             files.problems.add(
                 (*place, key),
@@ -355,6 +361,14 @@ def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
         )
     connection = {**_command_config(section, place, files), **_connection(section, place, files)}
     return Target(bootstrap=section.bootstrap, connection=connection, topic=section.topic, like=section.like)
+
+
+def _link(section: TargetSection) -> Link | None:
+    """Return the link to another zone; None if the section asks for none."""
+    if section.zone_delay is None and section.zone_bandwidth is None:
+        return None
+    bandwidth = section.zone_bandwidth
+    return Link.symmetric(1e3 * (section.zone_delay or 0.0), None if bandwidth is None else bandwidth / 1e6)
 
 
 def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:
