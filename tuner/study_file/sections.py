@@ -135,7 +135,7 @@ class TargetSection(Section):
     like: Text | None = None
     """Topic of yours whose partitions, replication and settings the new topics get."""
     zone_delay: Annotated[float, fields.seconds(0, MAX_DELAY_MS / 1e3)] | None = None
-    """Delay of each direction between clients and the brokers that the tuner starts, such as 2ms: as in another zone."""
+    """Delay of each direction between clients and brokers that the tuner starts, such as 2ms: as in another zone."""
     zone_bandwidth: Annotated[int, fields.size(10_000, _MOST_BYTES)] | None = None
     """Bytes per second of each direction between the clients and brokers that the tuner starts, such as 50MB."""
 
