@@ -31,7 +31,7 @@ OWN_PROPERTIES: Final = {
     # Retention may remove the first records before they are fetched. The check of offsets shows what was left out.
     "auto.offset.reset": "earliest",
 }
-_METADATA_TIMEOUT_MS: Final = 20_000
+_METADATA_TIMEOUT_MS: Final = 10_000
 _COMPLAINTS_KEPT: Final = 200
 _EVENTS: Final = capi.EVENT_STATS | capi.EVENT_ERROR | capi.EVENT_LOG
 _IGNORED: Final = "is a producer property"
