@@ -53,21 +53,23 @@ class DelayLine(Generic[Owner]):
         )
         self.held_bytes = 0
         self._free_ns = 0.0
+        self._last_ns = 0
         self._chunks: deque[tuple[int, Owner, bytes | None]] = deque()
 
-    def take(self, now_ns: int, owner: Owner, data: bytes | None) -> None:
+    def take(self, arrived_ns: int, owner: Owner, data: bytes | None) -> None:
         """Take a chunk that has arrived.
 
         Args:
-            now_ns: When the chunk arrived, by any monotonic clock; not before the last chunk.
+            arrived_ns: When the chunk arrived, by any monotonic clock.
             owner: What it belongs to.
             data: The bytes. None marks the end of what the owner sends, which takes the same time.
         """
         if data is not None:
             self.held_bytes += len(data)
-            self._free_ns = max(self._free_ns, now_ns) + len(data) * self._ns_per_byte
-        leaves_ns = round(max(self._free_ns, now_ns)) + self._delay_ns
-        self._chunks.append((leaves_ns, owner, data))
+            self._free_ns = max(self._free_ns, arrived_ns) + len(data) * self._ns_per_byte
+        # A chunk of another connection may have arrived before one that was taken already.
+        self._last_ns = max(self._last_ns, round(max(self._free_ns, arrived_ns)) + self._delay_ns)
+        self._chunks.append((self._last_ns, owner, data))
 
     def release(self, now_ns: int) -> tuple[int, Owner, bytes | None] | None:
         """Return the next chunk that leaves at `now_ns` or has left before; None if there is none.
@@ -82,6 +84,18 @@ class DelayLine(Generic[Owner]):
     def leaves_ns(self) -> int | None:
         """Return when the next chunk leaves; None if no chunk is on its way."""
         return self._chunks[0][0] if self._chunks else None
+
+    def wake_ns(self, lead_ns: int) -> int | None:
+        """Return when to wake up for the next chunk; None if no chunk is on its way.
+
+        Args:
+            lead_ns: How much earlier to wake up for a chunk that leaves at an exact moment. A full chunk needs no exact
+                moment: others follow it, and only when the last one arrives matters.
+        """
+        if not self._chunks:
+            return None
+        leaves_ns, _, data = self._chunks[0]
+        return leaves_ns if data is not None and len(data) == self.chunk_bytes else leaves_ns - lead_ns
 
     def takes_ns(self) -> int | None:
         """Return from when on the line takes a chunk; None if bytes must be accepted by their receivers first."""

@@ -7,12 +7,13 @@ the bandwidth.
 
 import select
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from runners.zones.delay_line import DelayLine
+from runners.zones.delay_line import AHEAD_NS, DelayLine
 from runners.zones.lateness import Lateness
 from runners.zones.link import Direction, Link
 from runners.zones.timer import Timer
@@ -22,8 +23,17 @@ STREAM_BYTES: Final = 64 * 1024 * 1024
 QUEUE_S: Final = 0.01
 """How long a limited direction takes to send what waits before it in the kernel. A larger buffer would add latency."""
 MIN_QUEUE_BYTES: Final = 128 * 1024
-EARLY_NS: Final = 60_000
-"""How long before a chunk leaves the process wakes up, because waking takes that long. It then asks the clock."""
+OLDEST_NS: Final = 5_000_000
+"""How long ago bytes may have arrived when they are read, for the time of their arrival to count.
+
+Otherwise they had to wait, and so they count as having arrived when they are read.
+"""
+MAX_LEAD_NS: Final = 100_000
+_LEAD_SHARE: Final = 16
+_SO_TIMESTAMPNS: Final = 35
+_TIMESTAMP: Final = struct.Struct("qq")
+_ANCILLARY_BYTES: Final = socket.CMSG_SPACE(_TIMESTAMP.size)
+_NS_PER_S: Final = 1_000_000_000
 _CHECK_S: Final = 0.2
 _EVENTS: Final = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 _READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
@@ -84,6 +94,19 @@ class _Flow:
         rate = direction.mb_per_s
         self.queue_bytes = None if rate is None else max(MIN_QUEUE_BYTES, round(rate * 1e6 * QUEUE_S))
 
+    def wake_ns(self, lead_ns: int) -> int | None:
+        """Return when to wake up for the next chunk that leaves or can be read; None if there is none.
+
+        Args:
+            lead_ns: How much earlier to wake up for a chunk that leaves at an exact moment.
+        """
+        leaves_ns = self.line.wake_ns(lead_ns)
+        takes_ns = self.line.takes_ns() if self.waiting else None
+        if takes_ns is None or leaves_ns is None:
+            return leaves_ns if takes_ns is None else takes_ns
+        # Reading can wait a while for a chunk that leaves, to save a wake-up.
+        return min(leaves_ns, takes_ns + AHEAD_NS // 2)
+
 
 class Forwarder:
     """Accepts connections on several ports and forwards each over the link to a port of the same host.
@@ -108,6 +131,7 @@ class Forwarder:
         self._flows = (self._to_brokers, self._to_clients)
         self._incoming: dict[int, _Stream] = {}
         self._timer, self._epoll = Timer(), select.epoll()
+        self._lead_ns = 0
         self.lateness = Lateness()
         for each in listeners:
             if self._to_brokers.queue_bytes is not None:
@@ -123,33 +147,39 @@ class Forwarder:
             obey: Returns whether to go on. It is also called from time to time.
         """
         self._epoll.register(orders, select.EPOLLIN)
-        checked = time.monotonic()
+        timer, checked = self._timer.fileno(), time.monotonic()
         while True:
             now_ns = time.monotonic_ns()
             self._release(now_ns)
-            wake_ns = self._read(now_ns)
+            self._read(now_ns)
             called = False
-            for number, event in self._wait(wake_ns):
-                if number == orders:
-                    called = True
-                elif number in self._listeners:
-                    self._accept(number)
+            for number, event in self._wait():
+                if number == timer:
+                    self._learn_lead()
                 elif (stream := self._incoming.get(number)) is not None:
                     self._note(stream, event)
+                elif number in self._listeners:
+                    self._accept(number)
+                else:
+                    called = True
             if called or time.monotonic() - checked > _CHECK_S:
                 if not obey():
                     return
                 checked = time.monotonic()
 
-    def _wait(self, wake_ns: int | None) -> list[tuple[int, int]]:
-        """Wait for events, until `wake_ns` at most."""
-        if wake_ns is None:
-            self._timer.set(0)
-            return self._epoll.poll(_CHECK_S)
-        if wake_ns - EARLY_NS <= time.monotonic_ns():
+    def _wait(self) -> list[tuple[int, int]]:
+        """Wait for events, until the next chunk leaves or can be read."""
+        wake_ns = [at_ns for flow in self._flows if (at_ns := flow.wake_ns(self._lead_ns)) is not None]
+        at_ns = min(wake_ns, default=0)
+        if at_ns and at_ns <= time.monotonic_ns():
             return self._epoll.poll(0)
-        self._timer.set(wake_ns - EARLY_NS)
+        self._timer.set(at_ns)
         return self._epoll.poll(_CHECK_S)
+
+    def _learn_lead(self) -> None:
+        """Learn how long waking up takes, in order to wake up that much earlier for the next chunk."""
+        late_ns = min(time.monotonic_ns() - self._timer.at_ns, MAX_LEAD_NS)
+        self._lead_ns += (late_ns - self._lead_ns) // _LEAD_SHARE
 
     def _note(self, stream: _Stream, event: int) -> None:
         """Note what has happened to the socket that is the source of this stream and the target of its opposite."""
@@ -164,25 +194,14 @@ class Forwarder:
             stream.queued = True
             stream.waiting.append(stream)
 
-    def _read(self, now_ns: int) -> int | None:
-        """Read a chunk from each stream that has some, as far as the link takes them.
-
-        Returns:
-            When to wake up at the latest; None if nothing is on its way.
-        """
-        wake: list[int] = []
+    def _read(self, now_ns: int) -> None:
+        """Read a chunk from each stream that has some, as far as the link takes them."""
         for flow in self._flows:
-            line, waiting = flow.line, flow.waiting
+            waiting, takes_ns = flow.waiting, flow.line.takes_ns
             for _ in range(len(waiting)):
-                takes_ns = line.takes_ns()
-                if takes_ns is None or takes_ns > now_ns:
+                if (at_ns := takes_ns()) is None or at_ns > now_ns:
                     break
                 self._read_chunk(waiting.popleft(), now_ns)
-            if waiting and (takes_ns := line.takes_ns()) is not None:
-                wake.append(takes_ns)
-            if (leaves_ns := line.leaves_ns()) is not None:
-                wake.append(leaves_ns)
-        return min(wake) if wake else None
 
     def _read_chunk(self, stream: _Stream, now_ns: int) -> None:
         stream.queued = False
@@ -193,7 +212,7 @@ class Forwarder:
             return
         wanted = stream.line.chunk_bytes
         try:
-            data = stream.source.recv(wanted)
+            data, ancillary, _, _ = stream.source.recvmsg(wanted, _ANCILLARY_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -204,7 +223,7 @@ class Forwarder:
             stream.line.take(now_ns, stream, None)
             return
         stream.held_bytes += len(data)
-        stream.line.take(now_ns, stream, data)
+        stream.line.take(_arrived_ns(ancillary, now_ns), stream, data)
         if len(data) == wanted or stream.ending:
             self._queue(stream)  # otherwise everything was read, and `epoll` tells when there is more
 
@@ -264,6 +283,7 @@ class Forwarder:
             for each in (client, broker):
                 each.setblocking(False)
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                each.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
             there = _Stream(client, broker, self._to_brokers)
             back = _Stream(broker, client, self._to_clients)
             there.opposite, back.opposite = back, there
@@ -282,3 +302,21 @@ class Forwarder:
             each.blocked.clear()
             del self._incoming[each.source.fileno()]
             each.source.close()
+
+
+def _arrived_ns(ancillary: list[tuple[int, int, bytes]], now_ns: int) -> int:
+    """Return when the bytes that were just read arrived in the kernel, by the monotonic clock.
+
+    Waking up and reading takes some time, by which the bytes would otherwise leave too late.
+
+    Args:
+        ancillary: What `recvmsg` has returned. It holds the time of the arrival by the clock of the host.
+        now_ns: The result if the time is unknown, or too long ago.
+    """
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(data) == _TIMESTAMP.size:
+            seconds, nanoseconds = _TIMESTAMP.unpack(data)
+            read_ns = time.monotonic_ns()
+            arrived_ns = seconds * _NS_PER_S + nanoseconds - time.time_ns() + read_ns
+            return arrived_ns if read_ns - OLDEST_NS <= arrived_ns <= read_ns else now_ns
+    return now_ns

@@ -26,7 +26,11 @@ class _Times(ctypes.Structure):
 
 
 class Timer:
-    """A timer on the clock of `time.monotonic_ns`. Its file descriptor becomes readable at the moment that was set."""
+    """A timer on the clock of `time.monotonic_ns`. Its file descriptor becomes readable at the moment that was set.
+
+    Attributes:
+        at_ns: The moment that was set; 0 if none is set.
+    """
 
     def __init__(self) -> None:
         """Create the timer.
@@ -44,7 +48,7 @@ class Timer:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         self._times = _Times()
         self._pointer = ctypes.byref(self._times)
-        self._set_ns = 0
+        self.at_ns = 0
 
     def fileno(self) -> int:
         """Return the file descriptor."""
@@ -55,9 +59,9 @@ class Timer:
 
         Setting the moment also makes the file descriptor unreadable until then, so that nobody has to read it.
         """
-        if moment_ns == self._set_ns:
+        if moment_ns == self.at_ns:
             return
-        self._set_ns = moment_ns
+        self.at_ns = moment_ns
         self._times.at_s, self._times.at_ns = divmod(moment_ns, _NS_PER_S)
         self._settime(self._fd, _TFD_TIMER_ABSTIME, self._pointer, None)
 
