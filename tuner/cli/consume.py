@@ -25,8 +25,9 @@ from search_spaces.record_size import check_record
 from tuner.cli import options
 from tuner.cli.live_windows import live_windows
 from tuner.course.open_target import OpenTarget, open_alone
+from tuner.model.consumption_record import consumption_record
 from tuner.present.console import say
-from tuner.present.consumption_view import CELLS, consumption_record, print_consumption, rest_of_line
+from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
 
 _OWN: str = "Topic of its own, without TOPIC"
 

@@ -26,7 +26,16 @@ from runners.runner import Runner
 from runners.wrappers import DELETION_S
 from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.environment import environment_facts, machine_name
-from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, lock_key, open_target, tell_waiting
+from tuner.course.open_target import (
+    ClusterTarget,
+    OpenTarget,
+    SimulatedTarget,
+    TrialTarget,
+    lock_key,
+    open_target,
+    tell_waiting,
+)
+from tuner.course.reading_row import measure_reading
 from tuner.course.reporter import Mirror, SyncOutcome
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
@@ -157,7 +166,7 @@ def run_experiment(
         pool = stack.enter_context(closing(LocalPool(1)))
         bench = Bench([target], pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
-        course = _Course(spec, store, bench, reporter, mirror)
+        course = _Course(spec, store, target, bench, reporter, mirror)
         try:
             with signals_unwrapped():
                 course.run()
@@ -232,6 +241,7 @@ def _row_identity(row: Row) -> dict[str, Any]:
         "load": load,
         "producers": row.producers,
         "same_zone": row.same_zone,
+        "stored_bytes": row.stored_bytes,
     }
 
 
@@ -291,6 +301,7 @@ class _Course:
 
     spec: ExperimentSpec
     store: ResultsStore
+    target: TrialTarget
     bench: Bench
     reporter: ExperimentReporter
     mirror: Mirror | None
@@ -338,6 +349,9 @@ class _Course:
         started = StartedTrial(
             size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
         )
+        if not row.producers:
+            trial, attachments = measure_reading(self._opened(row), row, started, safety)
+            return self._keep(step, trial, attachments)
         workload = row.workload
         if burns_in:
             workload = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=UNBROKEN_S)
@@ -361,14 +375,25 @@ class _Course:
         trial, attachments = trial_of(done, (), (), None, time.monotonic())
         if (seen := done.measurements.get(phase)) is not None and not burns_in:
             trial = replace(trial, metrics=row_metrics_of(seen))
-        self.store.append(trial, attachments)
-        if self.mirror is not None:
-            self.mirror.poke()
-        self.reporter.measured(step, trial)
+        self._keep(step, trial, attachments)
         match done.error:
             case SafetyStop() | TargetRefused() | WorkloadRefused():
                 raise done.error
         return trial
+
+    def _keep(self, step: Step, trial: Trial, attachments: Mapping[str, Any]) -> Trial:
+        """Store and show a measurement, and return it."""
+        self.store.append(trial, attachments)
+        if self.mirror is not None:
+            self.mirror.poke()
+        self.reporter.measured(step, trial)
+        return trial
+
+    def _opened(self, row: Row) -> OpenTarget:
+        """Return the open target as the row's clients see it."""
+        if not isinstance(self.target, ClusterTarget):
+            raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
+        return self.target.opened.in_same_zone() if row.same_zone else self.target.opened
 
     def _tell_step(self, step: Step) -> None:
         left_s = sum(each.row.load_s + 1.0 for each in _steps_left(self.spec, self.store.trials()))

@@ -87,8 +87,10 @@ class LoadSection(Section):
     """Partitions of the topic, which is new for each measurement."""
     replication: Annotated[int, fields.whole(1, 100)] = _LOAD.replication
     """Replicas of each partition."""
-    producers: Annotated[int, fields.whole(1, 100)] = 1
-    """Number of producers that write at the same time."""
+    producers: Annotated[int, fields.whole(0, 100)] = 1
+    """Number of producers that write at the same time. 0: only consumers, which read what was stored before."""
+    stored_bytes: Annotated[int, fields.size(0, 10**15)] = 0
+    """Bytes of values that are written before the consumers read them, in a row with producers: 0."""
     consumers: Annotated[int, fields.whole(0, 64)] = 0
     """Number of consumers that read the topic while it is written, for the end-to-end latency."""
     zone: Annotated[str, fields.word(("same", "other"))] = "other"

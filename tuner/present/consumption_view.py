@@ -1,8 +1,7 @@
 """The result of a load of consumers, for people and as JSON."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from rich.table import Column, Table
 from rich.text import Text
@@ -15,8 +14,6 @@ from runners.measurement import Measurement
 from runners.reporting import counted
 from tuner.present.console import OUT, warn
 
-SCHEMA_VERSION: Final = 1
-
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
     "nothing to take": lambda window: f"{window.waiting_ratio:.0%}",
 }
@@ -26,56 +23,6 @@ CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
 def rest_of_line(window: ReadWindow) -> str:
     """Return what a line says about a window after its records and bytes."""
     return f"nothing to take {window.waiting_ratio:>4.0%} of the time"
-
-
-def consumption_record(seen: Consumption, written: Measurement | None = None) -> dict[str, Any]:
-    """Return the result and its verdict as a JSON document; unknown values are null.
-
-    Args:
-        seen: The result.
-        written: What the producer measured that wrote to the topic meanwhile; None if there was none.
-    """
-    verdict = judge_reading(ReadEvidence.of(seen))
-    reading, counts = seen.reading, seen.counts
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "consumption",
-        "reading": {
-            "start": str(reading.start),
-            "consumers": reading.consumers,
-            "warmup_s": reading.warmup_s,
-            "measured_s": reading.measured_s,
-            "properties": dict(reading.properties),
-        },
-        "origin": asdict(seen.origin),
-        "duration_s": seen.duration_s,
-        "records": seen.records,
-        "value_bytes": seen.value_bytes,
-        "records_per_s": seen.records_per_s,
-        "mb_per_s": seen.mb_per_s,
-        "waiting_ratio": seen.waiting_ratio,
-        "client_cpu_ms_per_mb": seen.client_cpu_ms_per_mb,
-        "broker_cpu_ms_per_mb": seen.broker_cpu_ms_per_mb,
-        "ended_s": seen.ended_s,
-        "in_warm_up": seen.in_warm_up,
-        "stopped_early": seen.stopped_early,
-        "counts": {**asdict(counts), "agree": counts.agree, "differences": list(counts.differences())},
-        "verdict": {"bound": str(verdict.bound), "because": verdict.because},
-        "resources": asdict(seen.resources),
-        "activity": seen.activity and asdict(seen.activity),
-        "series": [
-            {**asdict(window), "phase": str(window.phase), "records_per_s": window.records_per_s}
-            for window in seen.series
-        ],
-        "written": written
-        and {
-            "records_per_s": written.records_per_s,
-            "mb_per_s": written.mb_per_s,
-            "acknowledged": written.counts.acknowledged,
-            "stored": written.counts.stored,
-        },
-        "warnings": list(seen.warnings),
-    }
 
 
 def print_consumption(seen: Consumption, written: Measurement | None = None) -> None:
