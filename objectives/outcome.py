@@ -149,7 +149,9 @@ def _latencies(
     )
 
 
-def _end_to_end(what: str, read: Callable[[EndToEnd], float | None]) -> Metric:
+def _end_to_end(
+    what: str, read: Callable[[EndToEnd], float | None], shown: frozenset[ShownIn] = frozenset()
+) -> Metric:
     """Return a metric of the end-to-end latency under load at a fixed rate."""
     return Metric(
         f"end_to_end_{what}_ms",
@@ -161,6 +163,7 @@ def _end_to_end(what: str, read: Callable[[EndToEnd], float | None]) -> Metric:
         lambda seen: None if seen.end_to_end is None else read(seen.end_to_end),
         paced=True,
         needs_acknowledgement=True,
+        shown=shown,
     )
 
 
@@ -225,9 +228,9 @@ _ALL: Final = (
     # Windows are left out, because the maximum of a part of a phase is lower than that of the whole phase.
     *_latencies("max", _percentile(1.0), in_windows=False),
     _end_to_end("mean", lambda seen: seen.latency.mean_us / 1e3 if seen.latency.count else None),
-    _end_to_end("p50", _end_to_end_percentile(0.5)),
+    _end_to_end("p50", _end_to_end_percentile(0.5), frozenset({ShownIn.TABLES})),
     _end_to_end("p95", _end_to_end_percentile(0.95)),
-    _end_to_end("p99", _end_to_end_percentile(0.99)),
+    _end_to_end("p99", _end_to_end_percentile(0.99), frozenset({ShownIn.TABLES})),
     _end_to_end("p999", _end_to_end_percentile(0.999)),
     Metric(
         "consumer_cpu_ms_per_mb",

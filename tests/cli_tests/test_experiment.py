@@ -109,4 +109,4 @@ def test_an_experiment_that_was_killed_goes_on(
     assert ran.code == 0, ran.err
     found = json.loads(tuner("experiment", "report", "reader", "--json").out)
     assert found["finished"]
-    assert [row["rounds"] for row in found["rows"]][0] == 2
+    assert found["rows"][0]["rounds"] == 2

@@ -1,0 +1,48 @@
+"""A study that optimises the end-to-end latency: consumers beside the load of every trial, on a real broker."""
+
+from pathlib import Path
+
+import pytest
+
+import tuner
+from runners.clusters.cluster import RunningCluster
+from tuner.model.trial import Kind
+
+pytestmark = [pytest.mark.campaign, pytest.mark.broker]
+
+STUDY = """
+study: end-to-end
+target: {{bootstrap: "{bootstrap}"}}
+workload:
+  record_bytes: 200
+  consumers: 1
+  saturate: {{warmup: 200ms, measured: 500ms}}
+  paced: {{warmup: 200ms, measured: 500ms, rate_records_per_s: 2000}}
+baseline: {{linger.ms: 200}}
+space: {{linger.ms: {{choices: [0, 200]}}}}
+objectives: [mb_per_s, end_to_end_p50_ms]
+constraints: ["consumer_cpu_ms_per_mb <= 100 x baseline"]
+search: {{method: random, trials: 4, burn_in_max: 0}}
+confirm: {{rounds: 2, max_rounds: 2, nominees: 1, ablation_rounds: 0, goals: [latency]}}
+executor: {{kind: local}}
+tracking: {{enabled: false}}
+"""
+
+
+def test_a_study_finds_the_config_whose_records_arrive_soonest(
+    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "end-to-end.yaml"
+    file.write_text(STUDY.format(bootstrap=broker.bootstrap))
+    study = tuner.run_study(file)
+    # A burn-in run has no phase at a fixed rate.
+    trials = [trial for size in study.results.sizes for trial in size.trials if trial.kind is not Kind.BURN_IN]
+    assert all("end_to_end_p50_ms" in trial.metrics for trial in trials), [trial.error for trial in trials]
+    assert all("consumer_cpu_ms_per_mb" in trial.metrics for trial in trials)
+    lingering = [each.metrics["end_to_end_p50_ms"] for each in trials if each.values.get("linger.ms") == "200"]
+    prompt = [each.metrics["end_to_end_p50_ms"] for each in trials if each.values.get("linger.ms") == "0"]
+    assert lingering
+    assert min(lingering) > 50
+    if prompt:
+        assert min(prompt) < min(lingering)
