@@ -172,7 +172,7 @@ class ExperimentResults:
 
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
         """
-        level = claim_level(sum(len(finding.comparisons) for finding in self.spec.findings))
+        level = claim_level(sum(len(_compared_in(finding, self.rows)) for finding in self.spec.findings))
         return tuple(check(finding, self.rows, level) for finding in self.spec.findings)
 
     @property
@@ -191,15 +191,16 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked
 
     A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1, and
     does not if the interval lies on the other side. `equal` is expected to differ from 1 by no more than the tolerance.
-    The finding holds if all comparisons come out as expected, and does not hold if any does not. If the paper's figure
-    is an artefact, that is the outcome, however the rows compare here.
+    The finding holds if all comparisons come out as expected, and does not hold if any does not. Comparisons whose rows
+    the quick form leaves out do not count, unless none is left. If the paper's figure is an artefact, that is the
+    outcome, however the rows compare here.
 
     Args:
         finding: The finding.
         rows: The results of all rows.
         level: The level of the confidence interval.
     """
-    compared = tuple(_compared(finding, each, rows, level) for each in finding.comparisons)
+    compared = tuple(_compared(finding, each, rows, level) for each in _compared_in(finding, rows))
     outcomes = [each.outcome for each in compared]
     if finding.artefact is not None and finding.artefact.explains:
         outcome = Outcome.ARTEFACT
@@ -212,6 +213,11 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked
     else:
         outcome = Outcome.HOLDS
     return Checked(finding, outcome, compared)
+
+
+def _compared_in(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
+    """Return the comparisons of a finding whose rows the experiment has; all of them if it has the rows of none."""
+    return finding.comparisons_among([each.row for each in rows]) or finding.comparisons
 
 
 def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Compared:
