@@ -49,6 +49,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
 
 _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "record bytes": lambda row: str(row.workload.record_sizes),
+    "compressible": lambda row: f"{row.workload.compressibility_ratio:g}",
     "partitions": lambda row: str(row.workload.partitions),
     "replicas": lambda row: str(row.workload.replication),
     "producers": lambda row: str(row.producers),
