@@ -89,7 +89,7 @@ def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
     assert "record_bytes=1000 acks=1 (control)" in text
     assert "holds here" in text
     assert "does not hold here" in text
-    assert "rate cap: the tool was given 102400 records/s" in text
+    assert "Rate cap: the tool was given 102400 records/s" in text
     assert "| 95.0 |" in experiment_markdown(results)
     record = json.loads(json.dumps(experiment_record(results)))
     assert record["rows"][2]["paper"] == {"mb_per_s": 95.0}

@@ -11,9 +11,10 @@ from objectives.row_metrics import ROW_METRICS
 from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number
-from tuner.results.experiment_results import Checked, ExperimentResults, Mean, Outcome, RowResults
+from tuner.results.experiment_results import Checked, Compared, ExperimentResults, Mean, Outcome, RowResults
 
 _PAPER: Final = "paper"
+_WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
 
 def planned_lines(spec: ExperimentSpec) -> list[str]:
@@ -146,20 +147,23 @@ def finding_cells(results: ExperimentResults) -> list[list[str]]:
 def because(checked: Checked) -> str:
     """Return why a finding has its outcome, in words."""
     finding = checked.finding
-    said = []
+    several = len(checked.compared) > 1
+    compared = [_compared_words(each, verdict=several) for each in checked.compared]
+    said = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
     if checked.outcome is Outcome.ARTEFACT and finding.artefact is not None:
-        said.append(f"{finding.artefact.kind}: {finding.artefact.because}")
-    shown = ROW_METRICS[finding.metric].label
-    for each in checked.compared:
-        compared = each.comparison
-        over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
-        paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
-        here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
-        verdict = "" if len(checked.compared) == 1 else f", {each.outcome}"
-        said.append(f"{shown}, {_settings(compared.of)} / {over}: {here}{paper}{verdict}")
+        said.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
     if left_out := len(finding.comparisons) - len(checked.compared):
         said.append(f"rows of {left_out} more comparisons are not part of the quick form")
-    return "; ".join(said)
+    return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
+
+
+def _compared_words(each: Compared, *, verdict: bool) -> str:
+    """Return a comparison in words: the rows, the ratio here and in the paper, and what came out if `verdict`."""
+    compared = each.comparison
+    over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
+    paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
+    here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
+    return f"{_settings(compared.of)} / {over} = {here}{paper}{f', {each.outcome}' if verdict else ''}"
 
 
 def _settings(selected: Mapping[str, RowValue]) -> str:
@@ -184,8 +188,19 @@ def notes_of(results: ExperimentResults) -> list[str]:
             f"rounds as in the first half: {moved}."
         )
     notes += [f"Unlike the paper: {each}." for each in spec.differences]
-    doubts = dict.fromkeys(f"{row.row.name}: {said}" for row in results.rows for said in row.warnings)
-    return [*notes, *doubts]
+    return [*notes, *_doubts(results)]
+
+
+def _doubts(results: ExperimentResults) -> Iterable[str]:
+    """Yield what makes measurements of a row less reliable. Of sentences that differ by numbers, only the first."""
+    for row in results.rows:
+        alike: dict[str, list[str]] = {}
+        for trial in row.trials:
+            for said in (*trial.warnings, trial.error):
+                if said:
+                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), []).append(said)
+        for first, *more in alike.values():
+            yield f"{row.row.name}: {first}{f', and {len(more)} more times' if more else ''}"
 
 
 def experiment_lines(results: ExperimentResults) -> list[str]:

@@ -1,7 +1,7 @@
 """The results of an experiment so far: the values of each row, and what came out of the paper's findings."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
 from typing import Any
 
-from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of
+from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of, ratio_to_limit
 from objectives.repeats import t_quantile
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
@@ -236,23 +236,21 @@ def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResult
     return Compared(comparison, ratio, outcome)
 
 
-def _ratio(metric: str, comparison: Comparison, rows: Iterable[RowResults], level: float) -> Ratio | None:
+def _ratio(metric: str, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Ratio | None:
     """Return the ratio of a comparison; None if its rows were not measured in two common rounds.
 
     A metric that may be below 0, such as a difference, is compared with a limit by its absolute value.
     """
-    measured = list(rows)
 
     def values(selected: Mapping[str, RowValue]) -> dict[int, float]:
-        return next((each.by_round(metric) for each in measured if each.row.matches(selected)), {})
+        return next((each.by_round(metric) for each in rows if each.row.matches(selected)), {})
 
     ours = values(comparison.of)
-    if comparison.over is not None:
-        theirs = values(comparison.over)
-    else:
-        assert comparison.limit is not None, "a comparison has a row or a limit to compare with"
-        ours = {turn: abs(value) for turn, value in ours.items()}
-        theirs = dict.fromkeys(ours, comparison.limit)
+    if comparison.limit is not None:
+        sizes = [abs(value) for value in ours.values()]
+        return ratio_to_limit(sizes, comparison.limit, level=level) if len(sizes) > 1 else None
+    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
+    theirs = values(comparison.over)
     both = [turn for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
     if len(both) < 2:
         return None
