@@ -78,7 +78,7 @@ Positive = Annotated[float, fields.number(0, 1e15, above=True)]
 class LoadSection(Section):
     """The load of a row, and the shape of its topic."""
 
-    record_bytes: Sizes = _LOAD.record_sizes
+    record_bytes: Annotated[Sizes, Field(json_schema_extra={"default": 1000})] = _LOAD.record_sizes
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight)."""
     key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _LOAD.key_bytes
     """Bytes of a record's key. 0 sends no keys."""
@@ -129,7 +129,7 @@ class ArtefactSection(Section):
 
 
 class CaseSection(Section):
-    """One comparison of a finding that makes several: settings that are added to those of the finding."""
+    """Settings that are added to those of the finding, and the paper's ratio for them."""
 
     at: SomeSettings | None = None
     """Settings of both rows."""
@@ -172,7 +172,7 @@ class FindingSection(Section):
     tolerance: Annotated[float, fields.number(0, 10, above=True)] = 0.1
     """For equal: the largest relative difference that still counts as equal."""
     artefact: ArtefactSection | None = None
-    """Why the paper's figure does not say what it seems to say."""
+    """Why a figure of the paper does not say about Kafka what it seems to say."""
 
 
 class PaperSection(Section):
@@ -248,7 +248,7 @@ class ExperimentFile(Section):
     findings: Annotated[list[FindingSection], Field(max_length=100)] = Field(default_factory=list)
     """Statements of the paper that are checked."""
     paper_values: Annotated[list[PaperSection], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
-    """What the paper measured."""
+    """What the paper measured for a row."""
     tracking: TrackingSection = TrackingSection()
     safety: SafetySection = SafetySection()
 
