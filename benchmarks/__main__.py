@@ -28,6 +28,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "racing": ("--seeds", "2", "--trials", "20"),
     "samplers": ("--short",),
     "service": ("--seconds", "20"),
+    "zones": ("--seconds", "1"),
     "trust": ("--studies", "2", "--trials", "12"),
 }
 """The benchmarks by name, each with the arguments that make it short for `--short`."""

@@ -1,10 +1,12 @@
 """librdkafka's own load generator in C, `rdkafka_performance`, which `scripts/get-rdkafka-performance` builds.
 
-It sends one and the same value again and again, in one thread that also takes the deliveries. It prints its counters
-ten times a second, so that its records/s can be computed over the same seconds as ours.
+As a producer, it sends one and the same value again and again, in one thread that also takes the deliveries. It prints
+its counters ten times a second, so that its records/s can be computed over the same seconds as ours. As a consumer, it
+reads given partitions to their ends, in one thread that counts records and bytes.
 """
 
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -26,6 +28,7 @@ _PATIENCE_S: Final = 60.0
 _ROW: Final = re.compile(
     r"^\| +(?P<elapsed_ms>\d+) (?:\| +[\d.]+ ){3}\| +(?P<delivered>\d+) (?:\| +[\d.]+ ){2}\| +(?P<failed>\d+) "
 )
+_CONSUMED: Final = re.compile(r"^% (?P<records>\d+) messages \(\d+ bytes\) consumed in (?P<elapsed_ms>\d+)ms: ")
 
 
 def program() -> Path:
@@ -56,9 +59,7 @@ def throughput(built: Path, properties: Mapping[str, str], topic: str, workload:
         GeneratorError: The program failed, lost records, or printed too few rows. The message quotes its output.
     """
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as printed:
-        config = Path(folder) / "client.properties"
-        config.touch(mode=0o600)
-        config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        config = _config_file(Path(folder), properties)
         size = workload.record_sizes.largest_bytes
         command = [str(built), "-P", "-q", "-u", "-t", topic, "-s", str(size), "-c", "-1"]
         command += ["-i", str(1000 // ROWS_PER_S), "-X", f"file={config}"]
@@ -101,3 +102,59 @@ def records_per_s(printed: str, from_s: float, to_s: float) -> float:
     first, last = within[0], within[-1]
     records = int(last["delivered"]) - int(first["delivered"])
     return records / (int(last["elapsed_ms"]) - int(first["elapsed_ms"])) * 1e3
+
+
+def consumed(built: Path, properties: Mapping[str, str], topic: str, partitions: int) -> tuple[int, float, float]:
+    """Read all records of a topic with `rdkafka_performance`.
+
+    Args:
+        built: The program.
+        properties: librdkafka properties of the connection and of the consumer.
+        topic: Topic to read.
+        partitions: Number of its partitions.
+
+    Returns:
+        The number of records, the seconds from the first record to the last, and the CPU time per record in
+        microseconds.
+
+    Raises:
+        GeneratorError: The program failed or printed no summary. The message quotes its output.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        config = _config_file(Path(folder), properties)
+        command = [str(built), "-C", "-q", "-t", topic, "-o", "beginning", "-e", "-X", f"file={config}"]
+        command += [word for partition in range(partitions) for word in ("-p", str(partition))]
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ran = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    records, seconds = consumed_summary(ran.stdout)
+    return records, seconds, used_s / records * US_PER_S
+
+
+def consumed_summary(printed: str) -> tuple[int, float]:
+    """Return the number of records that the program read, and the seconds that this took.
+
+    Args:
+        printed: What the program printed.
+
+    Raises:
+        GeneratorError: There is no summary, or no record was read.
+    """
+    found = [match for line in printed.splitlines() if (match := _CONSUMED.match(line))]
+    if not found or not int(found[-1]["records"]) or not int(found[-1]["elapsed_ms"]):
+        raise GeneratorError(
+            "rdkafka_performance must print how many records it has read, but it printed: "
+            + "\n".join(printed.splitlines()[-5:])
+        )
+    return int(found[-1]["records"]), int(found[-1]["elapsed_ms"]) / 1e3
+
+
+def _config_file(folder: Path, properties: Mapping[str, str]) -> Path:
+    """Write properties to a file that only this user can read, and return its path."""
+    config = folder / "client.properties"
+    config.touch(mode=0o600)
+    config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return config

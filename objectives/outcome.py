@@ -12,6 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from runners.end_to_end import EndToEnd
 from runners.measurement import Measurement, Window
 
 SATURATED: Final = "saturated_"
@@ -148,6 +149,25 @@ def _latencies(
     )
 
 
+def _end_to_end(what: str, read: Callable[[EndToEnd], float | None]) -> Metric:
+    """Return a metric of the end-to-end latency under load at a fixed rate."""
+    return Metric(
+        f"end_to_end_{what}_ms",
+        f"end-to-end latency {what.replace('p999', 'p99.9')}",
+        "ms",
+        Direction.MINIMIZE,
+        f"{what} from the intended send time until a consumer has the record, at the study's fixed rate; needs "
+        "workload.consumers",
+        lambda seen: None if seen.end_to_end is None else read(seen.end_to_end),
+        paced=True,
+        needs_acknowledgement=True,
+    )
+
+
+def _end_to_end_percentile(ratio: float) -> Callable[[EndToEnd], float | None]:
+    return lambda seen: seen.latency.percentile_us(ratio) / 1e3 if seen.latency.count else None
+
+
 _ALL: Final = (
     Metric(
         "mb_per_s",
@@ -204,6 +224,22 @@ _ALL: Final = (
     *_latencies("p999", _percentile(0.999), shown=_ALL_BUT_COMPARISONS),
     # Windows are left out, because the maximum of a part of a phase is lower than that of the whole phase.
     *_latencies("max", _percentile(1.0), in_windows=False),
+    _end_to_end("mean", lambda seen: seen.latency.mean_us / 1e3 if seen.latency.count else None),
+    _end_to_end("p50", _end_to_end_percentile(0.5)),
+    _end_to_end("p95", _end_to_end_percentile(0.95)),
+    _end_to_end("p99", _end_to_end_percentile(0.99)),
+    _end_to_end("p999", _end_to_end_percentile(0.999)),
+    Metric(
+        "consumer_cpu_ms_per_mb",
+        "consumer CPU",
+        "ms per MB",
+        Direction.MINIMIZE,
+        "CPU milliseconds of the consumers' processes per megabyte of record values, at the study's fixed rate; needs "
+        "workload.consumers",
+        lambda seen: None if seen.end_to_end is None else seen.end_to_end.client_cpu_ms_per_mb,
+        paced=True,
+        shown=frozenset({ShownIn.TABLES}),
+    ),
     Metric(
         "delivered_ratio",
         "share delivered",
@@ -228,6 +264,10 @@ _ALL: Final = (
 
 OUTCOME_METRICS: Final[Mapping[str, Metric]] = MappingProxyType({metric.name: metric for metric in _ALL})
 """Every metric by its name. All other lists of metrics are derived from this table."""
+
+
+OF_CONSUMERS: Final = ("end_to_end_", "consumer_")
+"""How the names of the metrics begin that need consumers beside the load."""
 
 
 def shown_in(where: ShownIn) -> tuple[str, ...]:

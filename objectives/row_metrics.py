@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, SATURATED, Direction, Metric
+from runners.consumers.consumption import Consumption
+from runners.end_to_end import EndToEnd
 from runners.measurement import ClientActivity, LatencyCheck, Measurement, Phase, Resources
 
 
@@ -23,6 +25,10 @@ def _activity(read: Callable[[ClientActivity], float | None]) -> Callable[[Measu
 
 def _resources(read: Callable[[Resources], float | None]) -> Callable[[Measurement], float | None]:
     return lambda seen: read(seen.resources)
+
+
+def _consumers(read: Callable[[EndToEnd], float | None]) -> Callable[[Measurement], float | None]:
+    return lambda seen: None if seen.end_to_end is None else read(seen.end_to_end)
 
 
 def _ms(microseconds: float | None) -> float | None:
@@ -66,6 +72,23 @@ def wire_mb_per_s(seen: Measurement) -> float | None:
     """Return the megabytes per second that were sent to brokers, with all overhead; None if unknown."""
     per_value_byte = seen.wire_bytes_per_value_byte
     return None if per_value_byte is None else seen.mb_per_s * per_value_byte
+
+
+def _per_consumed_mb(seen: Measurement) -> float | None:
+    found = seen.end_to_end
+    return None if found is None else found.records_per_s * seen.workload.record_sizes.mean_bytes / 1e6
+
+
+def throughput_change_ratio(seen: Measurement) -> float | None:
+    """Return the throughput in the last third of the measured phase, divided by that in the first; None if it is short.
+
+    Each third needs at least one window (a second of the load).
+    """
+    rates = [point.records_per_s for point in seen.series if point.phase is Phase.MEASURED]
+    third = len(rates) // 3
+    if not third or not sum(rates[:third]):
+        return None
+    return sum(rates[-third:]) / sum(rates[:third])
 
 
 def _metric(
@@ -144,6 +167,60 @@ _DETAILS: Final = (
         more=True,
     ),
     _metric(
+        "consumer_records_per_s",
+        "records taken by consumers",
+        "records/s",
+        "records that the consumers beside the load took per second",
+        _consumers(lambda seen: seen.records_per_s),
+        more=True,
+    ),
+    _metric(
+        "consumer_behind_records",
+        "records behind",
+        "",
+        "records that were acknowledged and not yet taken by a consumer at the end of the measured phase",
+        _consumers(lambda seen: float(seen.behind_records)),
+    ),
+    _metric(
+        "consumer_mb_per_s",
+        "throughput of consumers",
+        "MB/s",
+        "megabytes of record values that the consumers took per second",
+        _per_consumed_mb,
+        more=True,
+    ),
+    _metric(
+        "consumer_fetch_bytes",
+        "size of a fetch",
+        "B",
+        "mean number of bytes that a fetch of a consumer brought, as the broker sent them",
+        _consumers(lambda seen: seen.fetch_bytes),
+        more=True,
+    ),
+    _metric(
+        "throughput_change_ratio",
+        "throughput at the end against the start",
+        "",
+        "throughput in the last third of the measured phase, divided by that in its first third",
+        throughput_change_ratio,
+        more=True,
+    ),
+    _metric(
+        "consumer_fetch_records",
+        "records in a fetch",
+        "",
+        "mean number of records that a fetch of a consumer brought",
+        _consumers(lambda seen: seen.fetch_records),
+        more=True,
+    ),
+    _metric(
+        "fetch_p50_ms",
+        "acknowledgement to consumer p50",
+        "ms",
+        "median time from the acknowledgement of a record until a consumer had it",
+        _consumers(lambda seen: seen.fetch.percentile_us(0.5) / 1e3 if seen.fetch.count else None),
+    ),
+    _metric(
         "broker_cpu_cores",
         "broker CPU",
         "cores",
@@ -164,4 +241,19 @@ ROW_METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
 def row_metrics_of(seen: Measurement) -> dict[str, float]:
     """Return the metrics of a measurement by name, without those that have no value, such as a latency with acks=0."""
     values = {name: metric.value_in(seen) for name, metric in ROW_METRICS.items()}
+    return {name: float(value) for name, value in values.items() if value is not None}
+
+
+def read_metrics_of(seen: Consumption) -> dict[str, float]:
+    """Return the metrics of consumers that read what was stored, by name, without those that have no value."""
+    activity = seen.activity
+    values = {
+        "consumer_mb_per_s": seen.mb_per_s,
+        "consumer_records_per_s": seen.records_per_s,
+        "consumer_fetch_records": activity.fetch_records if activity else None,
+        "consumer_fetch_bytes": activity.fetch_bytes if activity else None,
+        "consumer_cpu_ms_per_mb": seen.client_cpu_ms_per_mb,
+        "broker_cpu_ms_per_mb": seen.broker_cpu_ms_per_mb,
+        "broker_cpu_cores": seen.resources.broker_cpu_cores,
+    }
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
+from objectives.signs import BUSY_RATIO, HOST_BUSY_RATIO, busy_broker, on_a_full_host, other_processes, quota
 from runners.measurement import Measurement, Resources
 
-BUSY_RATIO: Final = 0.9
-"""A thread that needs a core for at least this share of the time counts as busy; context switches take the rest."""
 DRAIN_BUSY_RATIO: Final = 0.8
 """From this share on, our thread that processes delivery reports counts as busy.
 
@@ -41,10 +40,6 @@ OUTRUN_RATIO: Final = 0.05
 Then the limit is not the thread that sends, but something that takes records out of the queue.
 """
 HELD_BACK_RATIO: Final = 0.5
-HOST_BUSY_RATIO: Final = 0.93
-OTHERS_RATIO: Final = 0.5
-"""If other processes use this share of a busy host's cores, they, and not the config, limit the measurement."""
-THROTTLE_MS: Final = 1.0
 IDLE_IN_FLIGHT: Final = 0.9
 """With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
 BUFFER_LATENCY_TOLERANCE: Final = 0.1
@@ -172,9 +167,7 @@ def latency_is_buffer(evidence: Evidence) -> bool | None:
 
 
 def _quota(evidence: Evidence) -> str | None:
-    if (evidence.throttle_ms or 0.0) < THROTTLE_MS:
-        return None
-    return f"brokers throttled the client by {evidence.throttle_ms:.0f} ms per response, because of a quota"
+    return quota(evidence.throttle_ms)
 
 
 def _offered_rate(evidence: Evidence) -> str | None:
@@ -215,30 +208,23 @@ def _generator(evidence: Evidence) -> str | None:
             f"the load generator's thread for delivery reports was busy {drain:.0%} of the time "
             "while the client's queue grew"
         )
-        return f"{busy}{_on_a_full_host(evidence)}"
+        return f"{busy}{on_a_full_host(evidence.resources)}"
+    on_full_host = on_a_full_host(evidence.resources)
     full = f"the client's queue was full only {evidence.queue_full_ratio:.0%} of the time"
     if evidence.offered_records_per_s is None:
         if _busy_in_client(evidence):
             return None
         # A saturating sender waits only when the queue is full.
-        return (
-            f"{full}, so the load generator hardly had to wait: it sent as fast as it could{_on_a_full_host(evidence)}"
-        )
+        return f"{full}, so the load generator hardly had to wait: it sent as fast as it could{on_full_host}"
     busiest = max(evidence.resources.sender_demand_ratio or 0.0, evidence.resources.drain_demand_ratio or 0.0)
     if busiest >= BUSY_RATIO and not _busy_in_client(evidence):
         return (
             f"{full}, and a thread of the load generator was busy {busiest:.0%} of the time: "
-            f"it could not send faster{_on_a_full_host(evidence)}"
+            f"it could not send faster{on_full_host}"
         )
     if (evidence.send_delay_ms or 0.0) >= LATE_MS:
-        return f"{full}, and records were sent {evidence.send_delay_ms:.0f} ms late{_on_a_full_host(evidence)}"
+        return f"{full}, and records were sent {evidence.send_delay_ms:.0f} ms late{on_full_host}"
     return None
-
-
-def _on_a_full_host(evidence: Evidence) -> str:
-    if (evidence.resources.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
-        return ""
-    return f" (the host's CPU is {evidence.resources.host_cpu_ratio:.0%} used)"
 
 
 def _busy_in_client(evidence: Evidence) -> bool:
@@ -249,11 +235,13 @@ def _busy_in_client(evidence: Evidence) -> bool:
 def _client_thread(evidence: Evidence) -> str | None:
     if _busy_in_client(evidence):
         busy = f"the thread that sends was busy in the client's code {evidence.resources.sender_in_client_ratio:.0%}"
-        return f"{busy} of the time: this client builds and compresses batches there{_on_a_full_host(evidence)}"
+        return (
+            f"{busy} of the time: this client builds and compresses batches there{on_a_full_host(evidence.resources)}"
+        )
     if (evidence.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
     busy = f"the client's own thread needed a core {evidence.resources.client_thread_demand_ratio:.0%} of the time"
-    return f"{busy}: building and compressing batches takes that long{_on_a_full_host(evidence)}"
+    return f"{busy}: building and compressing batches takes that long{on_a_full_host(evidence.resources)}"
 
 
 def _network(evidence: Evidence) -> str | None:
@@ -263,33 +251,13 @@ def _network(evidence: Evidence) -> str | None:
 
 
 def _other_processes(evidence: Evidence) -> str | None:
-    used = evidence.resources
-    # For a broker on another host, or one whose process we can't read, the CPU use on this host is unknown.
-    if (
-        used.host_cpu_ratio is None
-        or not used.host_cores
-        or used.process_cpu_cores is None
-        or used.broker_cpu_cores is None
-    ):
-        return None
-    threads = (used.sender_cpu_ratio, used.drain_cpu_ratio, used.client_thread_cpu_ratio, used.broker_thread_cpu_ratio)
-    if max(ratio or 0.0 for ratio in threads) >= BUSY_RATIO:
-        return None  # it had a core to itself, and is the limit whatever else runs
-    others = used.host_cpu_ratio * used.host_cores - used.process_cpu_cores - used.broker_cpu_cores
-    if used.host_cpu_ratio < HOST_BUSY_RATIO or others < OTHERS_RATIO * used.host_cores:
-        return None
-    return (
-        f"the host's CPU is {used.host_cpu_ratio:.0%} used, and {others:.1f} of its {used.host_cores} cores "
-        "are used by processes other than the client and the broker"
-    )
+    return other_processes(evidence.resources)
 
 
 def _broker(evidence: Evidence) -> str | None:
     used = evidence.resources
-    if (used.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
-        return f"a thread of the broker needed a core {used.broker_thread_demand_ratio:.0%} of the time"
-    if used.broker_cpu_cores is not None and used.host_cores and used.broker_cpu_cores >= BUSY_RATIO * used.host_cores:
-        return f"the broker used {used.broker_cpu_cores:.1f} of {used.host_cores} cores"
+    if (busy := busy_broker(used)) is not None:
+        return busy
     if (used.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
         return f"the broker did not read from the busiest connection {used.receiver_limited_ratio:.0%} of the time"
     full, outrun = (

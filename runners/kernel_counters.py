@@ -179,7 +179,7 @@ class SocketTimes:
 
     def look(self) -> None:
         """Take one sample of the waiting times of every TCP connection of the process."""
-        self.add(_tcp_infos(self.pid))
+        self.add(tcp_infos(self.pid))
 
     def add(self, sample: Iterable[tuple[Connection, bytes]]) -> None:
         """Add one sample: for each open connection, the kernel's `struct tcp_info`."""
@@ -213,7 +213,8 @@ def _has_tcp_info() -> bool:
     return Path("/proc/self/fd").exists() and hasattr(socket, "TCP_INFO")
 
 
-def _tcp_infos(pid: int | None) -> Iterator[tuple[Connection, bytes]]:
+def tcp_infos(pid: int | None) -> Iterator[tuple[Connection, bytes]]:
+    """Yield the kernel's `struct tcp_info` of each TCP connection of a process; None stands for this process."""
     if not _has_tcp_info():
         return
     folder = f"/proc/{pid or 'self'}/fd"

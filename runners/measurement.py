@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
+from runners.end_to_end import Deliveries, EndToEnd
 from runners.histogram import Histogram
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -25,21 +26,18 @@ class Phase(StrEnum):
     MEASURED = "measured"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A part of a run, at most a second long, and what happened in it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadWindow:
+    """A part of a load, at most a second long, and the records that were moved in it.
 
     Attributes:
         number: Number of the window, counted from 0 through both phases.
         phase: The phase that the window belongs to. Only windows of the measured phase count.
         at_s: Seconds from the start of the load to the end of the window.
         duration_s: Length of the window in seconds.
-        records: Number of records acknowledged in the window.
+        records: Number of records: acknowledged by the cluster, or taken by a consumer.
         value_bytes: Size of the values of these records.
-        failed: Number of records that the client failed to deliver in the window.
-        queue_full_ratio: Share of the window in which the sender waited for room in the client's queue.
-        latency: Latencies of a sample of the records acknowledged in the window.
-        total_windows: Number of windows that the whole run has if nothing stops it.
+        total_windows: Number of windows that the whole load has if nothing stops it.
     """
 
     number: int
@@ -48,20 +46,32 @@ class Window:
     duration_s: float
     records: int
     value_bytes: float
-    failed: int
-    queue_full_ratio: float
-    latency: Histogram
     total_windows: int
 
     @property
     def records_per_s(self) -> float:
-        """Acknowledged records per second."""
+        """Records per second."""
         return self.records / self.duration_s
 
     @property
     def mb_per_s(self) -> float:
-        """Acknowledged value bytes per second, in millions."""
+        """Value bytes per second, in millions."""
         return self.value_bytes / self.duration_s / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window(LoadWindow):
+    """A part of a run, at most a second long, and what happened in it. Its records are the acknowledged ones.
+
+    Attributes:
+        failed: Number of records that the client failed to deliver in the window.
+        queue_full_ratio: Share of the window in which the sender waited for room in the client's queue.
+        latency: Latencies of a sample of the records acknowledged in the window.
+    """
+
+    failed: int
+    queue_full_ratio: float
+    latency: Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +325,7 @@ class Origin:
     Attributes:
         generator: The load generator: `native` or `python` on librdkafka, `java`, or `simulated`.
         client_version: Version of the client library.
-        cluster: Kind of cluster.
+        cluster: Kind of cluster, and the link to it if there is one.
         topic: Topic that was written to.
         started_at: Start of the run in UTC, ISO 8601.
         payload_zlib_ratio: Compressed size of the payload, divided by its plain size, under zlib level 6.
@@ -357,6 +367,9 @@ class Measurement:
         warnings: Sentences for the user about anything that weakens the measurement.
         flush_s: Seconds after the last window in which the client still delivered records.
         sent_bytes: Bytes of values and keys that were sent in the whole run; None if only the records were counted.
+        end_to_end: What the consumers beside the load have seen; None without consumers.
+        deliveries: The sampled records with their offsets, from which `end_to_end` is computed; None if it is computed
+            or not wanted.
     """
 
     config: ProducerConfig
@@ -377,6 +390,8 @@ class Measurement:
     warnings: tuple[str, ...] = ()
     flush_s: float = 0.0
     sent_bytes: int | None = None
+    end_to_end: EndToEnd | None = None
+    deliveries: Deliveries | None = field(default=None, compare=False, repr=False)
 
     @property
     def records_per_s(self) -> float:

@@ -18,7 +18,7 @@ Number = TypeVar("Number", int, float)
 def share(workload: Workload, producers: int, producer: int) -> Workload:
     """Return the part of a workload that one producer sends.
 
-    Each producer gets an equal part of a paced rate and its own seed.
+    Each producer gets an equal part of a paced rate and its own seed. The first one has the consumers beside it.
 
     Args:
         workload: The whole workload.
@@ -29,6 +29,7 @@ def share(workload: Workload, producers: int, producer: int) -> Workload:
     return replace(
         workload,
         rate_records_per_s=rate if rate is None or producers == 1 else rate / producers,
+        consumers=0 if producer else workload.consumers,
         seed=workload.seed + producer,
     )
 
@@ -64,13 +65,15 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         ),
         counts=_counts([each.counts for each in measurements]),
         latency_check=_latency_check([each.latency_check for each in measurements], records),
-        resources=_resources([each.resources for each in measurements]),
+        resources=merge_resources([each.resources for each in measurements]),
         activity=_activity([each.activity for each in measurements], records),
         series=tuple(series),
         stopped_early=any(each.stopped_early for each in measurements),
         flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
         sent_bytes=_sum(each.sent_bytes for each in measurements),
+        # Only the first producer has consumers beside it. They read what all producers write.
+        end_to_end=first.end_to_end,
     )
 
 
@@ -150,7 +153,7 @@ def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]
     )
 
 
-def _resources(all_resources: Sequence[Resources]) -> Resources:
+def merge_resources(all_resources: Sequence[Resources]) -> Resources:
     """Merge the resources of several producers.
 
     For a value of a single thread, the result is the highest value of all producers. Values of a whole process are

@@ -12,6 +12,7 @@ from typing import Protocol
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import stored_records
 from runners.clusters.topics import Topic
+from runners.end_to_end import Deliveries
 from runners.errors import RunnerError
 from runners.histogram import Histogram
 from runners.host import Reading
@@ -81,6 +82,7 @@ class Found:
         activity: What the client's statistics report.
         sent_bytes: Bytes of values and keys that were sent in the whole run.
         warnings: Sentences about anything that weakens the measurement.
+        deliveries: The sampled records with their offsets; None if they were not wanted.
     """
 
     result: RawResult
@@ -91,6 +93,7 @@ class Found:
     activity: ClientActivity | None
     sent_bytes: int
     warnings: tuple[str, ...] = ()
+    deliveries: Deliveries | None = None
 
 
 def check_records(topic: Topic, config: ProducerConfig, workload: Workload) -> None:
@@ -152,7 +155,7 @@ def measured_on(
         origin=Origin(
             generator=generator,
             client_version=client_version,
-            cluster=cluster.kind,
+            cluster=cluster.label,
             topic=topic.name,
             started_at=started_at,
             payload_zlib_ratio=zlib_ratio,
@@ -172,4 +175,5 @@ def measured_on(
         warnings=found.warnings,
         flush_s=result.flush_s,
         sent_bytes=found.sent_bytes,
+        deliveries=found.deliveries,
     )

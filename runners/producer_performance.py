@@ -6,7 +6,6 @@ we compute the number of records from the rate that we expect.
 """
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from runners.clusters.broker_layout import properties_text
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.java import KafkaJava, run_java
-from runners.clusters.temporary import temporary_folder
 from runners.clusters.topics import Topic
-from runners.errors import GeneratorError
+from runners.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
 from runners.workload import Workload
 from search_spaces.client import Kind
 from search_spaces.producer_config import ProducerConfig
@@ -38,7 +34,6 @@ _SUMMARY = re.compile(
     r"(?P<records_per_s>[\d.]+) records/sec \((?P<mib_per_s>[\d.]+) MB/sec\), "
     r"([\d.]+|NaN) ms avg latency, [\d.]+ ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.$"
 )
-_SHOWN_COMPLAINTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,30 +150,13 @@ def producer_performance(
     """
     warmup = ["--warmup-records", str(warmup_records)] if warmup_records else []
     rate = "-1" if records_per_s is None else str(records_per_s)
-    with temporary_folder("java", "tuner-java-") as folder:
-        config = folder / "client.properties"
-        config.touch(mode=0o600)  # it may hold a password, and every user of the host could read a command line
-        config.write_text(properties_text(properties or {}), encoding="ascii")
-        arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
-        arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
-        heap = [] if heap_bytes is None else [f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
-        flags = [*heap, f"-Djava.io.tmpdir={folder}"]
-        command = KafkaJava.prepare().command(_TOOL, *arguments, "--command-config", str(config), flags=flags)
-        try:
-            ran = run_java(command, timeout_s)
-        except subprocess.TimeoutExpired:
-            raise GeneratorError(
-                f"Kafka's ProducerPerformance must end within {timeout_s:.0f} s, but it is still running. Check that "
-                "the cluster answers, or allow more time."
-            ) from None
+    arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
+    arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
+    ran = run_performance_tool(_TOOL, arguments, properties or {}, heap_bytes, timeout_s)
     summaries = _summaries(ran.stdout)
     if ran.returncode != 0 or False not in summaries:
-        said = "\n".join((ran.stderr.strip() or ran.stdout.strip()).splitlines()[:_SHOWN_COMPLAINTS])
-        raise GeneratorError(
-            "Kafka's ProducerPerformance must end with status 0 and a summary, but it ended with status "
-            f"{ran.returncode} and printed: {said}"
-        )
-    complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:_SHOWN_COMPLAINTS]
+        raise tool_failed(_TOOL, ran)
+    complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:SHOWN_COMPLAINTS]
     return PerformanceReport(whole=summaries[False], steady=summaries.get(True), complaints=complaints)
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import psutil
 from typing_extensions import override
 
+from runners.child import PATIENCE_S
 from runners.errors import GeneratorError, WorkerLost, signals_unwrapped
 from runners.measurement import Window
 from runners.merging import share
@@ -29,7 +30,6 @@ from runners.ray_seats import Seats, reason
 from runners.ray_session import hold, own_ray, running_ray
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
-from runners.wrappers import PATIENCE_S
 
 _LOOK_S: Final = 0.2
 _PATIENCE_S: Final = PATIENCE_S + 60.0

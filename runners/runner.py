@@ -70,9 +70,14 @@ class Phases:
     @classmethod
     def of(cls, workload: Workload) -> Self:
         """Divide each phase of a workload into windows of equal length, of at most a second."""
-        warm = _cut(0, workload.warmup_s)
-        measured_from_ns = int(workload.warmup_s * NS_PER_S)
-        return cls(tuple(warm + _cut(measured_from_ns, workload.measured_s)), len(warm), measured_from_ns)
+        return cls.lasting(workload.warmup_s, workload.measured_s)
+
+    @classmethod
+    def lasting(cls, warmup_s: float, measured_s: float) -> Self:
+        """Divide two phases of so many seconds into windows of equal length, of at most a second."""
+        warm = _cut(0, warmup_s)
+        measured_from_ns = int(warmup_s * NS_PER_S)
+        return cls(tuple(warm + _cut(measured_from_ns, measured_s)), len(warm), measured_from_ns)
 
     def phase(self, window: int) -> Phase:
         """Return the phase of the window with this number, counted from 0 through both phases."""

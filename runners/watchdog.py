@@ -1,12 +1,13 @@
 """Raises an error that names the cause, within seconds, when a measurement is no longer possible."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S, Clock
-from runners.clusters.cluster import RunningCluster
+from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host import free_disk_bytes, runs
@@ -19,11 +20,18 @@ _DOWN_PATIENCE_S: Final = 3.0
 
 librdkafka's `reconnect.backoff.ms` is 100 by default.
 """
-_STALL_PATIENCE_S: Final = 15.0
+STALL_PATIENCE_S: Final = 15.0
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
 
-_PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
+Permanent = tuple[tuple[frozenset[str], type[RunnerError], str], ...]
+"""Groups of errors that no retry can change, each with the exception to raise and its message.
+
+Names in capitals are librdkafka's, the others are exceptions of the Java client. If several groups match, the first
+group is used. The message has a place for the names that matched.
+"""
+
+WRITING: Final[Permanent] = (
     (
         frozenset(
             {
@@ -71,18 +79,18 @@ _PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
         "the topic must exist for the whole run, but the broker answered {}; check whether the topic was deleted",
     ),
 )
-"""Groups of errors that no retry can change, each with the exception to raise and its message.
-
-Names in capitals are librdkafka's, the others are exceptions of the Java client.
-
-If several groups match, the first group is used.
-"""
+"""What a broker answers to a producer."""
 
 _DOWN_SIGNS: Final = (
     *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE"),
     *("could not be established", "Couldn't resolve server", "disconnected"),
 )
 """What a client says when it has no connection: librdkafka's errors, and texts of the Java client's `NetworkClient`."""
+
+
+def any_runs(brokers: Sequence[LocalBroker]) -> bool:
+    """Return whether any of these local brokers still runs; true if there are none, because all are remote."""
+    return not brokers or any(runs(broker.pid) for broker in brokers)
 
 
 class Deliveries(Protocol):
@@ -111,7 +119,7 @@ class Deliveries(Protocol):
 
 @dataclass(slots=True)
 class Watchdog:
-    """Checks a few times a second whether the records that are being sent can still give a measurement.
+    """Checks a few times a second whether the records that are sent or read can still give a measurement.
 
     Attributes:
         clock: The benchmark's clock.
@@ -121,6 +129,8 @@ class Watchdog:
         broker_alive: Function that returns whether any local broker still runs. It returns true if all brokers are
             remote.
         pulse: Notices if this process stood still.
+        permanent: The errors that make a measurement impossible.
+        silence: The message if nothing comes for too long, with places for `silent_s` and `waiting`.
     """
 
     clock: Clock
@@ -129,6 +139,8 @@ class Watchdog:
     min_free_disk_bytes: int = 1 << 30
     broker_alive: Callable[[], bool] = field(default=lambda: True)
     pulse: Pulse = field(default_factory=Pulse)
+    permanent: Permanent = WRITING
+    silence: str = "deliveries must keep coming, but none came for {silent_s:.0f} s while {waiting:,} records waited; "
     _acknowledged: int = -1
     _acknowledged_ns: int = 0
     _done: int = -1
@@ -157,10 +169,10 @@ class Watchdog:
         brokers = cluster.local_brokers
         return cls(
             clock,
-            stall_patience_s=_STALL_PATIENCE_S + config.linger_ms / 1e3,
+            stall_patience_s=STALL_PATIENCE_S + config.linger_ms / 1e3,
             disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
             min_free_disk_bytes=limits.min_free_disk_bytes,
-            broker_alive=lambda: not brokers or any(runs(broker.pid) for broker in brokers),
+            broker_alive=partial(any_runs, brokers),
             pulse=pulse or Pulse(),
         )
 
@@ -187,7 +199,7 @@ class Watchdog:
     def _check_errors(self, tally: Deliveries) -> None:
         if tally.fatal is not None:
             raise DeliveryFailed(f"the client must be able to continue, but it stopped for good: {tally.fatal}")
-        for answers, error, sentence in _PERMANENT:
+        for answers, error, sentence in self.permanent:
             if found := answers.intersection(tally.failed):
                 raise error(sentence.format(", ".join(found)))
 
@@ -203,10 +215,7 @@ class Watchdog:
         silent_s = (now - (self._acknowledged_ns if down else self._done_ns)) / NS_PER_S
         if silent_s > (_DOWN_PATIENCE_S if down else self.stall_patience_s):
             cause = complaints[-1] if complaints else "the client reports no error"
-            raise BrokerLost(
-                f"deliveries must keep coming, but none came for {silent_s:.0f} s while {waiting:,} records waited; "
-                f"{cause}"
-            )
+            raise BrokerLost(self.silence.format(silent_s=silent_s, waiting=waiting) + cause)
 
     def _check_disk(self) -> None:
         now = self.clock.now_ns()

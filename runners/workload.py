@@ -4,7 +4,7 @@ The config says how the client works, and the workload says what the client has 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
@@ -118,6 +118,7 @@ class Workload:
         measured_s: Seconds of load that are measured.
         rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent
             as fast as the client accepts them.
+        consumers: Number of consumers that read the topic at its tail while it is written.
         seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
             simulated runs.
     """
@@ -130,6 +131,8 @@ class Workload:
     warmup_s: float = 3.0
     measured_s: float = 10.0
     rate_records_per_s: float | None = None
+    # Left out of the text form, on which the noise of simulated runs depends: kept simulated studies stay as they are.
+    consumers: int = field(default=0, repr=False)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -143,6 +146,7 @@ class Workload:
             ),
             (1 <= self.partitions <= 10_000, "1 <= partitions <= 10000", self.partitions),
             (1 <= self.replication <= 100, "1 <= replication <= 100", self.replication),
+            (0 <= self.consumers <= 64, "0 <= consumers <= 64", self.consumers),
             (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
             (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
             (

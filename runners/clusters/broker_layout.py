@@ -37,6 +37,9 @@ class Node:
         controller_port: The port of the controller listener.
         folder: The folder that holds its properties file.
         log_dir: The folder that holds its partitions.
+        proxy_port: The port of a proxy, on `host`, through which clients reach the broker. None: clients use `port`.
+        inter_broker_port: The port of a listener for the other brokers, so that they do not go through the proxy. None:
+            they use `port`.
     """
 
     node_id: int
@@ -45,6 +48,8 @@ class Node:
     controller_port: int
     folder: Path
     log_dir: Path
+    proxy_port: int | None = None
+    inter_broker_port: int | None = None
 
 
 def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str]) -> dict[str, str]:
@@ -94,8 +99,22 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         # By default the log cleaner takes 128 MiB of heap, but we have no compacted topics.
         "log.cleaner.dedupe.buffer.size": str(4 * _MIB),
         "controlled.shutdown.enable": "false",  # its data is deleted anyway
+        **_behind_proxy(node),
     }
     return {**ours, **extra}
+
+
+def _behind_proxy(node: Node) -> dict[str, str]:
+    """Return the properties that make clients use the proxy, and the other brokers a listener of their own."""
+    if node.proxy_port is None or node.inter_broker_port is None:
+        return {}
+    inter_broker = f"INTERBROKER://{node.host}:{node.inter_broker_port}"
+    return {
+        "listeners": f"PLAINTEXT://{node.host}:{node.port},{inter_broker},CONTROLLER://{node.host}:{node.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{node.host}:{node.proxy_port},{inter_broker}",
+        "inter.broker.listener.name": "INTERBROKER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERBROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
@@ -164,7 +183,7 @@ class FirstStart:
         (node.log_dir / "meta.properties").write_text(properties_text(meta), encoding="ascii")
 
 
-def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
+def lay_out(brokers: int, host: str, first_port: int | None, proxy_ports: Sequence[int] = ()) -> Layout:
     """Choose folders, ports and log files for a cluster, without creating anything.
 
     The brokers' partitions go into memory if there is enough free memory and `TMPDIR` is not set. Everything else goes
@@ -174,6 +193,7 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
         brokers: The number of brokers.
         host: The address that the brokers listen on.
         first_port: The client port of the first broker. The other brokers get the ports after it. None: use free ports.
+        proxy_ports: The port of the proxy in front of each broker. Empty: clients use the brokers' own ports.
 
     Raises:
         DiskTooFull: There is too little free disk space even for a short run.
@@ -186,8 +206,9 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
             f"At least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's data, but {root} has "
             f"{free / 1e9:.1f} GB. Free some space, or set TMPDIR to a folder on a larger disk."
         )
-    ports = free_ports(host, 2 * brokers)
+    ports = free_ports(host, (3 if proxy_ports else 2) * brokers)
     client_ports = ports[:brokers] if first_port is None else range(first_port, first_port + brokers)
+    nobody = [None] * brokers
     name = f"{_FOLDER_PREFIX}{run_id}"
     memory = memory_root(brokers)
     # Only the partitions go into memory. Kafka's codecs unpack native libraries into the other folder, and a file
@@ -202,8 +223,17 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
             controller_port,
             folder=folders[0] / f"node-{number}",
             log_dir=folders[-1] / f"node-{number}" / "log",
+            proxy_port=proxy_port,
+            inter_broker_port=inter_broker_port,
         )
-        for number, client_port, controller_port in zip(numbers, client_ports, ports[brokers:], strict=True)
+        for number, client_port, controller_port, proxy_port, inter_broker_port in zip(
+            numbers,
+            client_ports,
+            ports[brokers : 2 * brokers],
+            proxy_ports or nobody,
+            ports[2 * brokers :] or nobody,
+            strict=True,
+        )
     )
     suffixes = [""] if brokers == 1 else [f"-{number}" for number in numbers]
     logs = tuple(log_folder() / f"broker-{run_id}{suffix}.log" for suffix in suffixes)

@@ -1,7 +1,7 @@
 """The interface of all Kafka clusters that we can measure against."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,11 +16,13 @@ class LocalBroker:
         pid: Process id.
         port: Port of its client listener on loopback.
         log_dir: The folder of its partitions. None if we don't know it, because somebody else started the broker.
+        inter_broker_port: Port of its listener for other brokers. None: it has no such listener.
     """
 
     pid: int
     port: int
     log_dir: Path | None
+    inter_broker_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +34,32 @@ class RunningCluster:
         connection: Client properties for connecting, under librdkafka's names. They always include `bootstrap.servers`.
             They may hold secrets, so never print the whole mapping.
         local_brokers: The broker processes on this host, whose CPU time and disk we can read. Empty for remote brokers.
+        link: What we put between the clients and the brokers, such as `2 ms and 50 MB/s each way`. Empty: nothing.
+        without_link: Client properties for connecting without that link, as from the brokers' own zone. None: there is
+            no link, or no other way.
     """
 
     kind: str
     connection: Mapping[str, str] = field(repr=False)
     local_brokers: tuple[LocalBroker, ...] = ()
+    link: str = ""
+    without_link: Mapping[str, str] | None = field(default=None, repr=False)
 
     @property
     def bootstrap(self) -> str:
         """The cluster's `host:port[,host:port]`."""
         return self.connection["bootstrap.servers"]
+
+    def in_same_zone(self) -> "RunningCluster":
+        """Return the same cluster as clients in the brokers' own zone see it: without the link."""
+        if self.without_link is None:
+            return self
+        return replace(self, connection=self.without_link, link="", without_link=None)
+
+    @property
+    def label(self) -> str:
+        """The kind of the cluster, and the link to it if there is one."""
+        return f"{self.kind} ({self.link})" if self.link else self.kind
 
 
 class Cluster(Protocol):

@@ -3,7 +3,7 @@
 import contextlib
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,7 @@ class _PortLost(BrokerDidNotStart):
 
 def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
     """Start the brokers once, and clean up if they don't answer."""
-    layout = lay_out(cluster.brokers, cluster.host, cluster.port)
+    layout = lay_out(cluster.brokers, cluster.host, cluster.port, cluster.proxy_ports)
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
@@ -149,7 +149,8 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
             raise _PortLost(str(error)) from None
         raise
     local_brokers = tuple(
-        LocalBroker(broker.pid, node.port, node.log_dir) for broker, node in zip(brokers, layout.nodes, strict=True)
+        LocalBroker(broker.pid, node.port, node.log_dir, node.inter_broker_port)
+        for broker, node in zip(brokers, layout.nodes, strict=True)
     )
     return Brokers(record, local_brokers, lifeline)
 
@@ -169,6 +170,8 @@ class EmbeddedCluster:
         properties: Broker properties that override our defaults.
         connection: Client properties that the brokers require, if `properties` change their security.
         start_timeout_s: Seconds that the brokers may take until they answer. Time for downloads is not counted.
+        proxy_ports: The port of a proxy in front of each broker, on `host`. The brokers tell clients to use these
+            ports, and use other ports among themselves. Empty: there is no proxy.
     """
 
     brokers: int = 1
@@ -177,12 +180,17 @@ class EmbeddedCluster:
     properties: Mapping[str, str] = field(default_factory=dict)
     connection: Mapping[str, str] = field(default_factory=dict)
     start_timeout_s: float = 60.0
+    proxy_ports: Sequence[int] = ()
     _running: Brokers | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Raise an error if the number of brokers is below 1."""
+        """Raise an error if the number of brokers is below 1, or is not the number of proxies."""
         if self.brokers < 1:
             raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
+        if self.proxy_ports and len(self.proxy_ports) != self.brokers:
+            raise ValueError(
+                f"Each broker needs one proxy, but got {len(self.proxy_ports)} proxies for {self.brokers} brokers."
+            )
 
     def start(self, progress: Say = silent) -> RunningCluster:
         """Fetch Kafka's jars if they are missing, start the brokers, and wait until they answer.

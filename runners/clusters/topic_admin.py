@@ -236,9 +236,18 @@ class TopicAdmin:
             TargetRefused: We have no right to read the offsets.
             BrokerLost: The cluster did not answer.
         """
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
-        order = Order(f"read the end offsets of topic {name}", (DESCRIBE,), name)
+        return self._offsets(name, partitions, OffsetSpec.latest(), "end")  # type: ignore[no-untyped-call]
+
+    def begin_offsets(self, name: str, partitions: int) -> tuple[int, ...]:
+        """Return the offset of the first record of each partition, or its end offset if it is empty.
+
+        Arguments and errors are those of `end_offsets`.
+        """
+        return self._offsets(name, partitions, OffsetSpec.earliest(), "begin")  # type: ignore[no-untyped-call]
+
+    def _offsets(self, name: str, partitions: int, wanted: OffsetSpec, which: str) -> tuple[int, ...]:
+        asked = {TopicPartition(name, partition): wanted for partition in range(partitions)}
+        order = Order(f"read the {which} offsets of topic {name}", (DESCRIBE,), name)
 
         def ask(tolerated: Sequence[int]) -> dict[int, int] | None:
             futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
@@ -249,8 +258,8 @@ class TopicAdmin:
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
 
-        ends = _patiently(ask)
-        return tuple(ends[partition] for partition in range(partitions))
+        found = _patiently(ask)
+        return tuple(found[partition] for partition in range(partitions))
 
     def _metadata(self) -> Any:
         try:

@@ -9,6 +9,7 @@ from typing import Final
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
+from runners.errors import WorkloadRefused
 from runners.host import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
@@ -86,6 +87,11 @@ class JavaRunner:
             RuleBroken: The config or the topic does not allow records of this size.
         """
         check_records(self.topic, config, workload)
+        if workload.consumers:
+            raise WorkloadRefused(
+                "consumers beside the load need the client librdkafka, because the load generator of the Java client "
+                "does not tell the offsets of its records; leave the consumers out, or change the client"
+            )
         heap_bytes = self.heap_bytes or default_heap_bytes()
         check_heap(config, workload, heap_bytes)
         protocol = self.cluster.connection.get("security.protocol", "plaintext")

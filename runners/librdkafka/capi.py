@@ -9,7 +9,8 @@ Source: librdkafka 2.16 `src/rdkafka.h` for every signature and struct in this f
 """
 
 import ctypes
-from ctypes import CDLL, POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import CDLL, POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from runners.errors import GeneratorError
 
 PRODUCER: Final = 0
+CONSUMER: Final = 1
 PARTITION_UNASSIGNED: Final = -1
 
 EVENT_DELIVERY: Final = 0x1
@@ -30,6 +32,7 @@ EVENT_STATS: Final = 0x40
 ERR_NONE: Final = 0
 ERR_QUEUE_FULL: Final = -184
 ERR_FATAL: Final = -150
+ERR_PARTITION_EOF: Final = -191
 
 PURGE_QUEUE: Final = 0x1
 PURGE_INFLIGHT: Final = 0x2
@@ -44,9 +47,11 @@ MESSAGE = np.dtype(
 )
 """`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that one call prepares thousands of messages."""
 
-_WORD: Final = 8
-PRIVATE_OFFSET: Final = 64
-"""Offset of `_private` in `rd_kafka_message_t`, in bytes."""
+WORD_BYTES: Final = 8
+"""Size of an address in bytes."""
+_WORD_SHIFT: Final = 3
+_FIELD_WORDS: Final = {name: offset // WORD_BYTES - 1 for name, (_, offset, *_) in (MESSAGE.fields or {}).items()}
+"""For each field, its index in `_memory` for a struct at address 0."""
 
 _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "rd_kafka_version_str": (c_char_p, []),
@@ -75,6 +80,18 @@ _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "rd_kafka_produce_batch": (c_int, [c_void_p, c_int32, c_int, c_void_p, c_int]),
     "rd_kafka_purge": (c_int, [c_void_p, c_int]),
     "rd_kafka_outq_len": (c_int, [c_void_p]),
+    "rd_kafka_queue_new": (c_void_p, [c_void_p]),
+    "rd_kafka_metadata": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), c_int]),
+    "rd_kafka_metadata_destroy": (None, [c_void_p]),
+    "rd_kafka_consume_start_queue": (c_int, [c_void_p, c_int32, c_int64, c_void_p]),
+    "rd_kafka_consume_stop": (c_int, [c_void_p, c_int32]),
+    "rd_kafka_consume_batch_queue": (c_ssize_t, [c_void_p, c_int, c_void_p, c_size_t]),
+    "rd_kafka_messages_count": (c_size_t, [c_void_p]),
+    "rd_kafka_messages_get": (c_void_p, [c_void_p, c_size_t]),
+    "rd_kafka_messages_destroy": (None, [c_void_p]),
+    "rd_kafka_mem_malloc": (c_void_p, [c_void_p, c_size_t]),
+    "rd_kafka_mem_free": (None, [c_void_p, c_void_p]),
+    "rd_kafka_last_error": (c_int, []),
     "rd_kafka_err2str": (c_char_p, [c_int]),
     "rd_kafka_err2name": (c_char_p, [c_int]),
     "rd_kafka_message_errstr": (c_char_p, [c_void_p]),
@@ -124,8 +141,106 @@ def error_text(code: int) -> str:
 
 def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the `_private` field of each `rd_kafka_message_t` struct whose address is in `messages`, shape (n,)."""
-    words = (messages + np.uint64(PRIVATE_OFFSET - _WORD)) // np.uint64(_WORD)
-    return np.take(_memory(), words.astype(np.int64))
+    return _words_of(messages.astype(np.int64) >> _WORD_SHIFT, "private")
+
+
+def read_places(messages: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return partitions and offsets of the `rd_kafka_message_t` structs at these addresses, each of shape (n,)."""
+    first_words = messages.astype(np.int64) >> _WORD_SHIFT
+    # The partition has 32 bits, and the rest of its word is padding.
+    return _words_of(first_words, "partition").astype(np.int32), _words_of(first_words, "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Fields of records that a consumer took from the client, one entry per record.
+
+    Attributes:
+        errors: Error codes, shape (n,). An entry with a code is no record: the client reports an error in its place.
+        partitions: Partitions, shape (n,).
+        value_bytes: Sizes of the values, shape (n,); 0 for a tombstone.
+        offsets: Offsets in the partition, shape (n,).
+    """
+
+    errors: NDArray[np.int32]
+    partitions: NDArray[np.int32]
+    value_bytes: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+def read_fetched(messages: NDArray[np.int64]) -> Fetched:
+    """Return fields of the `rd_kafka_message_t` structs whose addresses are in `messages`, shape (n,)."""
+    first_words = messages >> _WORD_SHIFT
+    return Fetched(
+        # Both fields have 32 bits, and the rest of their words is padding.
+        errors=_words_of(first_words, "err").astype(np.int32),
+        partitions=_words_of(first_words, "partition").astype(np.int32),
+        value_bytes=_words_of(first_words, "len"),
+        offsets=_words_of(first_words, "offset"),
+    )
+
+
+class MessageList:
+    """Memory for the addresses of up to `room` records, which librdkafka frees together with the records in one call.
+
+    librdkafka has such lists only for its share consumers: `rd_kafka_messages_t`, a count and then the addresses. We
+    fill one ourselves, because a call of `rd_kafka_message_destroy` for each record would take as long as all
+    the rest. The layout is not documented, so it is checked once against librdkafka's own functions.
+    Source: librdkafka 2.16 `src/rdkafka_int.h`, `struct rd_kafka_messages_s`, and `rd_kafka_messages_destroy`.
+
+    Attributes:
+        room: The largest number of records.
+        first: Address of the first entry, to which librdkafka writes.
+    """
+
+    def __init__(self, room: int) -> None:
+        """Allocate the memory, with librdkafka's own allocator.
+
+        Raises:
+            GeneratorError: There is no memory.
+        """
+        self.room = room
+        self._lib = library()
+        self._at: int = self._lib.rd_kafka_mem_malloc(None, WORD_BYTES * (room + 1)) or 0
+        if not self._at:
+            raise GeneratorError(f"a list of {room:,} records needs memory, but none is left")
+        self.first = self._at + WORD_BYTES
+
+    def addresses(self, count: int) -> NDArray[np.int64]:
+        """Return the addresses of the first `count` records, shape (count,), as long as they are not freed."""
+        return _memory()[self._at // WORD_BYTES : self._at // WORD_BYTES + count]
+
+    def free(self, count: int) -> None:
+        """Free the list and its first `count` records. Neither may be used any more."""
+        c_size_t.from_address(self._at).value = count
+        self._lib.rd_kafka_messages_destroy(self._at)
+
+
+@cache
+def check_message_list() -> None:
+    """Check that a `MessageList` has the layout that the loaded librdkafka expects.
+
+    Raises:
+        GeneratorError: It has not. Records can then not be taken in bulk.
+    """
+    lib, listed = library(), MessageList(2)
+    listed.addresses(2)[:] = (WORD_BYTES, 2 * WORD_BYTES)
+    c_size_t.from_address(listed.first - WORD_BYTES).value = 2
+    seen = (
+        lib.rd_kafka_messages_count(listed.first - WORD_BYTES),
+        *(lib.rd_kafka_messages_get(listed.first - WORD_BYTES, number) for number in range(2)),
+    )
+    listed.free(0)
+    if seen != (2, WORD_BYTES, 2 * WORD_BYTES):
+        raise GeneratorError(
+            f"the lists of messages of librdkafka {version()} must be a count and then addresses, but have another "
+            "layout; use the version of confluent-kafka that the tuner was installed with"
+        )
+
+
+def _words_of(first_words: NDArray[np.int64], field: str) -> NDArray[np.int64]:
+    """Return a field of message structs; `first_words` are their addresses in words."""
+    return np.take(_memory(), first_words + _FIELD_WORDS[field])
 
 
 @cache
@@ -133,5 +248,5 @@ def _memory() -> NDArray[np.int64]:
     # The array covers the address space of this process, so that one numpy call reads a field of thousands of structs.
     # Creating the array reads no memory. The array begins at the second word, because ctypes takes address 0 for
     # a missing buffer.
-    words = (c_int64 * (1 << 44)).from_address(_WORD)
+    words = (c_int64 * (1 << 44)).from_address(WORD_BYTES)
     return np.ctypeslib.as_array(words)

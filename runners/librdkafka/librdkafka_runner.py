@@ -3,10 +3,8 @@
 This module also turns the raw result of sending the records (`LoadResult`) into a `Measurement`.
 """
 
-import gc
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,9 +12,11 @@ from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.host import HostProbe, usage
+from runners.interpreter import quiet_interpreter
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
+from runners.librdkafka.opening import CLIENT_ID, statistics_interval
 from runners.librdkafka.python import PythonClient
 from runners.librdkafka.statistics import Report
 from runners.librdkafka.tally import DrainDelay, Tally
@@ -34,12 +34,6 @@ from search_spaces.producer_config import ProducerConfig
 OpenClient = Callable[[Mapping[str, str], str, PayloadPool, Tally], LoadClient]
 
 GENERATORS: Final[Mapping[str, OpenClient]] = {"native": NativeClient, "python": PythonClient}
-CLIENT_ID: Final = "kafka-tuner"
-
-_STATISTICS_MS: Final = 100
-_WIDE_STATISTICS_MS: Final = 1_000
-_WIDE_PARTITIONS: Final = 64
-_SWITCH_INTERVAL_S: Final = 0.0001
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +82,10 @@ class LibrdkafkaRunner:
     ) -> Found:
         """Send the records, and add the load to `loads` before it sends its first record."""
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
-        tally = Tally(seed=workload.seed, sample_ratio=ratio)
-        with _quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
+        # With acks=0 the broker tells no offsets.
+        keeps_places = workload.consumers > 0 and config.acks != 0
+        tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places)
+        with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)
             watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
@@ -105,32 +101,17 @@ class LibrdkafkaRunner:
             resources=resources,
             activity=activity_of(result),
             sent_bytes=load.sent_bytes,
+            deliveries=tally.deliveries(),
         )
 
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:
-        interval_ms = _STATISTICS_MS if self.topic.partitions <= _WIDE_PARTITIONS else _WIDE_STATISTICS_MS
         properties = {
             "client.id": CLIENT_ID,
             **self.cluster.connection,
             **config.values,
-            "statistics.interval.ms": str(interval_ms),
+            **statistics_interval(self.topic.partitions),
         }
         return GENERATORS[self.generator](properties, self.topic.name, pool, tally)
-
-
-@contextmanager
-def _quiet_interpreter() -> Iterator[None]:
-    """Switch off Python's garbage collection and shorten its thread switch interval during a measurement."""
-    interval, enabled = sys.getswitchinterval(), gc.isenabled()
-    gc.collect()
-    gc.disable()
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        if enabled:
-            gc.enable()
 
 
 def counts_of(result: LoadResult, tally: Tally, config: ProducerConfig) -> Counts:

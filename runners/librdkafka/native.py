@@ -9,7 +9,6 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
-from ctypes import c_char_p, c_int, create_string_buffer
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,12 @@ from typing_extensions import override
 
 from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
 from runners.librdkafka import capi
+from runners.librdkafka.opening import Complaint, complaint_of, open_client
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import LoadClient
 from runners.payload import PayloadPool
 
 _MAX_EVENT_RECORDS = 1_000_000
-_ERROR_BYTES = 512
 _POLL_MS = 50
 
 _Arrival = tuple[int, int, int]
@@ -55,7 +54,8 @@ class NativeClient(LoadClient):
         self._first_slot = self._slots.ctypes.data
         self._found = np.zeros(_MAX_EVENT_RECORDS, dtype=np.uint64)
         self._found_at = self._found.ctypes.data
-        self._rk = self._open(properties)
+        events = capi.EVENT_DELIVERY | capi.EVENT_STATS | capi.EVENT_ERROR | capi.EVENT_LOG
+        self._rk = open_client(capi.PRODUCER, properties, events)
         self._queue = self._lib.rd_kafka_queue_get_main(self._rk)
         self._lib.rd_kafka_set_log_queue(self._rk, None)
         self._rkt = self._lib.rd_kafka_topic_new(self._rk, topic.encode(), None)
@@ -66,21 +66,6 @@ class NativeClient(LoadClient):
         if not self._rkt:
             self.close()
             raise GeneratorError(f"librdkafka must be able to open the topic, but could not open {topic!r}")
-
-    def _open(self, properties: Mapping[str, str]) -> int:
-        lib, text = self._lib, create_string_buffer(_ERROR_BYTES)
-        conf = lib.rd_kafka_conf_new()
-        for name, value in {**properties, "log.queue": "true"}.items():
-            if lib.rd_kafka_conf_set(conf, name.encode(), value.encode(), text, _ERROR_BYTES):
-                lib.rd_kafka_conf_destroy(conf)
-                raise GeneratorError(f"librdkafka refuses the property {name}: {text.value.decode(errors='replace')}")
-        events = capi.EVENT_DELIVERY | capi.EVENT_STATS | capi.EVENT_ERROR | capi.EVENT_LOG
-        lib.rd_kafka_conf_set_events(conf, events)
-        rk = lib.rd_kafka_new(capi.PRODUCER, conf, text, _ERROR_BYTES)
-        if not rk:
-            lib.rd_kafka_conf_destroy(conf)
-            raise GeneratorError(f"librdkafka refuses the configuration: {text.value.decode(errors='replace')}")
-        return int(rk)
 
     @override
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
@@ -146,10 +131,8 @@ class NativeClient(LoadClient):
                 self._on_deliveries(event, at_ns)
             elif kind == capi.EVENT_STATS:
                 self._tally.statistics.append((at_ns, lib.rd_kafka_event_stats(event).decode()))
-            elif kind == capi.EVENT_ERROR:
-                self._on_error(event)
-            elif kind == capi.EVENT_LOG:
-                self._on_log(event)
+            elif (complaint := complaint_of(event)) is not None:
+                self._on_complaint(complaint)
         finally:
             lib.rd_kafka_event_destroy(event)
 
@@ -164,20 +147,13 @@ class NativeClient(LoadClient):
         if len(picks):
             wanted = min(int(picks[-1]) + 1, _MAX_EVENT_RECORDS)
             got = lib.rd_kafka_event_message_array(event, self._found_at, wanted)
-            tally.sample(capi.read_private(self._found[picks[picks < got]]), at_ns)
+            picked = self._found[picks[picks < got]]
+            tally.sample(capi.read_private(picked), at_ns, capi.read_places(picked) if tally.keeps_places else None)
 
-    def _on_error(self, event: int) -> None:
-        code = self._lib.rd_kafka_event_error(event)
-        text = self._lib.rd_kafka_event_error_string(event)
-        sentence = f"{capi.error_name(code)}: {(text or b'').decode(errors='replace')}"
-        if self._lib.rd_kafka_event_error_is_fatal(event):
-            self._tally.fatal = sentence
-        self._tally.say(sentence)
-
-    def _on_log(self, event: int) -> None:
-        facility, text, level = c_char_p(), c_char_p(), c_int()
-        if self._lib.rd_kafka_event_log(event, facility, text, level) == 0 and level.value <= 3:
-            self._tally.say((text.value or b"").decode(errors="replace"))
+    def _on_complaint(self, complaint: Complaint) -> None:
+        if complaint.fatal:
+            self._tally.fatal = complaint.text
+        self._tally.say(complaint.text)
 
     @override
     def waiting(self) -> int:

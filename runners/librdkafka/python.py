@@ -83,11 +83,15 @@ class PythonClient(LoadClient):
         size = int(self._pool.lengths[self._cursor])
         raise WorkloadRefused(f"the client refuses a record of {size} bytes: {error.str()}") from None
 
-    def _on_delivery(self, intended_ns: int, error: KafkaError | None, _: Message) -> None:
+    def _on_delivery(self, intended_ns: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._tally.fail(error.name())
         elif len(self._tally.delivered(1)):
-            self._tally.sample(np.array([intended_ns], dtype=np.int64), time.monotonic_ns())
+            at_ns, places = time.monotonic_ns(), None
+            if self._tally.keeps_places:
+                partition, offset = message.partition(), message.offset()
+                places = np.array([partition], dtype=np.int32), np.array([offset], dtype=np.int64)
+            self._tally.sample(np.array([intended_ns], dtype=np.int64), at_ns, places)
 
     def _on_statistics(self, text: str) -> None:
         self._tally.statistics.append((time.monotonic_ns(), text))

@@ -39,6 +39,16 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
 
 
+def test_bench_measures_brokers_in_another_zone() -> None:
+    words = ("--zone-delay", "5ms", "--zone-bandwidth", "20MB", "-X", "linger.ms=0", "--rate", "200")
+    ended = tuner("bench", *QUICK, *words, "--json")
+    assert ended.code == 0, ended.err
+    record = ended.json
+    assert record["counts"]["agree"] is True
+    assert record["origin"]["cluster"] == "embedded (5 ms and 20 MB/s each way)"
+    assert record["latency"]["percentiles"]["0.5"] >= 10_000
+
+
 @pytest.mark.campaign
 def test_bench_prints_what_people_read(broker: RunningCluster, tmp_path: Path) -> None:
     picture = tmp_path / "latency.png"

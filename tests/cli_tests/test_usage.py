@@ -26,6 +26,12 @@ WRONG = [
     (["--topic", "orders"], "--bootstrap"),
     (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
     (["--max-bytes", "5 parsecs"], "size"),
+    (["--zone-delay", "2 moments"], "a duration must read like"),
+    (["--zone-delay", "1h"], "delay must be 0 to 10,000 ms, but got 3,600,000 ms"),
+    (["--zone-bandwidth", "fast"], "a size must read like"),
+    (["--zone-bandwidth", "0"], "bandwidth must be at least 0.01 MB/s, but got 0 MB/s"),
+    (["--zone-delay", "2ms", "--bootstrap", "127.0.0.1:9"], "leave out --bootstrap"),
+    (["--zone-bandwidth", "5MB", "--container", "apache/kafka:4.1.0"], "leave out --container"),
     (["--png", "latency.txt"], ".png"),
     (["--config", "does-not-exist.properties"], "does-not-exist.properties"),
 ]

@@ -1,6 +1,7 @@
 """A program that owns a broker or a topic until it is killed. Tests run it with `python -m`.
 
     owner.py broker                    starts an embedded cluster
+    owner.py zoned                     starts an embedded cluster behind a link
     owner.py topic BOOTSTRAP           creates a topic of ours on an existing cluster
 
 It writes one line of JSON to standard output and then waits forever.
@@ -17,8 +18,10 @@ from typing import Any
 
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.processes import records
+from runners.clusters.processes import listener, records
 from runners.clusters.topics import OwnedTopics
+from runners.zones.link import Link
+from runners.zones.zoned_cluster import ZonedCluster
 
 
 def main(what: str, *arguments: str) -> None:
@@ -33,6 +36,11 @@ def main(what: str, *arguments: str) -> None:
             folders=record.facts["folders"],
             record=str(record.path),
         )
+        signal.pause()
+    elif what == "zoned":
+        running = ZonedCluster(Link.symmetric(1.0)).start()
+        proxy = listener(int(running.bootstrap.rpartition(":")[2]))
+        write_line(broker=running.local_brokers[0].pid, proxy=proxy.pid if proxy else None)
         signal.pause()
     else:
         topics = OwnedTopics(ExistingCluster(arguments[0]).start())

@@ -7,11 +7,12 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from runners.errors import GeneratorError, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import OpenClient
 from runners.librdkafka.statistics import Report
-from runners.librdkafka.tally import Tally
+from runners.librdkafka.tally import Places, Tally
 from runners.librdkafka.threads import LoadClient
 from runners.payload import PayloadPool
 from tests.clusters_tests.waiting import eventually
@@ -24,10 +25,11 @@ NEVER = "250000"
 class RememberingTally(Tally):
     """A tally that keeps the intended send times that came back with deliveries."""
 
-    def sample(self, intended_ns: NDArray[np.int64], served_ns: int) -> None:
+    @override
+    def sample(self, intended_ns: NDArray[np.int64], served_ns: int, places: Places | None = None) -> None:
         self.came_back = getattr(self, "came_back", [])
         self.came_back += intended_ns.tolist()
-        super().sample(intended_ns, served_ns)
+        super().sample(intended_ns, served_ns, places)
 
 
 class Opened(NamedTuple):

@@ -85,6 +85,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Bring MLflow up to date with a study, for example after the MLflow server was down.",
     ),
     "bench": ("bench:bench", "Measure one producer config: its throughput, its latency, and what limited it."),
+    "consume": (
+        "consume:consume",
+        "Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.",
+    ),
     "doctor": (
         "doctor:doctor",
         "Check this host and your cluster, and measure how fast the load generator is on this host.",

@@ -115,6 +115,14 @@ def bench(
     replication: Annotated[
         int, typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel="Workload")
     ] = 1,
+    consumers: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of consumers that read the records while they are written, for the end-to-end latency.",
+            rich_help_panel="Workload",
+        ),
+    ] = 0,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel="Workload")
     ] = 0,
@@ -125,6 +133,8 @@ def bench(
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     brokers: options.Brokers = 1,
+    zone_delay: options.ZoneDelay = None,
+    zone_bandwidth: options.ZoneBandwidth = None,
     topic: Annotated[
         str | None,
         typer.Option(
@@ -176,7 +186,9 @@ def bench(
         tuner bench --config producer.properties --record-bytes 100 --bootstrap broker:9092
         tuner bench -X linger.ms=20 -X compression.type=lz4 --rate 20000
         tuner bench --record-bytes 100:70,1000:25,10000:5 --seconds 30 --json
+        tuner bench --rate 20000 --consumers 1         end-to-end latency
         tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
+        tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
     options.check_one_form(json=as_json, csv=as_csv)
     chosen = client_of(client)
@@ -190,11 +202,15 @@ def bench(
         warmup_s=warmup,
         measured_s=seconds,
         rate_records_per_s=_rate(load, rate),
+        consumers=consumers,
         seed=seed,
     )
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)
     limits = Limits(max_bytes=options.parse_size(max_bytes))
-    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
+    link = options.link_of(zone_delay, zone_bandwidth)
+    target = options.target_of(
+        bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like, link=link
+    )
     check_picture(png, force=force)
     alone = quiet or as_json or as_csv
     with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as session:

@@ -2,13 +2,11 @@
 
 import math
 import statistics
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -16,15 +14,14 @@ from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.reporting import counted
-from runners.runner import Watch, WatchDecision
+from runners.runner import Watch
 from search_spaces.client import Kind
 from search_spaces.to_java import perf_test_command
-from tuner.present.console import ERR, OUT, warn
+from tuner.cli.live_windows import live_windows
+from tuner.present.console import OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000
-_WINDOWS_SHOWN = 8
-_BARS: Final = "▁▂▃▄▅▆▇█"
 _PLOT_WIDTH: Final = 40
 _PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
 
@@ -69,10 +66,29 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
         ("latency", _percentiles(seen.latency) if seen.latency.count else "no latency was sampled"),
         *delay,
+        *_consumers(seen),
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),
         ("latency check", _check(seen)),
         ("cost", _cost(seen)),
+    ]
+
+
+def _consumers(seen: Measurement) -> list[tuple[str, str]]:
+    """Return what the consumers beside the load have seen; empty without consumers."""
+    found = seen.end_to_end
+    if found is None:
+        return []
+    fetch = "" if found.fetch_records is None else f", {found.fetch_records:,.0f} records in a fetch"
+    cpu = "" if found.client_cpu_ms_per_mb is None else f", {found.client_cpu_ms_per_mb:.1f} ms of their CPU per MB"
+    return [
+        ("end to end", _percentiles(found.latency) if found.latency.count else "no record was taken"),
+        ("of it, fetch", _percentiles(found.fetch) if found.fetch.count else "unknown"),
+        (
+            "consumers",
+            f"{counted(found.consumers, 'consumer')}: {found.records_per_s:,.0f} records/s, {found.behind_records:,} "
+            f"records behind at the end{fetch}{cpu}; {found.taken:,} records taken in all",
+        ),
     ]
 
 
@@ -201,74 +217,28 @@ def print_spread(runs: Sequence[Measurement]) -> None:
     OUT.print(table)
 
 
-@contextmanager
-def live_view(title: str) -> Iterator[Watch]:
-    """Yield a `Watch` that shows the progress of a measurement: as a live table on a terminal, else as lines.
-
-    A measurement calls its `Watch` after each window, which is a short interval of the load.
+def live_view(title: str) -> AbstractContextManager[Watch]:
+    """Return a context manager that yields a `Watch`, which shows the progress of a measurement; see `live_windows`.
 
     Args:
         title: Title of the table.
     """
-    windows: list[Window] = []
-    if not (ERR.is_terminal and sys.stderr.isatty()):
-
-        def line(window: Window) -> WatchDecision:
-            ERR.print(_window_line(window), markup=False, soft_wrap=True)
-            return WatchDecision.GO_ON
-
-        yield line
-        return
-
-    with Live(console=ERR, auto_refresh=False, transient=True) as live:
-
-        def redraw(window: Window) -> WatchDecision:
-            windows.append(window)
-            live.update(_windows_table(title, windows), refresh=True)
-            return WatchDecision.GO_ON
-
-        yield redraw
+    return live_windows(title, _window_line, _CELLS)
 
 
 def _window_line(window: Window) -> str:
     latency = window.latency
     return (
-        f"{window.phase:<8} {window.number + 1:>3}/{window.total_windows} {window.records_per_s:>12,.0f} records/s "
-        f"{window.mb_per_s:>8.1f} MB/s  p50 {latency.percentile_us(0.5) / 1e3:>8.2f} ms  "
-        f"p99 {latency.percentile_us(0.99) / 1e3:>8.2f} ms  queue full {window.queue_full_ratio:>4.0%}"
+        f"p50 {latency.percentile_us(0.5) / 1e3:>8.2f} ms  p99 {latency.percentile_us(0.99) / 1e3:>8.2f} ms  "
+        f"queue full {window.queue_full_ratio:>4.0%}"
     )
 
 
-def _windows_table(title: str, windows: list[Window]) -> Table:
-    last = windows[-1]
-    left_s = last.at_s / (last.number + 1) * (last.total_windows - last.number - 1)
-    numbers = ("records/s", "MB/s", "p50 ms", "p99 ms", "queue full")
-    table = Table(
-        "phase",
-        *(Column(heading, justify="right") for heading in numbers),
-        title=f"{title}: window {last.number + 1} of {last.total_windows}, {left_s:.0f} s left",
-        caption=sparkline([window.records_per_s for window in windows]),
-        title_justify="left",
-        caption_justify="left",
-    )
-    for window in windows[-_WINDOWS_SHOWN:]:
-        table.add_row(
-            str(window.phase),
-            f"{window.records_per_s:,.0f}",
-            f"{window.mb_per_s:.1f}",
-            f"{window.latency.percentile_us(0.5) / 1e3:.2f}",
-            f"{window.latency.percentile_us(0.99) / 1e3:.2f}",
-            f"{window.queue_full_ratio:.0%}",
-        )
-    return table
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Return a text with one bar per value, scaled so that the highest value has a full bar; empty for no values."""
-    top = max(values, default=0.0)
-    if top <= 0:
-        return ""
-    return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in values[-60:])
+_CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
+    "p50 ms": lambda window: f"{window.latency.percentile_us(0.5) / 1e3:.2f}",
+    "p99 ms": lambda window: f"{window.latency.percentile_us(0.99) / 1e3:.2f}",
+    "queue full": lambda window: f"{window.queue_full_ratio:.0%}",
+}
 
 
 def hdr_plot(histogram: Histogram) -> list[str]:

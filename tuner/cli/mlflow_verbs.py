@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,12 +14,13 @@ from runners.reporting import counted
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.model.errors import ExitCode, StudyNotFound
+from tuner.model.facts import EXPERIMENT
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.spec import TrackingSpec
 from tuner.present.console import ERR, OUT, say
 from tuner.present.report import write_all_artifacts
 from tuner.results.study_results import StudyResults
-from tuner.storage.home import studies_root
+from tuner.storage.home import find_study, storage_at, studies_root
 from tuner.tracking import TrackingError, TrackingLocation, links_of, sync, tracking_of
 from tuner.tracking.connection import QUIET
 
@@ -48,15 +50,16 @@ def sync_study(
         tuner sync overnight
         tuner sync overnight --tracking-uri http://mlflow.example:5000
     """
-    results = load_study(study).results
-    folder = results.folder
+    folder = find_study(study)
+    with closing(storage_at().read(folder)) as store:
+        facts = store.facts()
     with Progress(console=ERR, transient=True, disable=quiet or as_json) as bar:
         task = bar.add_task("trials in MLflow", total=None)
         outcome = sync(
             folder,
-            tracking_of(results.facts, tracking_uri),
+            tracking_of(facts, tracking_uri),
             lambda shown, total: bar.update(task, completed=shown, total=total),
-            extra_artifacts=write_all_artifacts,
+            extra_artifacts=None if EXPERIMENT in facts else write_all_artifacts,
         )
     if as_json:
         options.print_json({"schema_version": SCHEMA_VERSION, "kind": "sync", "study": folder.name, **asdict(outcome)})

@@ -8,6 +8,7 @@ import typer
 
 from runners.java_client.stores import with_java_stores_read
 from runners.reporting import printable
+from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_file import read_producer_file
@@ -137,6 +138,25 @@ Brokers = Annotated[
         min=1, max=9, help="Number of brokers to start on this machine without --bootstrap.", rich_help_panel="Target"
     ),
 ]
+ZoneDelay = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION",
+        help="Delay of each direction between the client and the brokers that are started, such as 2ms, as if they "
+        "were in another zone. A round trip takes twice as long.",
+        show_default="no delay",
+        rich_help_panel="Target",
+    ),
+]
+ZoneBandwidth = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Bytes per second of each direction between the client and the brokers that are started, such as 50MB.",
+        show_default="no limit",
+        rich_help_panel="Target",
+    ),
+]
 Until = Annotated[
     str | None,
     typer.Option(
@@ -192,6 +212,7 @@ def target_of(
     brokers: int = 1,
     topic: str | None = None,
     like: str | None = None,
+    link: Link | None = None,
 ) -> Target:
     """Return the Kafka cluster that the options describe: a running cluster, or brokers that are still to be started.
 
@@ -202,6 +223,7 @@ def target_of(
         brokers: How many brokers to start.
         topic: The user's topic to write to.
         like: The user's topic whose settings the created topics get.
+        link: What lies between the client and the brokers that are started.
 
     Raises:
         typer.BadParameter: An option needs `--bootstrap` and it is missing, two options exclude each other, or
@@ -212,13 +234,18 @@ def target_of(
         raise typer.BadParameter(
             "--topic and --like exclude each other: --topic writes to your topic, --like only copies its settings"
         )
+    if link is not None and (bootstrap is not None or container is not None):
+        raise typer.BadParameter(
+            "--zone-delay and --zone-bandwidth are for brokers that the tuner starts on this machine; leave out "
+            f"--{'container' if bootstrap is None else 'bootstrap'}"
+        )
     if bootstrap is None:
         for option, value in (("--command-config", command_config), ("--topic", topic), ("--like", like)):
             if value is not None:
                 raise typer.BadParameter(
                     f"{option} needs --bootstrap: the option is about your cluster, so give the cluster's address"
                 )
-        return Target(container=container, brokers=brokers)
+        return Target(container=container, brokers=brokers, link=link)
     check_bootstrap(bootstrap)
     if container is not None:
         raise typer.BadParameter(
@@ -231,6 +258,21 @@ def target_of(
             connection = ConnectionConfig.parse(with_java_stores_read(read_properties(command_config))).values
     connection.pop("bootstrap.servers", None)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
+
+
+def link_of(delay: str | None, bandwidth: str | None) -> Link | None:
+    """Return the link that `--zone-delay` and `--zone-bandwidth` describe; None if neither is given.
+
+    Raises:
+        typer.BadParameter: A value can't be read, or is out of its range.
+    """
+    if delay is None and bandwidth is None:
+        return None
+    delay_ms = 0.0 if delay is None else 1e3 * parse_duration(delay)
+    try:
+        return Link.symmetric(delay_ms, None if bandwidth is None else parse_size(bandwidth) / 1e6)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def config_values(file: Path | None, pairs: list[str], client: Client) -> dict[str, str]:

@@ -75,6 +75,7 @@ class TrialJob:
         ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
             trial that has a fixed length.
         producers: How many producers share the load.
+        same_zone: Whether the clients are in the brokers' zone, even if the target has a link to another zone.
     """
 
     started: StartedTrial
@@ -87,6 +88,7 @@ class TrialJob:
     run_to_end: bool
     ready_bytes: float | None = None
     producers: int = 1
+    same_zone: bool = False
 
 
 @dataclass(slots=True)
@@ -251,7 +253,9 @@ class Bench:
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
             lease = stack.enter_context(
-                self._targets[index].lease(job.phases[0][1], limits, job.started.number, job.producers)
+                self._targets[index].lease(
+                    job.phases[0][1], limits, job.started.number, job.producers, same_zone=job.same_zone
+                )
             )
         except (BrokerLost, TargetUnreachable):
             if done.attempts > 1:

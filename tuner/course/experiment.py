@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -26,7 +26,16 @@ from runners.runner import Runner
 from runners.wrappers import DELETION_S
 from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.environment import environment_facts, machine_name
-from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, lock_key, open_target, tell_waiting
+from tuner.course.open_target import (
+    ClusterTarget,
+    OpenTarget,
+    SimulatedTarget,
+    TrialTarget,
+    lock_key,
+    open_target,
+    tell_waiting,
+)
+from tuner.course.reading_row import measure_reading
 from tuner.course.reporter import Mirror, SyncOutcome
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
@@ -157,7 +166,7 @@ def run_experiment(
         pool = stack.enter_context(closing(LocalPool(1)))
         bench = Bench([target], pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
-        course = _Course(spec, store, bench, reporter, mirror)
+        course = _Course(spec, store, target, bench, reporter, mirror)
         try:
             with signals_unwrapped():
                 course.run()
@@ -217,12 +226,22 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
 def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
     """Return everything that the measurements depend on: the target, and each row by its name. Secrets are left out."""
     target = spec.target
+    link = target.link and target.link.as_settings()
     return {
-        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like],
-        **{
-            f"row {row.name}": [row.config.client.identity, row.config.values, repr(row.workload), row.producers]
-            for row in spec.rows
-        },
+        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like, link],
+        **{f"row {row.name}": _row_identity(row) for row in spec.rows},
+    }
+
+
+def _row_identity(row: Row) -> dict[str, Any]:
+    load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
+    return {
+        "client": row.config.client.identity,
+        "config": row.config.values,
+        "load": load,
+        "producers": row.producers,
+        "same_zone": row.same_zone,
+        "stored_bytes": row.stored_bytes,
     }
 
 
@@ -282,6 +301,7 @@ class _Course:
 
     spec: ExperimentSpec
     store: ResultsStore
+    target: TrialTarget
     bench: Bench
     reporter: ExperimentReporter
     mirror: Mirror | None
@@ -329,6 +349,9 @@ class _Course:
         started = StartedTrial(
             size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
         )
+        if not row.producers:
+            trial, attachments = measure_reading(self._opened(row), row, started, safety)
+            return self._keep(step, trial, attachments)
         workload = row.workload
         if burns_in:
             workload = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=UNBROKEN_S)
@@ -345,20 +368,32 @@ class _Course:
             run_to_end=True,
             ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
             producers=row.producers,
+            same_zone=row.same_zone,
         )
         self.bench.submit(job)
         done = self.bench.next_done()
         trial, attachments = trial_of(done, (), (), None, time.monotonic())
         if (seen := done.measurements.get(phase)) is not None and not burns_in:
             trial = replace(trial, metrics=row_metrics_of(seen))
-        self.store.append(trial, attachments)
-        if self.mirror is not None:
-            self.mirror.poke()
-        self.reporter.measured(step, trial)
+        self._keep(step, trial, attachments)
         match done.error:
             case SafetyStop() | TargetRefused() | WorkloadRefused():
                 raise done.error
         return trial
+
+    def _keep(self, step: Step, trial: Trial, attachments: Mapping[str, Any]) -> Trial:
+        """Store and show a measurement, and return it."""
+        self.store.append(trial, attachments)
+        if self.mirror is not None:
+            self.mirror.poke()
+        self.reporter.measured(step, trial)
+        return trial
+
+    def _opened(self, row: Row) -> OpenTarget:
+        """Return the open target as the row's clients see it."""
+        if not isinstance(self.target, ClusterTarget):
+            raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
+        return self.target.opened.in_same_zone() if row.same_zone else self.target.opened
 
     def _tell_step(self, step: Step) -> None:
         left_s = sum(each.row.load_s + 1.0 for each in _steps_left(self.spec, self.store.trials()))

@@ -21,6 +21,7 @@ from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
+from runners.consumers.beside import WithConsumers
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner
@@ -63,6 +64,10 @@ class OpenTarget:
     progress: Say = silent
     client: Client = field(default_factory=librdkafka)
     others: tuple[Client, ...] = ()
+
+    def in_same_zone(self) -> "OpenTarget":
+        """Return the target as clients in the brokers' own zone see it: without the link to another zone."""
+        return replace(self, cluster=self.cluster.in_same_zone())
 
     def lease(self, *, overlapping: bool = False) -> Lease:
         """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
@@ -108,7 +113,12 @@ class OpenTarget:
         The process of the Java client is kept for the next config, because a new one has to be warmed up.
         """
         kept = self.client.kind is Kind.JAVA
-        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits), kept=kept))
+
+        def measuring(topic: Topic) -> Runner:
+            isolated = Isolated(self.on_topic(topic, generator, limits), kept=kept)
+            return WithConsumers(isolated, self.cluster, topic)
+
+        return Leased(self.lease(), measuring)
 
 
 @contextmanager
@@ -208,7 +218,7 @@ class TrialTarget(Protocol):
     """A cluster on which `tuner.course.bench.Bench` can measure trials (a protocol)."""
 
     def lease(
-        self, workload: Workload, limits: Limits, trial: int, producers: int
+        self, workload: Workload, limits: Limits, trial: int, producers: int, *, same_zone: bool = False
     ) -> AbstractContextManager[TrialLease]:
         """Provide a topic, and runners that measure on this topic, until the context is left.
 
@@ -217,6 +227,7 @@ class TrialTarget(Protocol):
             limits: How many bytes the trial may send, and how much disk space it must leave free.
             trial: The number of the trial.
             producers: How many producers the trial has.
+            same_zone: Whether the clients are in the brokers' zone, even if the target has a link to another zone.
         """
 
     def start_anew(self) -> None:
@@ -259,16 +270,20 @@ class ClusterTarget:
         self.opened = self._stack.enter_context(open_target())
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, producers: int) -> Iterator[TrialLease]:
+    def lease(
+        self, workload: Workload, limits: Limits, trial: int, producers: int, *, same_zone: bool = False
+    ) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
             # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
             ours = topic if producers == 1 else replace(topic, owned=False)
-            opened = self.opened
+            opened = self.opened.in_same_zone() if same_zone else self.opened
 
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
-                return (Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True),) * producers
+                each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True)
+                # The consumers read what all producers write, so only one producer has consumers beside it.
+                return (WithConsumers(each, opened.cluster, ours), *(each,) * (producers - 1))
 
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
@@ -337,7 +352,9 @@ class SimulatedTarget:
     runner: Runner
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, producers: int) -> Iterator[TrialLease]:
+    def lease(
+        self, workload: Workload, limits: Limits, trial: int, producers: int, *, same_zone: bool = False
+    ) -> Iterator[TrialLease]:
         """Provide the runners; there is no topic."""
         seeded = (_SeededByTrial(self.runner, trial),) * producers
         yield TrialLease(lambda *_: seeded, lambda: None, owned=True)

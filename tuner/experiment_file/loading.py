@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
+from search_spaces.client import Kind
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -217,7 +218,22 @@ class _Builder:
         name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
         if named:
             varied = {_ROW: named, **varied}
-        return Row(name, varied, config, workload, section.producers)
+        self._check_readers(section, place)
+        return Row(name, varied, config, workload, section.producers, section.zone == "same", section.stored_bytes)
+
+    def _check_readers(self, load: LoadSection, place: KeyPath) -> None:
+        """Check that a row without producers has stored records and consumers, and that no other row has them."""
+        if bool(load.producers) == bool(load.stored_bytes) or not (load.producers or load.consumers):
+            self.problems.add(
+                place, "a row with `producers: 0` needs stored_bytes and consumers, and other rows have no stored_bytes"
+            )
+        if load.consumers > load.partitions:
+            self.problems.add(
+                place,
+                f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",
+            )
+        if load.consumers and self.file.client.kind is not Kind.LIBRDKAFKA:
+            self.problems.add(place, "consumers need `client: librdkafka`")
 
     def _quick_load(self) -> Settings:
         return self.file.quick.load if self.quick else {}

@@ -88,8 +88,14 @@ class LoadSection(Section):
     """Partitions of the topic, which is new for each measurement."""
     replication: Annotated[int, fields.whole(1, 100)] = _LOAD.replication
     """Replicas of each partition."""
-    producers: Annotated[int, fields.whole(1, 100)] = 1
-    """Number of producers that write at the same time."""
+    producers: Annotated[int, fields.whole(0, 100)] = 1
+    """Number of producers that write at the same time. 0: only consumers, which read what was stored before."""
+    stored_bytes: Annotated[int, fields.size(0, 10**15)] = 0
+    """Bytes of values that are written before the consumers read them, in a row with producers: 0."""
+    consumers: Annotated[int, fields.whole(0, 64)] = 0
+    """Number of consumers that read the topic while it is written, for the end-to-end latency."""
+    zone: Annotated[str, fields.word(("same", "other"))] = "other"
+    """Where the clients are if target has zone_delay or zone_bandwidth: in the brokers' zone, or behind that link."""
     rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
     """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
     warmup: Duration = _LOAD.warmup_s
@@ -108,6 +114,7 @@ class LoadSection(Section):
             warmup_s=self.warmup,
             measured_s=self.measured,
             rate_records_per_s=self.rate_records_per_s,
+            consumers=self.consumers,
             seed=seed,
         )
 

@@ -40,7 +40,9 @@ class Row:
         varied: What distinguishes this row from others: settings by name, such as `record_bytes` or `linger.ms`.
         config: The producers' config.
         workload: The load, and the topic's shape.
-        producers: How many producers share the load.
+        producers: How many producers share the load. 0: only consumers, which read what was stored before.
+        same_zone: Whether the clients are in the brokers' zone, although the target has a link to another zone.
+        stored_bytes: Bytes of values that are written before the consumers read them, in a row without producers.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Row:
     config: ProducerConfig
     workload: Workload
     producers: int = 1
+    same_zone: bool = False
+    stored_bytes: int = 0
 
     @property
     def load_s(self) -> float:
@@ -257,6 +261,8 @@ class ExperimentSpec:
 
     def _most_bytes_of(self, row: Row) -> float:
         rate, load = row.workload.rate_records_per_s, row.workload
+        if not row.producers:
+            return row.stored_bytes
         if rate is None:
             return self.safety.max_bytes_per_trial
         return min(self.safety.max_bytes_per_trial, rate * row.load_s * (load.record_sizes.mean_bytes + load.key_bytes))

@@ -57,6 +57,8 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
                     "seed",
                 )
             },
+            # Left out without consumers, so that studies that older releases stored can still be resumed.
+            **({"consumers": load.consumers} if load.consumers else {}),
             "saturate": [load.saturate.warmup_s, load.saturate.measured_s],
             "paced": [load.paced.warmup_s, load.paced.measured_s] if spec.paced else None,
         },
@@ -222,7 +224,8 @@ def target_label(target: Target) -> str:
         return target.bootstrap
     if target.container is not None:
         return f"container {target.container}"
-    return "embedded" if target.brokers == 1 else f"embedded, {target.brokers} brokers"
+    brokers = "embedded" if target.brokers == 1 else f"embedded, {target.brokers} brokers"
+    return f"{brokers}, behind {target.link}" if target.link else brokers
 
 
 def default_experiment(spec: StudySpec, host: str | None) -> str:
@@ -247,4 +250,6 @@ def _target(target: Target) -> dict[str, Any]:
         "brokers": target.brokers,
         "topic": target.topic,
         "like": target.like,
+        # Left out without a link, so that studies that older releases stored can still be resumed.
+        **({"link": str(target.link)} if target.link else {}),
     }

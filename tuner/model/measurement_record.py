@@ -4,11 +4,12 @@ The format has a version. A newer version may add fields, but a field never chan
 """
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS, ShownIn, shown_in
 from objectives.verdict import Evidence, judge
+from runners.end_to_end import EndToEnd
 from runners.histogram import Histogram
 from runners.measurement import Measurement
 
@@ -39,6 +40,7 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
             "measured_s": seen.workload.measured_s,
             "load": seen.workload.load,
             "rate_records_per_s": seen.workload.rate_records_per_s,
+            "consumers": seen.workload.consumers,
             "seed": seen.workload.seed,
         },
         "origin": asdict(seen.origin),
@@ -49,6 +51,7 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
         "latency_is_local": seen.latency_is_local,
         "latency": _histogram(seen.latency),
         "send_delay": _histogram(seen.send_delay),
+        "end_to_end": None if seen.end_to_end is None else _end_to_end(seen.end_to_end),
         "sample_ratio": seen.sample_ratio,
         "counts": {
             **{name: value for name, value in asdict(seen.counts).items() if name != "failed"},
@@ -72,6 +75,15 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
         "warnings": list(seen.warnings),
     }
     return {name: _plain(value) for name, value in record.items()}
+
+
+def _end_to_end(seen: EndToEnd) -> dict[str, Any]:
+    names = [each.name for each in fields(seen) if each.name not in ("latency", "fetch")]
+    return {
+        "latency": _histogram(seen.latency),
+        "fetch": _histogram(seen.fetch),
+        **{name: getattr(seen, name) for name in names},
+    }
 
 
 def _histogram(histogram: Histogram) -> dict[str, Any] | None:

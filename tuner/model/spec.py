@@ -94,6 +94,7 @@ class WorkloadSpec:
         partitions: Partitions of the topics that we create.
         replication: Replication factor of the topics that we create.
         producers: Number of producers in one trial.
+        consumers: Number of consumers that read the topic while a trial writes it.
         saturate: Durations of the saturating phase.
         paced: Durations of the paced phase.
         rate_records_per_s: Fixed rate of the paced phase; None takes the share `rate_ratio` of the baseline's
@@ -108,6 +109,7 @@ class WorkloadSpec:
     partitions: int = 3
     replication: int = 1
     producers: int = 1
+    consumers: int = 0
     saturate: PhaseSpec = PhaseSpec(3.0, 10.0)
     paced: PhaseSpec = PhaseSpec(2.0, 10.0)
     rate_records_per_s: float | None = None
@@ -132,6 +134,7 @@ class WorkloadSpec:
             warmup_s=phase.warmup_s,
             measured_s=phase.measured_s,
             rate_records_per_s=rate_records_per_s,
+            consumers=self.consumers,
             seed=self.seed,
         )
 

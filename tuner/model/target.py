@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from runners.zones.link import Link
+
 if TYPE_CHECKING:
     from runners.clusters.cluster import Cluster
 
@@ -41,6 +43,7 @@ class Target:
         brokers: Number of brokers to start if neither `bootstrap` nor `container` is given.
         topic: An existing topic to write to, which is never deleted; None creates a topic for each trial.
         like: A topic whose partitions, replication factor and settings the created topics copy.
+        link: A link with a delay or a bandwidth between the client and the brokers that are started; None for no link.
     """
 
     bootstrap: str | None = None
@@ -49,6 +52,7 @@ class Target:
     brokers: int = 1
     topic: str | None = None
     like: str | None = None
+    link: Link | None = None
 
     @property
     def of_this_host_only(self) -> bool:
@@ -64,9 +68,11 @@ class Target:
         from runners.clusters.container import ContainerCluster
         from runners.clusters.embedded import EmbeddedCluster
         from runners.clusters.existing import ExistingCluster
+        from runners.zones.zoned_cluster import ZonedCluster
 
         if self.bootstrap is not None:
             return ExistingCluster(self.bootstrap, self.connection)
         if self.container is not None:
             return ContainerCluster(self.container)
-        return EmbeddedCluster(self.brokers)
+        brokers = EmbeddedCluster(self.brokers)
+        return ZonedCluster(self.link, brokers) if self.link else brokers

@@ -187,7 +187,7 @@ def notes_of(results: ExperimentResults) -> list[str]:
             f"The control ({results.control.row.name}) had {drift} times as much {shown} in the second half of the "
             f"rounds as in the first half: {moved}."
         )
-    notes += [f"Unlike the paper: {each}." for each in spec.differences]
+    notes += [f"Unlike the paper: {each.rstrip('.')}." for each in spec.differences]
     return [*notes, *_doubts(results)]
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import RunnerError
 from runners.java_client.stores import with_java_stores_read
+from runners.zones.link import Link
 from search_spaces.catalogue import Value
-from search_spaces.client import Client
+from search_spaces.client import Client, Kind
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.guarantee import DURABILITY
@@ -74,6 +75,7 @@ class Builder:
         self._check_executor()
         self._check_sessions(targets)
         self._check_acknowledged(baseline)
+        self._check_consumers(baseline)
         self.problems.stop_if_any()
         self._check_space(baseline)
         self.problems.stop_if_any()
@@ -200,6 +202,30 @@ class Builder:
         name = next(name for name in given if baseline.client.catalogue.find(name).name == "acks")
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
+    def _check_consumers(self, baseline: ProducerConfig) -> None:
+        """Check that there are consumers for the metrics that need them, and that they can measure."""
+        workload, place = self.file.workload, ("workload", "consumers")
+        objectives, constraints = self.file.objectives.objectives, self.file.objectives.constraints
+        asked = [
+            *(each.metric for each in objectives),
+            *(each.metric for each in (*constraints, *self.file.constraints)),
+        ]
+        needy = next((name for name in asked if name.startswith(OF_CONSUMERS)), None)
+        if needy is not None and not workload.consumers:
+            self.problems.add(place, f"the metric {needy} needs consumers; set `consumers: 1`")
+        if not workload.consumers:
+            return
+        if workload.consumers > workload.partitions:
+            self.problems.add(
+                place, f"each consumer needs a partition of its own, but there are {workload.partitions} partitions"
+            )
+        if self.client.kind is not Kind.LIBRDKAFKA:
+            self.problems.add(place, "consumers beside the load need `client: librdkafka`; leave consumers out")
+        if self.file.executor.kind is Executor.SIMULATED:
+            self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
+        if baseline.acks == 0:
+            self.problems.add(place, "with acks=0 the producer is told no offsets, so end-to-end latency is unknown")
+
     def _check_space(self, baseline: ProducerConfig) -> None:
         """Check that the search has at least one knob to change, for each record size.
 
@@ -259,6 +285,7 @@ def _workload(section: WorkloadSection) -> WorkloadSpec:
         partitions=section.partitions,
         replication=section.replication,
         producers=section.producers,
+        consumers=section.consumers,
         saturate=section.saturate.spec(),
         paced=section.paced.spec(),
         rate_records_per_s=section.paced.rate_records_per_s,
@@ -315,8 +342,13 @@ def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
                 files.problems.add((*place, key), f"{key} needs bootstrap; give the address of your cluster there")
         if section.container is not None and section.brokers is not None:
             files.problems.add((*place, "brokers"), "a container runs one broker; leave brokers or container out")
-        return Target(container=section.container, brokers=section.brokers or 1)
-    for key in ("container", "brokers"):
+        link = _link(section)
+        if section.container is not None and link is not None:
+            files.problems.add(
+                (*place, "container"), "zone_delay and zone_bandwidth need brokers without a container; leave it out"
+            )
+        return Target(container=section.container, brokers=section.brokers or 1, link=link)
+    for key in ("container", "brokers", "zone_delay", "zone_bandwidth"):
         if getattr(section, key) is not None:
             files.problems.add(
                 (*place, key),
@@ -329,6 +361,14 @@ def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
         )
     connection = {**_command_config(section, place, files), **_connection(section, place, files)}
     return Target(bootstrap=section.bootstrap, connection=connection, topic=section.topic, like=section.like)
+
+
+def _link(section: TargetSection) -> Link | None:
+    """Return the link to another zone; None if the section asks for none."""
+    if section.zone_delay is None and section.zone_bandwidth is None:
+        return None
+    bandwidth = section.zone_bandwidth
+    return Link.symmetric(1e3 * (section.zone_delay or 0.0), None if bandwidth is None else bandwidth / 1e6)
 
 
 def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:

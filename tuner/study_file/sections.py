@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
+from runners.zones.link import MAX_DELAY_MS
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, librdkafka
 from search_spaces.guarantee import DURABILITY
@@ -133,6 +134,10 @@ class TargetSection(Section):
     """Topic of yours to write to; it keeps its records and is never deleted. Default: each trial gets a new topic."""
     like: Text | None = None
     """Topic of yours whose partitions, replication and settings the new topics get."""
+    zone_delay: Annotated[float, fields.seconds(0, MAX_DELAY_MS / 1e3)] | None = None
+    """Delay of each direction between clients and brokers that the tuner starts, such as 2ms: as in another zone."""
+    zone_bandwidth: Annotated[int, fields.size(10_000, _MOST_BYTES)] | None = None
+    """Bytes per second of each direction between the clients and brokers that the tuner starts, such as 50MB."""
 
 
 class PhaseSection(Section):
@@ -178,6 +183,8 @@ class WorkloadSection(Section):
     """Replicas of each partition of the topics that the study creates."""
     producers: Annotated[int, fields.whole(1, 100)] = _WORKLOAD.producers
     """Number of producers that write at the same time."""
+    consumers: Annotated[int, fields.whole(0, 64)] = _WORKLOAD.consumers
+    """Number of consumers that read the topic while it is written, for the metrics end_to_end_... and consumer_..."""
     saturate: PhaseSection = PhaseSection()
     paced: PacedSection = PacedSection()
     seed: Seed = _WORKLOAD.seed

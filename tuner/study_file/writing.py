@@ -43,6 +43,7 @@ workload:
   partitions: 3                 # of the topics that the study creates
   replication: 1                # of the topics that the study creates
   producers: 1                  # how many write at the same time
+  consumers: 0                  # how many read at the same time, for the metrics end_to_end_... and consumer_...
   saturate:                     # the saturating phase: as fast as the client takes records, for throughput
     warmup: 3s                  # load before the measurement
     measured: 10s

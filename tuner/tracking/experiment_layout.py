@@ -3,7 +3,7 @@
 from typing import Final
 
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, STUDY_ID
-from tuner.model.trial import State, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.present.experiment_view import experiment_csv, experiment_markdown
 from tuner.results.experiment_results import ExperimentResults, RowResults
 from tuner.storage.files import STUDY_FILE
@@ -23,7 +23,7 @@ from tuner.tracking.layout import (
     params_of,
     start_ms,
 )
-from tuner.tracking.views import RUN_NAME, View, metric_column, tag_column
+from tuner.tracking.views import RUN_NAME, View, metric_column, of_study, tag_column, tag_condition
 
 EXPERIMENT_KIND: Final = "experiment"
 """The kind of the run of an experiment, in the tag `tuner.kind`."""
@@ -119,7 +119,7 @@ def experiment_table(results: ExperimentResults) -> View:
     return View(
         f"tuner-{study_id}-measurements",
         f"{spec.name}: measurements",
-        f"tags.`{STUDY_ID_TAG}` = '{study_id}' and tags.`tuner.kind` != '{EXPERIMENT_KIND}'",
+        f"{of_study(study_id)} and {tag_condition('tuner.kind')} = '{Kind.MEASUREMENT}'",
         TRIAL_NUMBER,
         True,
         (RUN_NAME, tag_column(ROW_TAG), tag_column("tuner.round"), *map(metric_column, spec.metrics)),

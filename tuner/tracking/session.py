@@ -155,16 +155,17 @@ class MirrorSession:
     def _catch_up_experiment(self, *, settle: bool, on_progress: Callable[[int, int], None]) -> None:
         """Make MLflow show all measurements of an experiment; see `catch_up`."""
         results = experiment_results(self._store, self._folder)
-        measured = [(row, trial) for row in results.rows for trial in row.trials]
+        by_name = {row.row.name: row for row in results.rows}
+        measured = [*results.burn_in, *(trial for row in results.rows for trial in row.trials)]
         if not measured:
             return
         parent = self._writer.write(experiment_run(results))
-        for done, (row, trial) in enumerate(measured, 1):
+        for done, trial in enumerate(measured, 1):
             if not self._goes_on():
                 raise Stopped
             known = self._writer.known(measurement_key(results, trial))
             if settle or known is None or not known.ended:
-                child = measurement_run(results, row, trial, parent.run_id)
+                child = measurement_run(results, by_name[trial.row], trial, parent.run_id)
                 self._writer.write(child)
                 self._writer.end(child)
             on_progress(done, len(measured))

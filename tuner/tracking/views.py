@@ -111,9 +111,13 @@ def views_of(study: StudyResults) -> Iterator[View]:
     """Yield the prepared views of a study, the front of each record size first."""
     study_id, measured = str(study.facts[STUDY_ID]), [size for size in study.sizes if size.trials]
     for size in measured:
-        yield _front(study, size, f"{_of(study_id)} and {_tag('tuner.record_bytes')} = '{size.record_bytes}'")
+        yield _front(
+            study, size, f"{of_study(study_id)} and {tag_condition('tuner.record_bytes')} = '{size.record_bytes}'"
+        )
     for size in measured:
-        yield _charts(study, size, f"{_of(study_id)} and {_tag('tuner.record_bytes')} = '{size.record_bytes}'")
+        yield _charts(
+            study, size, f"{of_study(study_id)} and {tag_condition('tuner.record_bytes')} = '{size.record_bytes}'"
+        )
     objectives = [objective.metric for objective in study.objectives]
     numbers = [metric_column(name) for name in objectives]
     size_column, kind, verdict = tag_column("tuner.record_bytes"), tag_column("tuner.kind"), _verdict()
@@ -121,7 +125,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
     yield View(
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
-        f"{_of(study_id)} and {_tag('tuner.kind')} != '{PARENT_KIND}'",
+        f"{of_study(study_id)} and {tag_condition('tuner.kind')} != '{PARENT_KIND}'",
         TRIAL_NUMBER,
         True,
         (RUN_NAME, size_column, kind, *numbers, *gains, verdict, tag_column(CHANGED_TAG)),
@@ -129,7 +133,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
     yield View(
         f"tuner-{study_id}-confirmations",
         f"{study.name}: confirmations",
-        f"{_of(study_id)} and {_tag('tuner.kind')} = '{Kind.CONFIRM}'",
+        f"{of_study(study_id)} and {tag_condition('tuner.kind')} = '{Kind.CONFIRM}'",
         TRIAL_NUMBER,
         True,
         (RUN_NAME, size_column, tag_column("tuner.round"), tag_column(CONFIG_TAG), *numbers, verdict),
@@ -143,7 +147,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
         # Studies with other objectives in the same experiment need other columns.
         f"tuner-studies-{'-'.join(objectives)}",
         f"Studies side by side ({', '.join(objectives)})",
-        f"{_tag('tuner.kind')} = '{PARENT_KIND}'",
+        f"{tag_condition('tuner.kind')} = '{PARENT_KIND}'",
         VOLUME,
         False,
         (RUN_NAME, size_column, metric_column(VOLUME), *best, *proven),
@@ -167,7 +171,7 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
         address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
     with read_from(location) as client:
         experiments = [each.experiment_id for each in client.search_experiments()]
-        runs = runs_of(client, experiments, _of(str(study.facts[STUDY_ID])), ["attributes.start_time DESC"])
+        runs = runs_of(client, experiments, of_study(str(study.facts[STUDY_ID])), ["attributes.start_time DESC"])
         if not runs:
             raise TrackingError(
                 f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
@@ -183,7 +187,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
     return View(
         f"tuner-{study.facts['study_id']}-front-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: front",
-        f"{condition} and {_tag('tuner.pareto')} = 'true'",
+        f"{condition} and {tag_condition('tuner.pareto')} = 'true'",
         first.metric,
         first.direction is Direction.MINIMIZE,
         (
@@ -210,7 +214,7 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
     return View(
         f"tuner-{study.facts['study_id']}-charts-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: charts",
-        " and ".join([condition, *(f"{_tag('tuner.kind')} != '{kind}'" for kind in left_out)]),
+        " and ".join([condition, *(f"{tag_condition('tuner.kind')} != '{kind}'" for kind in left_out)]),
         study.objectives[0].metric,
         study.objectives[0].direction is Direction.MINIMIZE,
         (RUN_NAME, *map(metric_column, names), tag_column(CHANGED_TAG)),
@@ -269,12 +273,14 @@ def _verdict() -> str:
     return tag_column("tuner.verdict")
 
 
-def _tag(name: str) -> str:
+def tag_condition(name: str) -> str:
+    """Return MLflow's name of a tag in a filter."""
     return f'tags."{name}"'
 
 
-def _of(study_id: str) -> str:
-    return f"{_tag(STUDY_ID_TAG)} = '{study_id}'"
+def of_study(study_id: str) -> str:
+    """Return the filter that selects the runs of a study or an experiment."""
+    return f"{tag_condition(STUDY_ID_TAG)} = '{study_id}'"
 
 
 def _plain(record_bytes: str) -> str:

@@ -1,0 +1,141 @@
+"""Measures the error of the proxy that imitates a link between two zones: its delays, its bandwidths and its CPU time.
+
+python -m benchmarks.zones [--seconds 10]
+
+A client exchanges messages with a peer over loopback, with and without the proxy in between. Both are on one host, so
+that one clock shows both ways.
+
+1. Delays: small messages are sent at random times. The delay that the proxy adds is the time that a message takes
+   through the proxy, less the median without it. The error is what the proxy adds, less what was asked for.
+2. Bandwidths: one side sends without pause, and the other counts what arrives.
+3. No limit: the same without a bandwidth, and without the proxy.
+"""
+
+import sys
+import time
+from typing import Final
+
+import numpy as np
+import psutil
+
+from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
+from benchmarks.loopback_peer import MESSAGE_BYTES, MESSAGES_PER_S, echoed, peer, received_mb_per_s, sent_mb_per_s
+from runners.zones.link import Link
+from runners.zones.process import ProxyProcess
+
+DELAYS_MS: Final = (0.5, 1.0, 5.0, 20.0)
+BANDWIDTHS_MB_PER_S: Final = (10.0, 50.0, 200.0)
+MAX_P50_ERROR_MS: Final = 0.1
+MAX_P99_ERROR_MS: Final = 1.0
+MAX_BANDWIDTH_ERROR_RATIO: Final = 0.02
+
+
+def main() -> None:
+    """Measure and print the tables; the exit code is 1 if a goal is missed."""
+    parser = benchmark_parser(__doc__)
+    parser.add_argument("--seconds", type=positive_number, default=10.0, help="of each measurement (default: 10)")
+    asked = parser.parse_args()
+    with peer() as port:
+        goals = [_delays(port, asked.seconds), _bandwidths(port, asked.seconds)]
+        _without_limit(port, asked.seconds)
+    sys.exit(0 if all(goals) else 1)
+
+
+def _delays(peer_port: int, seconds: float) -> bool:
+    print("| one way | error there, p50 | p99 | error back, p50 | p99 | error of the round trip, p50 | p99 | CPU |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    kept = True
+    for delay_ms in (0.0, *DELAYS_MS):
+        direct = echoed(peer_port, seconds / 2)
+        with _Proxied(Link.symmetric(delay_ms), peer_port) as proxied:
+            through = echoed(proxied.port, seconds)
+            cpu_ratio = proxied.cpu_ratio()
+        direct = np.concatenate((direct, echoed(peer_port, seconds / 2)), axis=1)
+        cells = []
+        for taken, without, asked_ms in zip(through, direct, (delay_ms, delay_ms, 2 * delay_ms), strict=True):
+            errors = taken - np.median(without) - asked_ms
+            p50, p99 = float(np.median(errors)), float(np.percentile(np.abs(errors), 99))
+            cells += [f"{p50:+.3f} ms", f"{p99:.3f} ms"]
+            kept &= not delay_ms or (abs(p50) <= MAX_P50_ERROR_MS and p99 <= MAX_P99_ERROR_MS)
+        print(f"| {delay_ms:g} ms | {' | '.join(cells)} | {cpu_ratio:.0%} |", flush=True)
+    print(
+        f"\n{MESSAGES_PER_S:,.0f} messages of {MESSAGE_BYTES} B a second, at random times. p99 is that of the absolute "
+        "error. CPU is the proxy's share of one core. "
+        f"Goal (p50 within {MAX_P50_ERROR_MS:g} ms, p99 within {MAX_P99_ERROR_MS:g} ms, for delays from "
+        f"{DELAYS_MS[0]:g} ms on): {_word(kept)}\n"
+    )
+    return kept
+
+
+def _bandwidths(peer_port: int, seconds: float) -> bool:
+    print("| bandwidth | one way | to the broker | error | CPU | to the client | error | CPU |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    kept = True
+    for asked in BANDWIDTHS_MB_PER_S:
+        for delay_ms in (0.0, 5.0):
+            cells = []
+            with _Proxied(Link.symmetric(delay_ms, asked), peer_port) as proxied:
+                for measure in (sent_mb_per_s, received_mb_per_s):
+                    proxied.begin()
+                    found = measure(proxied.port, seconds)
+                    error = found / asked - 1
+                    kept &= abs(error) <= MAX_BANDWIDTH_ERROR_RATIO
+                    cells += [f"{found:.2f} MB/s", f"{error:+.2%}", f"{proxied.cpu_ratio():.0%}"]
+            print(f"| {asked:g} MB/s | {delay_ms:g} ms | {' | '.join(cells)} |", flush=True)
+    print(f"\nGoal (within {MAX_BANDWIDTH_ERROR_RATIO:.0%}): {_word(kept)}\n")
+    return kept
+
+
+def _without_limit(peer_port: int, seconds: float) -> None:
+    print("| no limit | to the broker | CPU | to the client | CPU |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    direct = (measure(peer_port, seconds) for measure in (sent_mb_per_s, received_mb_per_s))
+    print(f"| without the proxy | {' | '.join(f'{found:,.0f} MB/s | ' for found in direct)} |", flush=True)
+    for delay_ms in (0.0, 5.0):
+        cells = []
+        with _Proxied(Link.symmetric(delay_ms), peer_port) as proxied:
+            for measure in (sent_mb_per_s, received_mb_per_s):
+                proxied.begin()
+                found = measure(proxied.port, seconds)
+                cells += [f"{found:,.0f} MB/s", f"{proxied.cpu_ratio():.0%}"]
+        print(f"| through the proxy, {delay_ms:g} ms | {' | '.join(cells)} |", flush=True)
+
+
+def _word(kept: bool) -> str:
+    return "met" if kept else "missed"
+
+
+class _Proxied:
+    """A proxy before the peer, as a context manager, and the CPU time that it uses.
+
+    Attributes:
+        port: The port of the proxy.
+    """
+
+    def __init__(self, link: Link, peer_port: int) -> None:
+        self._proxy = ProxyProcess(link, 1)
+        (self.port,) = self._proxy.ports
+        self._proxy.connect([peer_port])
+        self.begin()
+
+    def begin(self) -> None:
+        """Count CPU time from now on."""
+        self._used_s, self._began = self._cpu_s(), time.monotonic()
+
+    def cpu_ratio(self) -> float:
+        """Return the share of one core that the proxy has used since `begin`."""
+        return (self._cpu_s() - self._used_s) / (time.monotonic() - self._began)
+
+    def _cpu_s(self) -> float:
+        times = psutil.Process(self._proxy.pid).cpu_times()
+        return float(times.user + times.system)
+
+    def __enter__(self) -> "_Proxied":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._proxy.close()
+
+
+if __name__ == "__main__":
+    run_benchmark(main)

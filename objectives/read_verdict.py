@@ -1,0 +1,165 @@
+"""The verdict on a load of consumers: what limited how fast they read.
+
+The possible causes are checked in a fixed order, the most certain first. A quota is known for certain, and so is a
+consumer that had read everything that was written. If records were nearly always waiting to be taken, our own thread is
+the limit. Otherwise something before it was: a thread of the client, a client that did not ask for more although
+its queue was empty, the broker, or the network.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from objectives.signs import BUSY_RATIO, HOST_BUSY_RATIO, busy_broker, on_a_full_host, other_processes, quota
+from objectives.verdict import IDLE_IN_FLIGHT, Bottleneck, Verdict
+from runners.consumers.consumption import Consumption
+from runners.consumers.reading import Start
+from runners.measurement import Resources
+
+HARDLY_WAITED_RATIO: Final = 0.1
+"""A thread that had no record to take for less than this share of the time could not have taken them faster."""
+CLOSE_BEHIND_S: Final = 1.0
+"""Consumers that are less than so many seconds of records behind the end of the topic have read what was written."""
+RECEIVING_RATIO: Final = 0.9
+"""A connection that was receiving at this share of the looks was never idle between two fetches."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvidence:
+    """The inputs of `judge_reading`. None means unknown; an unknown value counts neither for nor against a cause.
+
+    Attributes:
+        records_per_s: Rate at which records were taken.
+        waiting_ratio: Share of the time in which there was no record to take.
+        at_tail: Whether the consumers began at the tail, so that they could read only what was being written.
+        lag_records: Mean number of records behind the end of the partitions.
+        in_flight_requests: Mean number of requests of a consumer that waited for a response.
+        throttle_ms: Mean time for which brokers throttled the client, per response.
+        receiving_ratio: Share of the time in which the busiest connection was receiving.
+        resources: The use of CPU by our threads, the clients, local brokers and this host.
+    """
+
+    records_per_s: float
+    waiting_ratio: float
+    at_tail: bool = False
+    lag_records: float | None = None
+    in_flight_requests: float | None = None
+    throttle_ms: float | None = None
+    receiving_ratio: float | None = None
+    resources: Resources = field(default_factory=Resources)
+
+    @classmethod
+    def of(cls, seen: Consumption) -> Self:
+        """Return the evidence that the result of a load contains."""
+        activity = seen.activity
+        return cls(
+            records_per_s=seen.records_per_s,
+            waiting_ratio=seen.waiting_ratio,
+            at_tail=seen.reading.start is Start.TAIL,
+            lag_records=activity.lag_records if activity else None,
+            in_flight_requests=activity.in_flight_requests if activity else None,
+            throttle_ms=activity.throttle_ms if activity else None,
+            receiving_ratio=activity.receiving_ratio if activity else None,
+            resources=seen.resources,
+        )
+
+
+def judge_reading(evidence: ReadEvidence) -> Verdict:
+    """Return the verdict on a load of consumers: what limited how fast they read."""
+    for bound, sign in _SIGNS:
+        because = sign(evidence)
+        if because is not None:
+            return Verdict(bound, because)
+    return Verdict(Bottleneck.UNKNOWN, "no limit that the load can measure was reached")
+
+
+def _quota(evidence: ReadEvidence) -> str | None:
+    return quota(evidence.throttle_ms)
+
+
+def _written(evidence: ReadEvidence) -> str | None:
+    lag = evidence.lag_records
+    if not evidence.at_tail or lag is None or lag > CLOSE_BEHIND_S * evidence.records_per_s:
+        return None
+    if not evidence.records_per_s:
+        return "nothing was written to the topic, so there was nothing to read"
+    behind_ms = lag / evidence.records_per_s * 1e3
+    return (
+        f"the consumers read what was written, and were {lag:,.0f} records ({behind_ms:,.0f} ms) behind on average, so "
+        "the producers were the limit"
+    )
+
+
+def _other_processes(evidence: ReadEvidence) -> str | None:
+    return other_processes(evidence.resources)
+
+
+def _generator(evidence: ReadEvidence) -> str | None:
+    if evidence.waiting_ratio >= HARDLY_WAITED_RATIO:
+        return None
+    return (
+        f"the thread that takes records had none to take only {evidence.waiting_ratio:.0%} of the time, so it took "
+        f"them as fast as it could{on_a_full_host(evidence.resources)}"
+    )
+
+
+def _client_thread(evidence: ReadEvidence) -> str | None:
+    used = evidence.resources
+    if (used.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
+        return None
+    busy = f"the client's own thread needed a core {used.client_thread_demand_ratio:.0%} of the time"
+    return f"{busy}: receiving and decompressing batches takes that long{on_a_full_host(used)}"
+
+
+def _client_queue(evidence: ReadEvidence) -> str | None:
+    in_flight = evidence.in_flight_requests
+    if in_flight is None or in_flight >= IDLE_IN_FLIGHT / 2:
+        return None
+    return (
+        f"only {in_flight:.2f} requests on average waited for the broker, although there was no record to take "
+        f"{evidence.waiting_ratio:.0%} of the time: the client pauses fetching when its queue was full "
+        "(queued.min.messages, queued.max.messages.kbytes, fetch.queue.backoff.ms)"
+    )
+
+
+def _broker(evidence: ReadEvidence) -> str | None:
+    used = evidence.resources
+    if (busy := busy_broker(used)) is not None:
+        return busy
+    if (used.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and used.broker_cpu_cores is not None:
+        return (
+            f"the host's CPU is {used.host_cpu_ratio:.0%} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
+        )
+    return None
+
+
+def _network(evidence: ReadEvidence) -> str | None:
+    if (evidence.receiving_ratio or 0.0) < RECEIVING_RATIO:
+        return None
+    return (
+        f"the busiest connection was receiving {evidence.receiving_ratio:.0%} of the time, and nothing else was at its "
+        "limit"
+    )
+
+
+def _slow_answers(evidence: ReadEvidence) -> str | None:
+    in_flight = evidence.in_flight_requests
+    if in_flight is None or in_flight < IDLE_IN_FLIGHT or evidence.receiving_ratio is None:
+        return None
+    return (
+        f"{in_flight:.1f} requests on average waited for the broker, and the busiest connection was receiving only "
+        f"{evidence.receiving_ratio:.0%} of the time"
+    )
+
+
+_SIGNS: Final[tuple[tuple[Bottleneck, Callable[[ReadEvidence], str | None]], ...]] = (
+    (Bottleneck.QUOTA, _quota),
+    (Bottleneck.OFFERED_RATE, _written),
+    (Bottleneck.OTHER_PROCESSES, _other_processes),
+    (Bottleneck.GENERATOR, _generator),
+    (Bottleneck.CLIENT_THREAD, _client_thread),
+    (Bottleneck.CLIENT_BUFFER, _client_queue),
+    (Bottleneck.BROKER, _broker),
+    (Bottleneck.NETWORK, _network),
+    (Bottleneck.BROKER, _slow_answers),
+)

@@ -1,0 +1,138 @@
+"""A runner beside which consumers read, at the tail of the topic, the records that its producer writes."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from runners.consumers.consumption import Consumption, ReadWindow
+from runners.consumers.joining import end_to_end_of
+from runners.consumers.on_topic import TopicConsumption
+from runners.consumers.reading import Reading, Start
+from runners.errors import GeneratorError, WorkloadRefused
+from runners.measurement import Measurement
+from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+
+_LONGEST_S: Final = 86_000.0
+_START_PATIENCE_S: Final = 60.0
+_LAST_RECORDS_PATIENCE_S: Final = 15.0
+"""How long the consumers may take to read what is left when the producer has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithConsumers:
+    """A runner that measures with another runner, and has consumers read the records meanwhile.
+
+    A workload without consumers is measured as by the other runner alone. The consumers run on the host of the
+    producer, so that both use the same clock.
+
+    Attributes:
+        runner: Measures the producer.
+        cluster: The cluster of the topic.
+        topic: The topic that the producer writes to.
+    """
+
+    runner: Runner
+    cluster: RunningCluster
+    topic: Topic
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Measure the config. If the workload has consumers, the measurement has `end_to_end`."""
+        if not workload.consumers:
+            return self.runner.run(config, workload, watch)
+        if config.acks == 0:
+            raise WorkloadRefused(
+                "end-to-end latency needs the offsets of the records, which a broker does not tell with acks=0; use "
+                "acks=1 or acks=all, or leave the consumers out"
+            )
+        with self._consuming(workload) as consuming:
+            measured = self.runner.run(config, workload, watch)
+            consumption = consuming.finish(measured.counts.acknowledged)
+        assert measured.deliveries is not None, "the load generator of librdkafka tells the offsets of its records"
+        seen = end_to_end_of(measured.deliveries, consumption)
+        warnings = (*measured.warnings, *(f"consumers: {each}" for each in seen.warnings))
+        return replace(measured, deliveries=None, end_to_end=seen, warnings=warnings)
+
+    @contextmanager
+    def _consuming(self, workload: Workload) -> Iterator["_Consuming"]:
+        """Start the consumers, and stop them when the context is left, also after an error."""
+        reading = Reading(
+            start=Start.TAIL,
+            consumers=workload.consumers,
+            warmup_s=workload.warmup_s,
+            measured_s=_LONGEST_S,
+            keep_arrivals=True,
+        )
+        consuming = _Consuming(TopicConsumption(self.cluster, self.topic.name, reading, self.topic.owned))
+        consuming.start()
+        try:
+            yield consuming
+        finally:
+            consuming.stop()
+
+
+@dataclass(slots=True)
+class _Consuming:
+    """Consumers that read in a thread until they are stopped."""
+
+    load: TopicConsumption
+    _thread: threading.Thread = field(init=False)
+    _started: threading.Event = field(default_factory=threading.Event)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _progress: threading.Event = field(default_factory=threading.Event)
+    _taken: int = 0
+    _outcome: list[Consumption | BaseException] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="tuner-consumers", daemon=True)
+
+    def start(self) -> None:
+        """Start the consumers, and wait until they read."""
+        self._thread.start()
+        if not self._started.wait(_START_PATIENCE_S):
+            self.stop()
+            raise GeneratorError(f"the consumers must be ready within {_START_PATIENCE_S:.0f} s, but were not")
+        self._raise_error()
+
+    def finish(self, records: int) -> Consumption:
+        """Wait until the consumers have taken this many records, stop them, and return what they took.
+
+        If records are missing after a while, the consumers are stopped all the same, and the counts show it.
+        """
+        deadline = time.monotonic() + _LAST_RECORDS_PATIENCE_S
+        while self._taken < records and self._thread.is_alive() and time.monotonic() < deadline:
+            self._progress.wait(0.1)
+            self._progress.clear()
+        self.stop()
+        self._raise_error()
+        (consumption,) = self._outcome
+        assert isinstance(consumption, Consumption)
+        return consumption
+
+    def stop(self) -> None:
+        """Stop the consumers, and wait until their processes have ended."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._outcome.append(self.load.run(self._watch, lambda _: self._started.set()))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the consumers
+            self._outcome.append(error)
+        finally:
+            self._started.set()
+
+    def _watch(self, window: ReadWindow) -> WatchDecision:
+        self._taken += window.records
+        self._progress.set()
+        return WatchDecision.STOP if self._over.is_set() else WatchDecision.GO_ON
+
+    def _raise_error(self) -> None:
+        if self._outcome and isinstance(self._outcome[0], BaseException):
+            raise self._outcome[0]

@@ -1,0 +1,155 @@
+"""Counts the records that a consumer takes, checks their order, and notes when they were taken.
+
+Nothing here runs Python code for each record: offsets are compared as arrays.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.consumers.consumption import Arrivals, ReadCounts
+from runners.consumers.reading import Stretch
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a partition was read.
+
+    Attributes:
+        following: The offset that should come next.
+        end: The offset before which reading ends; None for no end.
+        ended: Whether there is nothing more to read.
+    """
+
+    following: int
+    end: int | None
+    ended: bool
+
+
+@dataclass
+class ReadCounter:
+    """Counts records of some partitions. Only one thread may use it, but others may read its single numbers.
+
+    In each partition, offsets must ascend one by one. A record whose offset is not above all earlier ones counts as
+    repeated, and an offset that is left out counts as skipped.
+
+    Attributes:
+        stretches: What is to be read.
+        keep_arrivals: Whether to note when the records were taken.
+        taken: Number of records so far, including repeated ones.
+        value_bytes: Size of their values.
+        repeated: Number of records that came twice, or out of order.
+        skipped: Number of offsets that were left out.
+        failed: Number of errors that came in place of records, by the client's name for the error.
+        unfinished: Number of partitions that still have records to read.
+    """
+
+    stretches: Iterable[Stretch]
+    keep_arrivals: bool = False
+    taken: int = 0
+    value_bytes: int = 0
+    repeated: int = 0
+    skipped: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    unfinished: int = 0
+
+    def __post_init__(self) -> None:
+        """Expect the first offset of each partition next."""
+        self.stretches = tuple(self.stretches)
+        self._places = {each.partition: _Place(each.first, each.end, each.first == each.end) for each in self.stretches}
+        self.unfinished = sum(not place.ended for place in self._places.values())
+        self._arrivals: list[Arrivals] = []
+
+    def add(self, partitions: NDArray[np.int32], offsets: NDArray[np.int64], value_bytes: int, at_ns: int) -> None:
+        """Count records that were taken at the same moment.
+
+        Args:
+            partitions: The partition of each record, in the order in which the client gave them, shape (n,), n > 0.
+            offsets: The offset of each record, shape (n,).
+            value_bytes: Size of all values.
+            at_ns: When they were taken, on the monotonic clock.
+        """
+        self.taken += len(offsets)
+        self.value_bytes += value_bytes
+        # Records of one partition come in runs of ascending offsets, so that there are few runs to look at.
+        breaks = np.flatnonzero((partitions[1:] != partitions[:-1]) | (offsets[1:] != offsets[:-1] + 1)) + 1
+        starts = np.concatenate((_ZERO, breaks))
+        runs = Arrivals(
+            partitions[starts],
+            offsets[starts],
+            offsets[np.concatenate((breaks - 1, [len(offsets) - 1]))],
+            np.full(len(starts), at_ns, dtype=np.int64),
+        )
+        if self.keep_arrivals:
+            self._arrivals.append(runs)
+        for partition in set(runs.partitions.tolist()):
+            mine = runs.partitions == partition
+            self._check(self._places[partition], runs.first_offsets[mine], runs.last_offsets[mine])
+
+    def _check(self, place: _Place, firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> None:
+        """Compare runs of offsets of one partition with the offset that should come next."""
+        if len(firsts) == 1 and firsts[0] == place.following:
+            self._proceed(place, int(lasts[0]) + 1)
+            return
+        highest = np.maximum.accumulate(np.concatenate(([place.following - 1], lasts)))
+        self.skipped += int(np.maximum(firsts - highest[:-1] - 1, 0).sum())
+        self.repeated += int(np.maximum(np.minimum(lasts, highest[:-1]) - firsts + 1, 0).sum())
+        self._proceed(place, int(highest[-1]) + 1)
+
+    def _proceed(self, place: _Place, following: int) -> None:
+        place.following = following
+        if place.end is not None and following >= place.end:
+            self._end(place)
+
+    def _end(self, place: _Place) -> None:
+        if not place.ended:
+            place.ended = True
+            self.unfinished -= 1
+
+    def reach_end(self, partition: int, offset: int) -> None:
+        """Note that the client has found no record at an offset, which is behind the last one that can be read.
+
+        The offsets before it that were not taken hold no records for a reader: they mark the ends of transactions, or
+        compaction has removed their records.
+        """
+        place = self._places[partition]
+        self.skipped += max(0, offset - place.following)
+        place.following = max(place.following, offset)
+        if place.end is not None:
+            self._end(place)
+
+    def fail(self, error: str) -> None:
+        """Count an error that came in place of a record; `error` is the client's name for it."""
+        self.failed[error] += 1
+
+    def counts(self, received: int | None = None) -> ReadCounts:
+        """Return the counts so far.
+
+        Args:
+            received: Number of records that the client has received, by its own statistics; None if unknown.
+        """
+        unread = sum(max(0, place.end - place.following) for place in self._places.values() if place.end is not None)
+        offsets = [each.offsets for each in self.stretches]
+        return ReadCounts(
+            taken=self.taken,
+            repeated=self.repeated,
+            skipped=self.skipped,
+            unread=unread,
+            stored=None if None in offsets else sum(each for each in offsets if each is not None),
+            received=received,
+            failed=dict(self.failed),
+        )
+
+    def places(self) -> dict[int, int]:
+        """Return the offset that would come next, by partition."""
+        return {partition: place.following for partition, place in self._places.items()}
+
+    def arrivals(self) -> Arrivals | None:
+        """Return when all records were taken; None if this was not to be noted."""
+        return Arrivals.joined(self._arrivals) if self.keep_arrivals else None
+
+
+_ZERO = np.zeros(1, dtype=np.int64)

@@ -1,0 +1,88 @@
+"""End-to-end latency: from the moment at which a record should leave the producer until a consumer has it.
+
+The producer's load notes the partition and the offset of a sample of its records, and the consumers note when they took
+which offsets. Joining the two costs nothing while the load runs, and records need no extra bytes.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.clock import NS_PER_S, NS_PER_US
+from runners.consumers.consumption import Arrivals, Consumption
+from runners.end_to_end import Deliveries, EndToEnd
+from runners.histogram import Histogram
+
+
+def end_to_end_of(deliveries: Deliveries, consumption: Consumption) -> EndToEnd:
+    """Join the producer's records with the consumers' arrivals.
+
+    Args:
+        deliveries: The sampled records of the producers.
+        consumption: What the consumers took. It has arrivals.
+    """
+    arrivals = consumption.arrivals
+    assert arrivals is not None, "consumers beside a producer note when records arrive"
+    taken_ns = arrival_times(arrivals, deliveries.partitions, deliveries.offsets)
+    found = taken_ns >= 0
+    intended, acknowledged, taken = deliveries.intended_ns[found], deliveries.acknowledged_ns[found], taken_ns[found]
+    counts = arrivals.last_offsets - arrivals.first_offsets + 1
+    in_phase = (arrivals.at_ns >= deliveries.start_ns) & (arrivals.at_ns < deliveries.end_ns)
+    seconds = (deliveries.end_ns - deliveries.start_ns) / NS_PER_S
+    missing, activity = int((~found).sum()), consumption.activity
+    warnings = list(consumption.warnings) + list(consumption.counts.differences())
+    if missing:
+        warnings.append(f"no consumer took {missing:,} of {len(found):,} sampled records")
+    return EndToEnd(
+        latency=Histogram.of((taken - intended) // NS_PER_US),
+        fetch=Histogram.of((taken - acknowledged) // NS_PER_US),
+        consumers=consumption.reading.consumers,
+        sampled=len(found),
+        missing=missing,
+        records_per_s=float(counts[in_phase].sum()) / seconds,
+        behind_records=_behind(deliveries, arrivals),
+        client_cpu_ms_per_mb=consumption.client_cpu_ms_per_mb,
+        fetch_records=activity.fetch_records if activity else None,
+        fetch_bytes=activity.fetch_bytes if activity else None,
+        taken=consumption.counts.taken,
+        repeated=consumption.counts.repeated,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when each record was first taken, in ns of the monotonic clock; -1 for a record that was not taken.
+
+    Args:
+        arrivals: What the consumers took.
+        partitions: Partition of each record, shape (n,).
+        offsets: Offset of each record, shape (n,).
+
+    Returns:
+        The times, shape (n,).
+    """
+    found = np.full(len(offsets), -1, dtype=np.int64)
+    for partition in np.unique(partitions).tolist():
+        runs = np.flatnonzero(arrivals.partitions == partition)
+        wanted = np.flatnonzero(partitions == partition)
+        if not len(runs):
+            continue
+        # Records that came twice make runs overlap. The earliest run with an offset is wanted, so runs are ordered by
+        # their first offset, and then by their time.
+        order = runs[np.lexsort((-arrivals.at_ns[runs], arrivals.first_offsets[runs]))]
+        place = np.searchsorted(arrivals.first_offsets[order], offsets[wanted], side="right") - 1
+        inside = place >= 0
+        inside[inside] = arrivals.last_offsets[order][place[inside]] >= offsets[wanted][inside]
+        found[wanted[inside]] = arrivals.at_ns[order][place[inside]]
+    return found
+
+
+def _behind(deliveries: Deliveries, arrivals: Arrivals) -> int:
+    """Return how many records were acknowledged and not taken at the end of the phase, from the sampled offsets."""
+    behind = 0
+    before = deliveries.acknowledged_ns < deliveries.end_ns
+    for partition in np.unique(deliveries.partitions).tolist():
+        acknowledged = deliveries.offsets[before & (deliveries.partitions == partition)]
+        taken = arrivals.last_offsets[(arrivals.partitions == partition) & (arrivals.at_ns < deliveries.end_ns)]
+        if len(acknowledged):
+            behind += max(0, int(acknowledged.max()) - (int(taken.max()) if len(taken) else -1))
+    return behind

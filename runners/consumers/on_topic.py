@@ -1,0 +1,76 @@
+"""Reads one topic with a load of consumers: what lies in it, who reads which partitions, and what came out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topic_reader import TopicReader
+from runners.consumers.consumption import Consumption
+from runners.consumers.crew import Crew
+from runners.consumers.reader import ReadWatch, read_on
+from runners.consumers.reading import Reading, Start, Stretch, share_out
+from runners.errors import WorkloadRefused
+from runners.librdkafka.reader import LibrdkafkaReader
+
+_NOTHING: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConsumption:
+    """A load of consumers on one topic.
+
+    Attributes:
+        cluster: The cluster of the topic.
+        topic: The name of the topic.
+        reading: What to read, and how.
+        sole_writer: Whether only we write to the topic, so that every offset must hold a record.
+    """
+
+    cluster: RunningCluster
+    topic: str
+    reading: Reading
+    sole_writer: bool = False
+
+    def run(self, watch: ReadWatch = read_on, on_start: Callable[[int], None] = lambda _: None) -> Consumption:
+        """Read the topic, and return what was measured. The cluster is left as it was.
+
+        Args:
+            watch: Called with each window; it can stop the load.
+            on_start: Called with the moment at which all consumers begin; see `Crew.run`.
+
+        Raises:
+            WorkloadRefused: The topic does not exist or is empty, or it has fewer partitions than there are consumers.
+            TargetRefused: We have no right to read it.
+            BrokerLost: The cluster did not answer, or no longer answers.
+            RunnerError: A consumer gave no result.
+        """
+        shares = share_out(self._stretches(), self.reading.consumers)
+        readers = [LibrdkafkaReader(self.cluster, self.topic, share, self.reading) for share in shares]
+        seen = Crew(readers).run(watch, on_start)
+        counts = replace(seen.counts, sole_writer=self.sole_writer)
+        return replace(seen, counts=counts, warnings=(*seen.warnings, *_warnings(seen)))
+
+    def _stretches(self) -> list[Stretch]:
+        extent = TopicReader(self.cluster.connection, self.topic).extent()
+        if self.reading.start is Start.TAIL:
+            return [Stretch(number, end, None) for number, end in enumerate(extent.ends)]
+        if not extent.records:
+            raise WorkloadRefused(
+                f"a topic that is read from its beginning must have records, but {self.topic} is empty; name another "
+                "topic, or read at the tail while records are written (--start tail)"
+            )
+        spans = zip(extent.begins, extent.ends, strict=True)
+        return [Stretch(number, begin, end) for number, (begin, end) in enumerate(spans)]
+
+
+def _warnings(seen: Consumption) -> list[str]:
+    found = []
+    if seen.in_warm_up and seen.ended_s is not None:
+        found.append(
+            f"everything was read within the warm-up, after {seen.ended_s:.2f} s, so the values are those of the "
+            "warm-up; shorten it, or read a larger topic"
+        )
+    if seen.reading.start is Start.TAIL and not seen.counts.taken:
+        found.append(_NOTHING)
+    return found

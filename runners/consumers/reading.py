@@ -1,0 +1,85 @@
+"""What a load of consumers reads: from where, for how long, by how many consumers, and with which properties."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from runners.errors import WorkloadRefused
+from runners.reporting import counted
+
+MAX_CONSUMERS: Final = 64
+
+
+class Start(StrEnum):
+    """Where the consumers begin to read: at the first record of each partition, or after its last one."""
+
+    BEGINNING = "beginning"
+    TAIL = "tail"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A load of consumers on one topic.
+
+    Attributes:
+        start: Where the consumers begin. From the beginning, they read at most the records that were stored when the
+            load began, so that the load may end early.
+        consumers: Number of consumers. Each has a process and a client of its own, and its share of the partitions.
+        warmup_s: Seconds of reading before the measured phase.
+        measured_s: Seconds of reading that are measured.
+        properties: Consumer properties of librdkafka, from `search_spaces.consumer_config.consumer_values`.
+        keep_arrivals: Whether the result holds the `Arrivals`: when each record was taken.
+    """
+
+    start: Start = Start.BEGINNING
+    consumers: int = 1
+    warmup_s: float = 1.0
+    measured_s: float = 10.0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    keep_arrivals: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that all values are within their limits."""
+        rules = (
+            (1 <= self.consumers <= MAX_CONSUMERS, f"1 <= consumers <= {MAX_CONSUMERS}", self.consumers),
+            (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
+            (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
+        )
+        for holds, rule, value in rules:
+            if not holds:
+                raise WorkloadRefused(f"{rule} must hold, but got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The offsets of one partition that a consumer reads.
+
+    Attributes:
+        partition: The partition.
+        first: The offset to begin with.
+        end: The offset before which the consumer stops; None if it never stops.
+    """
+
+    partition: int
+    first: int
+    end: int | None
+
+    @property
+    def offsets(self) -> int | None:
+        """Number of offsets; None if there is no end."""
+        return None if self.end is None else self.end - self.first
+
+
+def share_out(stretches: Sequence[Stretch], consumers: int) -> list[tuple[Stretch, ...]]:
+    """Divide partitions among consumers in turn, so that the shares differ by at most one partition.
+
+    Raises:
+        WorkloadRefused: There are fewer partitions than consumers.
+    """
+    if len(stretches) < consumers:
+        raise WorkloadRefused(
+            f"each consumer needs a partition of its own, but the topic has {counted(len(stretches), 'partition')} for "
+            f"{counted(consumers, 'consumer')}; use fewer consumers, or a topic with more partitions"
+        )
+    return [tuple(stretches[number::consumers]) for number in range(consumers)]

@@ -1,0 +1,85 @@
+"""Opens a client of librdkafka and reads what it reports about itself: the same for producers and consumers."""
+
+from collections.abc import Mapping
+from ctypes import c_char_p, c_int, create_string_buffer
+from dataclasses import dataclass
+from typing import Final
+
+from runners.errors import GeneratorError
+from runners.librdkafka import capi
+
+CLIENT_ID: Final = "kafka-tuner"
+
+_STATISTICS_MS: Final = 100
+_WIDE_STATISTICS_MS: Final = 1_000
+_WIDE_PARTITIONS: Final = 64
+_ERROR_BYTES: Final = 512
+_SEVERE: Final = 3
+"""Messages in the client's log are kept up to this level of syslog(3): errors, but no warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What the client says about a problem.
+
+    Attributes:
+        text: The sentence.
+        fatal: Whether the client can't go on.
+    """
+
+    text: str
+    fatal: bool = False
+
+
+def open_client(kind: int, properties: Mapping[str, str], events: int) -> int:
+    """Return the handle of a new client. Its log goes to its main queue, once `rd_kafka_set_log_queue` was called.
+
+    Args:
+        kind: `capi.PRODUCER` or `capi.CONSUMER`.
+        properties: librdkafka properties.
+        events: The events that the client puts into its queue, as the sum of `capi.EVENT_...`.
+
+    Raises:
+        GeneratorError: librdkafka refuses the properties. The message quotes its reason.
+    """
+    lib, text = capi.library(), create_string_buffer(_ERROR_BYTES)
+    conf = lib.rd_kafka_conf_new()
+    for name, value in {**properties, "log.queue": "true"}.items():
+        if lib.rd_kafka_conf_set(conf, name.encode(), value.encode(), text, _ERROR_BYTES):
+            lib.rd_kafka_conf_destroy(conf)
+            raise GeneratorError(f"librdkafka refuses the property {name}: {text.value.decode(errors='replace')}")
+    lib.rd_kafka_conf_set_events(conf, events)
+    handle = lib.rd_kafka_new(kind, conf, text, _ERROR_BYTES)
+    if not handle:
+        lib.rd_kafka_conf_destroy(conf)
+        raise GeneratorError(f"librdkafka refuses the configuration: {text.value.decode(errors='replace')}")
+    return int(handle)
+
+
+def complaint_of(event: int) -> Complaint | None:
+    """Return what an error event or a log event says; None for other events, and for less than an error."""
+    lib = capi.library()
+    kind = lib.rd_kafka_event_type(event)
+    if kind == capi.EVENT_ERROR:
+        text = lib.rd_kafka_event_error_string(event) or b""
+        sentence = f"{capi.error_name(lib.rd_kafka_event_error(event))}: {text.decode(errors='replace')}"
+        return Complaint(sentence, bool(lib.rd_kafka_event_error_is_fatal(event)))
+    if kind == capi.EVENT_LOG:
+        sentence, level = log_text_of(event)
+        if level <= _SEVERE:
+            return Complaint(sentence)
+    return None
+
+
+def log_text_of(event: int) -> tuple[str, int]:
+    """Return the text and the syslog level of a log event."""
+    facility, text, level = c_char_p(), c_char_p(), c_int()
+    if capi.library().rd_kafka_event_log(event, facility, text, level):
+        return "", _SEVERE + 1
+    return (text.value or b"").decode(errors="replace"), level.value
+
+
+def statistics_interval(partitions: int) -> dict[str, str]:
+    """Return the property that makes the client report its statistics, the less often the more partitions it has."""
+    interval_ms = _STATISTICS_MS if partitions <= _WIDE_PARTITIONS else _WIDE_STATISTICS_MS
+    return {"statistics.interval.ms": str(interval_ms)}

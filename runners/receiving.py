@@ -1,0 +1,59 @@
+"""Estimates for how much of the time a TCP connection of this process was receiving.
+
+The kernel counts the bytes that a connection has received, but not for how long it received. So we look twice, a
+little apart, several times a second: if bytes came between the two looks, the connection was receiving. A connection
+that receives nearly all the time is limited by the network or by a busy peer, and one with gaps waits for its peer's
+answers.
+
+Source: `tcpi_bytes_received`, Linux, include/uapi/linux/tcp.h.
+"""
+
+import struct
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from runners.kernel_counters import Connection, tcp_infos
+
+_RECEIVED: Final = struct.Struct("=Q")
+_RECEIVED_OFFSET: Final = 128
+_APART_S: Final = 0.002
+
+
+@dataclass(slots=True)
+class Receiving:
+    """Looks at the connections of this process, each time for 2 ms.
+
+    Attributes:
+        looks: Number of looks so far.
+    """
+
+    looks: int = 0
+    _first_bytes: dict[Connection, int] = field(default_factory=dict)
+    _last_bytes: dict[Connection, int] = field(default_factory=dict)
+    _receiving: Counter[Connection] = field(default_factory=Counter)
+
+    def look(self) -> None:
+        """Look once."""
+        before = _received()
+        time.sleep(_APART_S)
+        after = _received()
+        self.looks += 1
+        for connection, count in after.items():
+            self._first_bytes.setdefault(connection, count)
+            self._last_bytes[connection] = count
+            self._receiving[connection] += count > before.get(connection, count)
+
+    def ratio(self) -> float | None:
+        """Return the share of the looks at which the connection that received most bytes was receiving.
+
+        The result is None if there was no look, or if the platform does not report the bytes.
+        """
+        received = {each: last - self._first_bytes[each] for each, last in self._last_bytes.items()}
+        busiest = max(received, key=lambda each: received[each], default=None)
+        return None if busiest is None else self._receiving[busiest] / self.looks
+
+
+def _received() -> dict[Connection, int]:
+    return {connection: _RECEIVED.unpack_from(info, _RECEIVED_OFFSET)[0] for connection, info in tcp_infos(None)}

@@ -1,0 +1,102 @@
+"""The schedule of one direction of a link: when each chunk of bytes leaves it.
+
+A chunk that arrives at a moment t passes the link's bandwidth after the chunks before it, and then takes the delay:
+
+    sent    = max(t, sent of the chunk before) + bytes / bandwidth
+    leaves  = sent + delay
+
+So the delay does not limit the throughput: the line holds all bytes that are on their way. No socket and no clock is
+used here.
+"""
+
+from collections import deque
+from typing import Final, Generic, TypeVar
+
+from runners.zones.link import Direction
+
+NS_PER_S: Final = 1_000_000_000
+SLICE_S: Final = 0.00025
+"""How long the link sends one chunk. A chunk leaves as a whole, so shorter ones are smoother and cost more CPU time."""
+AHEAD_NS: Final = 1_000_000
+"""How far in advance chunks are taken that the bandwidth lets pass later.
+
+If this process wakes up late by less, the link has bytes to send without a gap.
+"""
+PACKET_BYTES: Final = 1_460
+"""The smallest limit for a chunk: the payload of one packet in an Ethernet. Only below 6 MB/s does it matter."""
+CHUNK_BYTES: Final = 256 * 1024
+"""The limit for a chunk without a limit of bandwidth."""
+LINE_BYTES: Final = 256 * 1024 * 1024
+"""How many bytes a direction holds before it takes no more. Then the senders have to wait."""
+
+Owner = TypeVar("Owner")
+
+
+class DelayLine(Generic[Owner]):
+    """The chunks that are on their way in one direction, in the order in which they leave.
+
+    `Owner` is what each chunk belongs to, such as a connection.
+
+    Attributes:
+        chunk_bytes: The largest chunk to give to `take`.
+        held_bytes: Bytes that were taken, and of which the receiver has not accepted all yet. The caller subtracts what
+            the receiver accepts.
+    """
+
+    def __init__(self, direction: Direction) -> None:
+        """Start with no bytes on their way."""
+        self._delay_ns = round(direction.delay_ms * 1e6)
+        rate = direction.mb_per_s
+        self._ns_per_byte = 0.0 if rate is None else 1e3 / rate
+        self.chunk_bytes = (
+            CHUNK_BYTES if rate is None else min(max(round(rate * 1e6 * SLICE_S), PACKET_BYTES), CHUNK_BYTES)
+        )
+        self.held_bytes = 0
+        self._free_ns = 0.0
+        self._last_ns = 0
+        self._chunks: deque[tuple[int, Owner, bytes | None]] = deque()
+
+    def take(self, arrived_ns: int, owner: Owner, data: bytes | None) -> None:
+        """Take a chunk that has arrived.
+
+        Args:
+            arrived_ns: When the chunk arrived, by any monotonic clock.
+            owner: What it belongs to.
+            data: The bytes. None marks the end of what the owner sends, which takes the same time.
+        """
+        if data is not None:
+            self.held_bytes += len(data)
+            self._free_ns = max(self._free_ns, arrived_ns) + len(data) * self._ns_per_byte
+        # A chunk of another connection may have arrived before one that was taken already.
+        self._last_ns = max(self._last_ns, round(max(self._free_ns, arrived_ns)) + self._delay_ns)
+        self._chunks.append((self._last_ns, owner, data))
+
+    def release(self, now_ns: int) -> tuple[int, Owner, bytes | None] | None:
+        """Return the next chunk that leaves at `now_ns` or has left before; None if there is none.
+
+        Returns:
+            When the chunk leaves, its owner, and the bytes or None.
+        """
+        if self._chunks and self._chunks[0][0] <= now_ns:
+            return self._chunks.popleft()
+        return None
+
+    def leaves_ns(self) -> int | None:
+        """Return when the next chunk leaves; None if no chunk is on its way."""
+        return self._chunks[0][0] if self._chunks else None
+
+    def wake_ns(self, lead_ns: int) -> int | None:
+        """Return when to wake up for the next chunk; None if no chunk is on its way.
+
+        Args:
+            lead_ns: How much earlier to wake up for a chunk that leaves at an exact moment. A full chunk needs no exact
+                moment: others follow it, and only when the last one arrives matters.
+        """
+        if not self._chunks:
+            return None
+        leaves_ns, _, data = self._chunks[0]
+        return leaves_ns if data is not None and len(data) == self.chunk_bytes else leaves_ns - lead_ns
+
+    def takes_ns(self) -> int | None:
+        """Return from when on the line takes a chunk; None if bytes must be accepted by their receivers first."""
+        return int(self._free_ns) - AHEAD_NS if self.held_bytes < LINE_BYTES else None

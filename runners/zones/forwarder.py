@@ -1,0 +1,322 @@
+"""Forwards TCP connections over a link: one thread, which waits for sockets and for the next chunk that leaves.
+
+The sockets are watched by `epoll`, edge-triggered: a socket that has bytes to read is remembered until they are read,
+because the link may not take them yet. Connections that have bytes to read take turns, a chunk each, so that they share
+the bandwidth.
+"""
+
+import select
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from runners.zones.delay_line import AHEAD_NS, DelayLine
+from runners.zones.lateness import Lateness
+from runners.zones.link import Direction, Link
+from runners.zones.timer import Timer
+
+STREAM_BYTES: Final = 64 * 1024 * 1024
+"""How many bytes of one connection and direction are held, before no more are read from the connection."""
+QUEUE_S: Final = 0.01
+"""How long a limited direction takes to send what waits before it in the kernel. A larger buffer would add latency."""
+MIN_QUEUE_BYTES: Final = 128 * 1024
+OLDEST_NS: Final = 5_000_000
+"""How long ago bytes may have arrived when they are read, for the time of their arrival to count.
+
+Otherwise they had to wait, and so they count as having arrived when they are read.
+"""
+MAX_LEAD_NS: Final = 100_000
+_LEAD_SHARE: Final = 16
+_SO_TIMESTAMPNS: Final = 35
+_TIMESTAMP: Final = struct.Struct("qq")
+_ANCILLARY_BYTES: Final = socket.CMSG_SPACE(_TIMESTAMP.size)
+_NS_PER_S: Final = 1_000_000_000
+_CHECK_S: Final = 0.2
+_EVENTS: Final = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
+_READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+_ENDING: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+
+
+class _Stream:
+    """The bytes of one connection in one direction.
+
+    Attributes:
+        source: Where the bytes come from.
+        target: Where they go.
+        blocked: Bytes that have left the link and that the target has not accepted. None marks the end.
+        held_bytes: Bytes that were read and that the target has not accepted.
+        queued: Whether the stream is in the queue of streams that may have bytes to read.
+        full: Whether reading waits until the target has accepted bytes.
+        ending: Whether the source has ended or failed, so that it must be read to its end.
+        read, ended: Whether the end was read, and whether the target was told.
+    """
+
+    __slots__ = (
+        "blocked",
+        "closed",
+        "ended",
+        "ending",
+        "full",
+        "held_bytes",
+        "line",
+        "opposite",
+        "queued",
+        "read",
+        "source",
+        "target",
+        "waiting",
+    )
+
+    opposite: "_Stream"
+
+    def __init__(self, source: socket.socket, target: socket.socket, direction: "_Flow") -> None:
+        self.source, self.target, self.line, self.waiting = source, target, direction.line, direction.waiting
+        self.blocked: deque[memoryview | None] = deque()
+        self.held_bytes = 0
+        self.queued = self.full = self.ending = self.read = self.ended = self.closed = False
+
+
+class _Flow:
+    """One direction of the link, for all connections.
+
+    Attributes:
+        line: The chunks on their way.
+        waiting: The streams that may have bytes to read, in turn.
+        queue_bytes: Size of the kernel's buffer for what waits before the link. None leaves it to the kernel.
+    """
+
+    def __init__(self, direction: Direction) -> None:
+        self.line: DelayLine[_Stream] = DelayLine(direction)
+        self.waiting: deque[_Stream] = deque()
+        rate = direction.mb_per_s
+        self.queue_bytes = None if rate is None else max(MIN_QUEUE_BYTES, round(rate * 1e6 * QUEUE_S))
+
+    def wake_ns(self, lead_ns: int) -> int | None:
+        """Return when to wake up for the next chunk that leaves or can be read; None if there is none.
+
+        Args:
+            lead_ns: How much earlier to wake up for a chunk that leaves at an exact moment.
+        """
+        leaves_ns = self.line.wake_ns(lead_ns)
+        takes_ns = self.line.takes_ns() if self.waiting else None
+        if takes_ns is None or leaves_ns is None:
+            return leaves_ns if takes_ns is None else takes_ns
+        # Reading can wait a while for a chunk that leaves, to save a wake-up.
+        return min(leaves_ns, takes_ns + AHEAD_NS // 2)
+
+
+class Forwarder:
+    """Accepts connections on several ports and forwards each over the link to a port of the same host.
+
+    Attributes:
+        lateness: How late chunks have left.
+    """
+
+    def __init__(self, listeners: Sequence[socket.socket], targets: Sequence[tuple[str, int]], link: Link) -> None:
+        """Prepare the forwarding.
+
+        Args:
+            listeners: Listening sockets that do not block.
+            targets: Host and port to which the connections of each listener go.
+            link: The link.
+
+        Raises:
+            OSError: The kernel gives no timer.
+        """
+        self._listeners = {each.fileno(): (each, target) for each, target in zip(listeners, targets, strict=True)}
+        self._to_brokers, self._to_clients = _Flow(link.to_brokers), _Flow(link.to_clients)
+        self._flows = (self._to_brokers, self._to_clients)
+        self._incoming: dict[int, _Stream] = {}
+        self._timer, self._epoll = Timer(), select.epoll()
+        self._lead_ns = 0
+        self.lateness = Lateness()
+        for each in listeners:
+            if self._to_brokers.queue_bytes is not None:
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._to_brokers.queue_bytes)
+            self._epoll.register(each, select.EPOLLIN)
+        self._epoll.register(self._timer, select.EPOLLIN | select.EPOLLET)
+
+    def run(self, orders: int, obey: Callable[[], bool]) -> None:
+        """Forward until `obey` returns False.
+
+        Args:
+            orders: A file descriptor. When it is readable, `obey` is called.
+            obey: Returns whether to go on. It is also called from time to time.
+        """
+        self._epoll.register(orders, select.EPOLLIN)
+        timer, checked = self._timer.fileno(), time.monotonic()
+        while True:
+            now_ns = time.monotonic_ns()
+            self._release(now_ns)
+            self._read(now_ns)
+            called = False
+            for number, event in self._wait():
+                if number == timer:
+                    self._learn_lead()
+                elif (stream := self._incoming.get(number)) is not None:
+                    self._note(stream, event)
+                elif number in self._listeners:
+                    self._accept(number)
+                else:
+                    called = True
+            if called or time.monotonic() - checked > _CHECK_S:
+                if not obey():
+                    return
+                checked = time.monotonic()
+
+    def _wait(self) -> list[tuple[int, int]]:
+        """Wait for events, until the next chunk leaves or can be read."""
+        wake_ns = [at_ns for flow in self._flows if (at_ns := flow.wake_ns(self._lead_ns)) is not None]
+        at_ns = min(wake_ns, default=0)
+        if at_ns and at_ns <= time.monotonic_ns():
+            return self._epoll.poll(0)
+        self._timer.set(at_ns)
+        return self._epoll.poll(_CHECK_S)
+
+    def _learn_lead(self) -> None:
+        """Learn how long waking up takes, in order to wake up that much earlier for the next chunk."""
+        late_ns = min(time.monotonic_ns() - self._timer.at_ns, MAX_LEAD_NS)
+        self._lead_ns += (late_ns - self._lead_ns) // _LEAD_SHARE
+
+    def _note(self, stream: _Stream, event: int) -> None:
+        """Note what has happened to the socket that is the source of this stream and the target of its opposite."""
+        if event & _READABLE:
+            stream.ending = stream.ending or bool(event & _ENDING)
+            self._queue(stream)
+        if event & select.EPOLLOUT and stream.opposite.blocked:
+            self._flush(stream.opposite)
+
+    def _queue(self, stream: _Stream) -> None:
+        if not (stream.queued or stream.read or stream.closed):
+            stream.queued = True
+            stream.waiting.append(stream)
+
+    def _read(self, now_ns: int) -> None:
+        """Read a chunk from each stream that has some, as far as the link takes them."""
+        for flow in self._flows:
+            waiting, takes_ns = flow.waiting, flow.line.takes_ns
+            for _ in range(len(waiting)):
+                if (at_ns := takes_ns()) is None or at_ns > now_ns:
+                    break
+                self._read_chunk(waiting.popleft(), now_ns)
+
+    def _read_chunk(self, stream: _Stream, now_ns: int) -> None:
+        stream.queued = False
+        if stream.closed or stream.read:
+            return
+        if stream.held_bytes >= STREAM_BYTES:
+            stream.full = True
+            return
+        wanted = stream.line.chunk_bytes
+        try:
+            data, ancillary, _, _ = stream.source.recvmsg(wanted, _ANCILLARY_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._close(stream)
+            return
+        if not data:
+            stream.read = True
+            stream.line.take(now_ns, stream, None)
+            return
+        stream.held_bytes += len(data)
+        stream.line.take(_arrived_ns(ancillary, now_ns), stream, data)
+        if len(data) == wanted or stream.ending:
+            self._queue(stream)  # otherwise everything was read, and `epoll` tells when there is more
+
+    def _release(self, now_ns: int) -> None:
+        """Send the chunks that leave the link now."""
+        for flow in self._flows:
+            while (chunk := flow.line.release(now_ns)) is not None:
+                leaves_ns, stream, data = chunk
+                self.lateness.add(now_ns - leaves_ns)
+                if stream.closed:
+                    stream.line.held_bytes -= len(data or b"")
+                    continue
+                waits = bool(stream.blocked)
+                stream.blocked.append(None if data is None else memoryview(data))
+                if not waits:
+                    self._flush(stream)
+
+    def _flush(self, stream: _Stream) -> None:
+        """Send what has left the link, as far as the target accepts it."""
+        while stream.blocked:
+            data = stream.blocked[0]
+            try:
+                if data is None:
+                    stream.target.shutdown(socket.SHUT_WR)
+                    stream.ended = True
+                    stream.blocked.popleft()
+                    if stream.opposite.ended:
+                        self._close(stream)
+                    return
+                sent = stream.target.send(data)
+            except BlockingIOError:
+                return  # `epoll` tells when it accepts more
+            except OSError:
+                self._close(stream)
+                return
+            stream.held_bytes -= sent
+            stream.line.held_bytes -= sent
+            if sent == len(data):
+                stream.blocked.popleft()
+            else:
+                stream.blocked[0] = data[sent:]
+            if stream.full:
+                stream.full = False
+                self._queue(stream)
+
+    def _accept(self, listener: int) -> None:
+        """Accept the connections that wait, and connect each to its broker."""
+        accepting, address = self._listeners[listener]
+        while True:
+            try:
+                client, _ = accepting.accept()
+            except OSError:  # none is left, or the client has gone
+                return
+            broker = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            if self._to_clients.queue_bytes is not None:
+                broker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._to_clients.queue_bytes)
+            for each in (client, broker):
+                each.setblocking(False)
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                each.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            there = _Stream(client, broker, self._to_brokers)
+            back = _Stream(broker, client, self._to_clients)
+            there.opposite, back.opposite = back, there
+            broker.connect_ex(address)  # a refusal shows as an error when the connection is read
+            for stream in (there, back):
+                self._incoming[stream.source.fileno()] = stream
+                self._epoll.register(stream.source, _EVENTS)
+
+    def _close(self, stream: _Stream) -> None:
+        """Close a connection on both sides, and drop what is on its way."""
+        for each in (stream, stream.opposite):
+            if each.closed:
+                continue
+            each.closed = True
+            each.line.held_bytes -= sum(len(data) for data in each.blocked if data is not None)
+            each.blocked.clear()
+            del self._incoming[each.source.fileno()]
+            each.source.close()
+
+
+def _arrived_ns(ancillary: list[tuple[int, int, bytes]], now_ns: int) -> int:
+    """Return when the bytes that were just read arrived in the kernel, by the monotonic clock.
+
+    Waking up and reading takes some time, by which the bytes would otherwise leave too late.
+
+    Args:
+        ancillary: What `recvmsg` has returned. It holds the time of the arrival by the clock of the host.
+        now_ns: The result if the time is unknown, or too long ago.
+    """
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(data) == _TIMESTAMP.size:
+            seconds, nanoseconds = _TIMESTAMP.unpack(data)
+            read_ns = time.monotonic_ns()
+            arrived_ns = seconds * _NS_PER_S + nanoseconds - time.time_ns() + read_ns
+            return arrived_ns if read_ns - OLDEST_NS <= arrived_ns <= read_ns else now_ns
+    return now_ns

@@ -1,0 +1,71 @@
+"""The properties of a consumer of librdkafka, as a user gives them for a load that reads a topic."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from search_spaces.catalogue import Property, Value, canonical_value
+from search_spaces.client import librdkafka
+from search_spaces.errors import ConflictingSpellings, MisplacedProperty
+from search_spaces.roles import Role
+
+_GROUP: Final = "the load assigns the partitions itself, so that no group is left on the cluster; leave it out"
+_OFFSETS: Final = "the load chooses the offset at which it begins, and commits none; leave it out"
+_RESERVED: Final = {
+    **dict.fromkeys(
+        (
+            *("group.id", "group.instance.id", "group.protocol", "group.protocol.type", "group.remote.assignor"),
+            *("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms"),
+            "coordinator.query.interval.ms",
+        ),
+        _GROUP,
+    ),
+    **dict.fromkeys(
+        (
+            *("auto.offset.reset", "enable.auto.commit", "auto.commit.enable", "auto.commit.interval.ms"),
+            *("enable.auto.offset.store", "offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"),
+        ),
+        _OFFSETS,
+    ),
+    "enable.partition.eof": "the load needs to know where a partition ends; leave it out",
+}
+
+
+def consumer_values(mapping: Mapping[str, Value]) -> dict[str, str]:
+    """Return canonical values by canonical name, after checking that the user may set each property.
+
+    A property that only a producer uses passes; the client itself says that it would ignore it.
+
+    Args:
+        mapping: Property names (aliases are allowed) and values.
+
+    Raises:
+        UnknownProperty: librdkafka has no property of this name.
+        MisplacedProperty: The property is about the connection, or the load sets it.
+        InvalidValue: A property does not accept its value.
+        ConflictingSpellings: A property is given under two names with different values.
+    """
+    catalogue = librdkafka().catalogue
+    values: dict[str, str] = {}
+    spellings: dict[str, str] = {}
+    for spelling, value in mapping.items():
+        entry = catalogue.find(spelling)
+        if (reason := _forbidden(entry)) is not None:
+            raise MisplacedProperty(spelling, Role.RESERVED, reason)
+        canonical = canonical_value(entry, value)
+        if values.setdefault(entry.name, canonical) != canonical:
+            names, both = (spellings[entry.name], spelling), (values[entry.name], canonical)
+            raise ConflictingSpellings(entry.name, names, both, secret=entry.secret)
+        spellings.setdefault(entry.name, spelling)
+    return values
+
+
+def _forbidden(entry: Property) -> str | None:
+    """Return why a user must not set this property of a consumer; None if it may be set."""
+    if entry.name in _RESERVED:
+        return _RESERVED[entry.name]
+    if entry.role is Role.CONNECTION:
+        return "it is about the connection to the cluster; put it in the file given as --command-config"
+    # All consumer properties are reserved for a producer, but not for a consumer.
+    if entry.role is Role.RESERVED and (entry.producer or entry.kind == "pointer"):
+        return entry.reason
+    return None

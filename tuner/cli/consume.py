@@ -1,0 +1,202 @@
+"""`tuner consume` reads a topic with one or several consumers, and says how fast that is and what limits it."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from runners.consumers.consumption import Consumption
+from runners.consumers.on_topic import TopicConsumption
+from runners.consumers.own_topic import KEPT, Writing, fill, read_while_writing
+from runners.consumers.reader import ReadWatch, read_on
+from runners.consumers.reading import Reading, Start
+from runners.librdkafka.consumer import check_properties
+from runners.limits import Limits
+from runners.measurement import Measurement
+from runners.reporting import counted, silent
+from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated
+from search_spaces.client import librdkafka
+from search_spaces.consumer_config import consumer_values
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import parse_pairs
+from search_spaces.record_size import check_record
+from tuner.cli import options
+from tuner.cli.live_windows import live_windows
+from tuner.course.open_target import OpenTarget, open_alone
+from tuner.model.consumption_record import consumption_record
+from tuner.present.console import say
+from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
+
+_OWN: str = "Topic of its own, without TOPIC"
+
+
+def consume(
+    topic: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TOPIC]",
+            help="Topic of yours, such as orders. Without it, the tuner starts a broker and writes a topic of its own.",
+            show_default=False,
+        ),
+    ] = None,
+    consumers: Annotated[
+        int, typer.Option(help="Number of consumers. Each has a process, and its share of the partitions.")
+    ] = 1,
+    start: Annotated[
+        Start,
+        typer.Option(
+            help="beginning reads what lies in the topic, as fast as possible. tail reads only what is written from "
+            "now on."
+        ),
+    ] = Start.BEGINNING,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-X",
+            metavar="KEY=VALUE",
+            help="One consumer property of librdkafka, such as fetch.min.bytes=100000. The option may be repeated.",
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", "--measured", help="Seconds of load that are measured.")] = 10,
+    warmup: Annotated[float, typer.Option(help="Seconds of load before the measurement.")] = 1.0,
+    bootstrap: options.ClusterBootstrap = None,
+    command_config: options.CommandConfig = None,
+    container: options.Container = None,
+    brokers: options.Brokers = 1,
+    amount: Annotated[
+        str,
+        typer.Option(
+            "--fill",
+            metavar="SIZE",
+            help="Bytes of values that are written before they are read.",
+            rich_help_panel=_OWN,
+        ),
+    ] = "1GB",
+    record_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="N|N:W,...",
+            help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+            rich_help_panel=_OWN,
+        ),
+    ] = "1000",
+    key_bytes: Annotated[
+        int, typer.Option(help="Bytes of a record's key; 0 writes no keys.", rich_help_panel=_OWN)
+    ] = 0,
+    compressibility: Annotated[
+        float,
+        typer.Option(
+            help="Share of each value that compression removes, from 0 (random bytes) to 0.99.", rich_help_panel=_OWN
+        ),
+    ] = 0.0,
+    partitions: Annotated[int, typer.Option(help="Partitions of the topic.", rich_help_panel=_OWN)] = 3,
+    replication: Annotated[int, typer.Option(help="Replicas of each partition.", rich_help_panel=_OWN)] = 1,
+    producer_pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--producer",
+            metavar="KEY=VALUE",
+            help="One property of the producer that writes, such as compression.type=lz4. The option may be repeated.",
+            rich_help_panel=_OWN,
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="With --start tail, records per second that are written while they are read.",
+            show_default="as fast as possible",
+            rich_help_panel=_OWN,
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="With --start tail, the highest number of bytes that may be written. Before more are written, the "
+            "command ends with exit code 4.",
+            rich_help_panel=_OWN,
+        ),
+    ] = "50GB",
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel=_OWN)
+    ] = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
+
+    On your cluster, this needs the rights Read and Describe on the topic. There is no consumer group, no offset is
+    committed, and nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is
+    filled and read.
+
+    \b
+    Examples:
+        tuner consume
+        tuner consume --consumers 3 --record-bytes 100 --fill 500MB
+        tuner consume -X fetch.min.bytes=100000 -X fetch.wait.max.ms=100
+        tuner consume --start tail --rate 20000 --producer linger.ms=20
+        tuner consume orders --bootstrap broker:9092 --command-config client.properties --consumers 3 --json
+    """
+    if (topic is None) != (bootstrap is None):
+        raise typer.BadParameter(
+            "a topic of yours is on a cluster of yours: give both TOPIC and --bootstrap, or neither of them"
+        )
+    if rate is not None and (start is not Start.TAIL or topic is not None):
+        raise typer.BadParameter("--rate is about records that the tuner writes while it reads them: --start tail")
+    properties = consumer_values(parse_pairs(pairs or []))
+    check_properties(properties)
+    reading = Reading(start, consumers, warmup, seconds, properties)
+    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    alone = quiet or as_json
+    tell = silent if alone else say
+    with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
+        if topic is not None:
+            with open_alone(target, "tuner consume", say, tell) as opened:
+                seen, written = TopicConsumption(opened.cluster, topic, reading).run(watch), None
+        else:
+            config = ProducerConfig.parse(options.config_values(None, producer_pairs or [], librdkafka()))
+            workload = Workload(
+                RecordSizes.parse(record_bytes),
+                key_bytes,
+                compressibility,
+                partitions,
+                replication,
+                rate_records_per_s=rate,
+                seed=seed,
+            )
+            check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
+            sizes = options.parse_size(amount), options.parse_size(max_bytes)
+            with open_alone(target, "tuner consume", say, tell) as opened:
+                seen, written = _own_topic(opened, reading, config, workload, *sizes, watch)
+    if as_json:
+        options.print_json(consumption_record(seen, written))
+    else:
+        print_consumption(seen, written)
+
+
+def _own_topic(
+    opened: OpenTarget,
+    reading: Reading,
+    config: ProducerConfig,
+    workload: Workload,
+    fill_bytes: int,
+    max_bytes: int,
+    watch: ReadWatch,
+) -> tuple[Consumption, Measurement | None]:
+    """Read a topic of our own, which is filled before or written to meanwhile."""
+    if reading.start is Start.TAIL:
+        topic = opened.topics.create(workload.partitions, workload.replication)
+        runner = Isolated(opened.on_topic(topic, limits=Limits(max_bytes=max_bytes)))
+        at_rate = "as fast as possible" if workload.rate_records_per_s is None else "at the given rate"
+        opened.progress(f"a producer writes to topic {topic.name} {at_rate} while it is read")
+        consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True)
+        return read_while_writing(consumption, Writing(runner, config, workload), watch)
+    records = max(1, int(fill_bytes // workload.record_sizes.mean_bytes))
+    topic = opened.topics.create(workload.partitions, workload.replication, KEPT)
+    size = f"{counted(records, 'record')} ({records * workload.record_sizes.mean_bytes / 1e9:.2f} GB of values)"
+    opened.progress(f"writing {size} to topic {topic.name}, which is deleted at the end")
+    fill(opened.cluster, topic, config, replace(workload, rate_records_per_s=None), records, Limits())
+    return TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run(watch), None

@@ -1,0 +1,91 @@
+"""Measures a row of an experiment whose consumers read what was stored before: fill a topic, and read it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.row_metrics import read_metrics_of
+from runners.clusters.topics import Topic
+from runners.consumers.consumption import Consumption
+from runners.consumers.on_topic import TopicConsumption
+from runners.consumers.own_topic import KEPT, fill
+from runners.consumers.reading import Reading
+from runners.errors import RunnerError
+from runners.limits import Limits
+from search_spaces.guarantee import Guarantee
+from tuner.course.bench import StartedTrial
+from tuner.course.open_target import OpenTarget
+from tuner.model.consumption_record import consumption_record
+from tuner.model.experiment import Row
+from tuner.model.spec import SafetySpec
+from tuner.model.trial import State, Trial
+
+
+def measure_reading(
+    opened: OpenTarget, row: Row, started: StartedTrial, safety: SafetySpec
+) -> tuple[Trial, dict[str, Any]]:
+    """Fill a topic as the row says, have its consumers read it, and return the trial with its attachments.
+
+    The topic is deleted at the end.
+
+    Args:
+        opened: The target.
+        row: The row, which has consumers and no producers.
+        started: The trial.
+        safety: Limits that protect the cluster.
+    """
+    error, seen, sent_bytes = "", None, 0
+    try:
+        with _kept_topic(opened, row) as topic:
+            records = max(1, int(row.stored_bytes // row.workload.record_sizes.mean_bytes))
+            limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
+            sent_bytes = int(records * (row.workload.record_sizes.mean_bytes + row.workload.key_bytes))
+            fill(opened.cluster, topic, row.config, row.workload, records, limits)
+            seen = _read(opened, topic, row)
+    except RunnerError as failure:
+        error = str(failure)
+    verdict = judge_reading(ReadEvidence.of(seen)) if seen is not None else None
+    config = row.config
+    trial = Trial(
+        record_bytes=started.record_bytes,
+        number=started.number,
+        kind=started.kind,
+        state=State.FAILED if seen is None else State.COMPLETE,
+        values=config.values,
+        fingerprint=config.fingerprint,
+        guarantee=str(Guarantee.of(config)),
+        client=config.client.identity,
+        metrics={} if seen is None else read_metrics_of(seen),
+        verdict=str(verdict.bound) if verdict else "",
+        because=verdict.because if verdict else "",
+        flagged=bool(verdict and verdict.says_nothing_of_config),
+        error=error,
+        warnings=() if seen is None else (*seen.warnings, *seen.counts.differences()),
+        started_at=started.started_at.isoformat(timespec="milliseconds"),
+        duration_s=time.monotonic() - started.started_s,
+        load_s=0.0 if seen is None else seen.duration_s,
+        sent_bytes=sent_bytes,
+        round=started.round,
+        row=started.row,
+    )
+    return trial, {} if seen is None else {"consumption": consumption_record(seen)}
+
+
+@contextmanager
+def _kept_topic(opened: OpenTarget, row: Row) -> Iterator[Topic]:
+    """Give a topic that keeps all of its records, and delete it at the end."""
+    topic = opened.topics.create(row.workload.partitions, row.workload.replication, KEPT)
+    try:
+        yield topic
+    finally:
+        opened.topics.begin_delete(topic)
+        for warning in opened.topics.await_deleted():
+            opened.progress(warning)
+
+
+def _read(opened: OpenTarget, topic: Topic, row: Row) -> Consumption:
+    load = row.workload
+    reading = Reading(consumers=load.consumers, warmup_s=load.warmup_s, measured_s=load.measured_s)
+    return TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run()

@@ -1,0 +1,119 @@
+"""The result of a load of consumers, for people and as JSON."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rich.table import Column, Table
+from rich.text import Text
+
+from objectives.read_verdict import ReadEvidence, judge_reading
+from objectives.verdict import Bottleneck, Verdict
+from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
+from runners.consumers.reading import Start
+from runners.measurement import Measurement
+from runners.reporting import counted
+from tuner.present.console import OUT, warn
+
+CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
+    "nothing to take": lambda window: f"{window.waiting_ratio:.0%}",
+}
+"""Columns of a live table of windows, besides records and bytes."""
+
+
+def rest_of_line(window: ReadWindow) -> str:
+    """Return what a line says about a window after its records and bytes."""
+    return f"nothing to take {window.waiting_ratio:>4.0%} of the time"
+
+
+def print_consumption(seen: Consumption, written: Measurement | None = None) -> None:
+    """Print the result with its verdict and its checks; the arguments are those of `consumption_record`."""
+    verdict = judge_reading(ReadEvidence.of(seen))
+    table = Table(Column(style="bold"), Column(overflow="fold"), show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in _rows(seen, verdict, written):
+        table.add_row(name, Text(value))
+    OUT.print(table)
+    for sentence in weaknesses(seen, verdict):
+        warn(sentence)
+
+
+def _rows(seen: Consumption, verdict: Verdict, written: Measurement | None) -> list[tuple[str, str]]:
+    origin, reading = seen.origin, seen.reading
+    given = " ".join(f"{name}={value}" for name, value in reading.properties.items()) or "the client's defaults"
+    rows = [
+        ("config", given),
+        (
+            "consumers",
+            f"{counted(reading.consumers, 'consumer')} of {origin.client_version} on "
+            f"{counted(origin.partitions, 'partition')} of topic {origin.topic}, {origin.cluster} cluster",
+        ),
+        ("load", _load(seen)),
+        ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
+    ]
+    if seen.activity is not None:
+        rows.append(("fetches", _fetches(seen.activity)))
+        if reading.start is Start.TAIL:
+            rows.append(("lag", f"{seen.activity.lag_records:,.0f} records on average"))
+    if written is not None:
+        rows.append(("written", f"{written.records_per_s:,.0f} records/s, {written.mb_per_s:.1f} MB/s meanwhile"))
+    return [
+        *rows,
+        ("bound by", f"{verdict.bound}: {verdict.because}"),
+        ("counts", _counts(seen)),
+        ("cost", _cost(seen)),
+    ]
+
+
+def _load(seen: Consumption) -> str:
+    where = "from the beginning" if seen.reading.start is Start.BEGINNING else "at the tail"
+    if seen.in_warm_up:
+        said = f"{where}, {seen.duration_s:.2f} s of the warm-up"
+    else:
+        said = f"{where}, {seen.duration_s:.2f} s after {seen.reading.warmup_s:g} s of warm-up"
+    return said if seen.ended_s is None else f"{said}; everything was read after {seen.ended_s:.2f} s"
+
+
+def _fetches(activity: FetchActivity) -> str:
+    return (
+        f"{activity.fetches_per_s:,.0f} a second, on average {activity.fetch_records:,.0f} records and "
+        f"{activity.fetch_bytes / 1e3:,.1f} kB, {activity.fetch_ms:.2f} ms from the request to the whole response"
+    )
+
+
+def _counts(seen: Consumption) -> str:
+    counts = seen.counts
+    if not counts.agree:
+        return "; ".join(counts.differences())
+    known = [f"{counts.taken:,} taken"]
+    if counts.received == counts.taken:
+        known.append("as many received (counted by the client's statistics)")
+    if counts.stored is not None and counts.stored == counts.taken:
+        known.append("as many in the topic")
+    said = " = ".join(known) + "; in each partition in order, none twice"
+    if counts.skipped:
+        said += f"; {counts.skipped:,} offsets have no record (compaction, transactions or retention)"
+    if counts.unread:
+        said += f"; {counts.unread:,} of {counts.stored:,} were not reached"
+    return said
+
+
+def _cost(seen: Consumption) -> str:
+    used, parts = seen.resources, []
+    if used.process_cpu_cores is not None and seen.client_cpu_ms_per_mb is not None:
+        parts.append(f"clients {used.process_cpu_cores:.2f} cores ({seen.client_cpu_ms_per_mb:.2f} ms of CPU per MB)")
+    if used.broker_cpu_cores is not None and seen.broker_cpu_ms_per_mb is not None:
+        parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.2f} ms of CPU per MB)")
+    if used.host_cpu_ratio is not None:
+        parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores} cores")
+    return ", ".join(parts) or "unknown"
+
+
+def weaknesses(seen: Consumption, verdict: Verdict) -> list[str]:
+    """Return the warnings that a user should read before believing the numbers."""
+    found = list(seen.warnings)
+    if verdict.bound is Bottleneck.OTHER_PROCESSES:
+        found.append("other processes on this host took the CPU, so the throughput says little about the consumers")
+    if not seen.counts.agree:
+        found.append("the counts of records differ: " + "; ".join(seen.counts.differences()))
+    if seen.stopped_early:
+        found.append("the load was stopped early")
+    return found
