@@ -147,8 +147,8 @@ _DETAILS: Final = (
         "full_buffer_ratio",
         "latency against that of a full buffer",
         "",
-        "mean latency, divided by the time that the records of a full buffer take to be sent; near 1, the latency tells "
-        "only how large the buffer is",
+        "mean latency, divided by the time that the records of a full buffer take to be sent; near 1, the latency "
+        "tells only how large the buffer is",
         full_buffer_ratio,
     ),
     _metric(

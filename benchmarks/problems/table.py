@@ -11,8 +11,8 @@ A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These 
     partitions, compressibility_ratio
                             the load of the measurements
     rate_records_per_s      rate of the paced phase, unless a column of this name gives it for each row
-    megabyte_bytes          bytes of a megabyte in the column mb_per_s, if it is not 1,000,000; the values are converted when
-                            the table is read
+    megabyte_bytes          bytes of a megabyte in the column mb_per_s, if it is not 1,000,000; the values are converted
+                            when the table is read
     note                    something that a reader must know; may be given several times
 
 Then follow a line with the names of the columns, and the rows:

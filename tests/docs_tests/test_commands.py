@@ -148,8 +148,8 @@ def test_commands_of_a_page_that_need_no_cluster_end_well(document: Path, studie
 def make_what_is_read(words: list[str], block: Block, folder: Path) -> None:
     """Write what a command reads and the page does not make.
 
-    A study file is the last one that the page shows before, or what `tuner init` writes; an experiment file, the last one. A study of another name is a
-    copy of the one called `overnight`.
+    A study file is the last one that the page shows before, or what `tuner init` writes. An experiment file is the last
+    one that the page shows before. A study of another name is a copy of the one called `overnight`.
     """
     studies = folder / "studies"
     for name in read(words):

@@ -98,7 +98,9 @@ def test_excluded_combinations_are_no_rows() -> None:
 
 def test_a_case_adds_settings_to_one_side_of_a_comparison() -> None:
     cases = "each: [{at: {acks: all}, of: {record_bytes: 1000}, over: {record_bytes: 100}, paper_ratio: 3}]"
-    text = SMALL.replace("of: {record_bytes: 1000}\n    over: {record_bytes: 100}", "of: {acks: 1}\n    over: {acks: 1}")
+    text = SMALL.replace(
+        "of: {record_bytes: 1000}\n    over: {record_bytes: 100}", "of: {acks: 1}\n    over: {acks: 1}"
+    )
     text = re.sub(r"each: \[.*\]", cases, text)
     (compared,) = small(text).findings[0].comparisons
     assert (compared.of, compared.over) == ({"acks": "all", "record_bytes": 1000}, {"acks": "all", "record_bytes": 100})

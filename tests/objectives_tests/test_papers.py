@@ -25,7 +25,7 @@ def test_the_thesis_latencies_of_1_10_and_100_kb_are_its_buffer(
     with 16 records of 1 kB or one of 10 kB. A record of 100 kB forms a batch of its own size.
 
     Source: VU Amsterdam bachelor thesis on the Kafka producer, section 5.1 and appendix tables: throughput 119.42,
-    101.71 and 336.44 MB/s, mean latency 261.591, 192.018 and 94.841 ms; records-per-request-avg 15.99 and 1.0 in table 5.
+    101.71 and 336.44 MB/s, mean latency 261.591, 192.018 and 94.841 ms; records-per-request-avg 15.99 and 1.0, table 5.
     """
     seen = Evidence(
         records_per_s=1.0,

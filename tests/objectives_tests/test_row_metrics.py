@@ -49,5 +49,7 @@ def test_the_spread_over_time_is_that_of_the_measured_windows() -> None:
         TimePoint.of(window(records=records, phase=phase))
         for phase, records in ((Phase.WARMUP, 1), (Phase.MEASURED, 90), (Phase.MEASURED, 110))
     ]
-    assert row_metrics_of(measurement(series=tuple(points)))["throughput_spread_ratio"] == pytest.approx(0.1414, abs=1e-4)
+    assert row_metrics_of(measurement(series=tuple(points)))["throughput_spread_ratio"] == pytest.approx(
+        0.1414, abs=1e-4
+    )
     assert "throughput_spread_ratio" not in row_metrics_of(measurement(series=tuple(points[:2])))

@@ -171,7 +171,7 @@ class FindingSection(Section):
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
     """Settings of rows in an order: each is compared with the one before it."""
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
-    """Cases with settings that are added to `of`, `over` and `order`. The statement holds if it holds in all of them."""
+    """Cases with settings that are added to `of`, `over` and `order`. The statement must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]
     """How the first compare with the second according to the paper: greater, smaller or equal."""
     paper_ratio: Positive | None = None
@@ -238,7 +238,7 @@ class ExperimentFile(Section):
     rows: Annotated[list[SomeSettings], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
     """Rows with their settings; `row` is the row's name. With vary, each row is combined with each combination."""
     exclude: Combinations = Field(default_factory=list)
-    """Combinations that are left out: lists of values by setting. A row is left out if it has one value of each list."""
+    """Combinations that are left out: lists of values by setting. A row that has one value of each list is left out."""
     control: SomeSettings | None = None
     """Settings of the row that is measured several times in each round. Default: the first row."""
     control_every: Annotated[int, fields.whole(1, 1_000)] = 10

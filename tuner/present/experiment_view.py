@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
 from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
+from tuner.model.identity import target_label
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number
 from tuner.results.experiment_results import Checked, Compared, ExperimentResults, Mean, Outcome, RowResults
@@ -32,8 +33,13 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
     same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
     lines += [
+        f"cluster: {target_label(spec.target)}",
         f"client: {spec.client.label}; {_properties(usual) or 'the defaults'}, if the table says nothing else",
-        *([f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items())}"] if same else []),
+        *(
+            [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]
+            if same
+            else []
+        ),
         "",
     ]
     shown = {name: column for name, column in columns.items() if name not in same}
@@ -54,6 +60,9 @@ _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "partitions": lambda row: str(row.workload.partitions),
     "replicas": lambda row: str(row.workload.replication),
     "producers": lambda row: str(row.producers),
+    "stored before": lambda row: f"{row.stored_bytes / 1e9:g} GB" if row.stored_bytes else "-",
+    "consumers": lambda row: str(row.workload.consumers or "-"),
+    "link": lambda row: "without" if row.same_zone else "-",
     "rate": lambda row: (
         "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s"
     ),
