@@ -27,7 +27,15 @@ from tuner.model.experiment import ExperimentSpec, Finding, Row, RowValue, setti
 from tuner.model.spec import SafetySpec, TrackingSpec
 from tuner.study_file.building import target_of
 from tuner.study_file.checking import FileForm
-from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused
+from tuner.study_file.errors import (
+    KeyPath,
+    Problem,
+    Problems,
+    Refusal,
+    Refused,
+    StudyFileError,
+    did_you_mean,
+)
 from tuner.study_file.loading import text_of
 from tuner.study_file.properties import Files, read_properties_of
 from tuner.study_file.strict_yaml import fill_in, read_yaml, refuse_passwords
@@ -77,6 +85,10 @@ def read_experiment(
         text, name, folder, origin = known[named], named, None, f"the experiment {named}"
     else:
         path = Path(named)
+        if not path.is_file():
+            advice = did_you_mean(named, known)
+            rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(known)}"
+            raise StudyFileError(named, [Problem(0, "", f"{rule}; {advice}" if advice else rule)])
         text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
     spec = parse_experiment(text, name=name, folder=folder, origin=origin, environ=environ, quick=quick)
     return spec, text

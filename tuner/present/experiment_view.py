@@ -24,7 +24,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     lines = [
         f"{spec.name}: {spec.about}",
         *([f"source: {spec.source}"] if spec.source else []),
-        *(f"unlike the paper: {each}" for each in spec.differences),
+        *(f"differs from the paper: {each}" for each in spec.differences),
         f"{len(spec.rows)} rows in {spec.rounds} rounds: {spec.measurements} measurements, about {taken}",
         f"at most {spec.most_bytes / 1e9:,.0f} GB are sent, and at most "
         f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
@@ -196,7 +196,7 @@ def notes_of(results: ExperimentResults) -> list[str]:
             f"The control ({results.control.row.name}) had {drift} times as much {shown} in the second half of the "
             f"rounds as in the first half: {moved}."
         )
-    notes += [f"Unlike the paper: {each.rstrip('.')}." for each in spec.differences]
+    notes += [f"Differs from the paper: {each.rstrip('.')}." for each in spec.differences]
     return [*notes, *_doubts(results)]
 
 

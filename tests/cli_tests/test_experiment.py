@@ -1,0 +1,112 @@
+"""`tuner experiment` on a real broker: rows with producers, with consumers beside them, and with consumers alone."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from tests.cli_tests.command import arguments, tuner
+
+FILE = """
+about: What a reader costs, and what it gets.
+load: {record_bytes: 200, partitions: 2, warmup: 200ms, measured: 600ms}
+config: {linger.ms: 5}
+rows:
+  - {row: alone}
+  - {row: with a consumer, consumers: 1, rate_records_per_s: 2000}
+  - {row: two consumers afterwards, producers: 0, consumers: 2, stored_bytes: 20MB}
+rounds: 2
+metrics: [mb_per_s, end_to_end_p50_ms, consumer_records_per_s]
+findings:
+  - id: reading-is-faster
+    claim: Records are read faster than the fixed rate.
+    source: section 1
+    metric: consumer_records_per_s
+    of: {row: two consumers afterwards}
+    over: {row: with a consumer}
+    expect: greater
+safety: {max_bytes_per_trial: 2GB}
+"""
+
+
+def test_the_experiments_that_come_along_are_listed_with_their_time() -> None:
+    ran = tuner("experiment", "list")
+    assert ran.code == 0, ran.err
+    assert "thesis-default" in ran.out
+    listed = tuner("experiment", "list", "--json").json
+    assert all(each["quick"]["planned_s"] < each["full"]["planned_s"] for each in listed["experiments"])
+
+
+def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> None:
+    shown = tuner("experiment", "show", "thesis-default", "--quick")
+    assert shown.code == 0, shown.err
+    assert "record_bytes=100000" in shown.out
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "50000]"))
+    assert "record_bytes=50000" in tuner("experiment", "show", str(mine)).out
+    wrong = tuner("experiment", "show", "thesis-defualt")
+    assert wrong.code == 2
+    assert "thesis-default" in wrong.complaint
+
+
+@pytest.mark.broker
+@pytest.mark.campaign
+def test_rows_of_all_kinds_are_measured_and_reported(
+    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "reader.yaml"
+    file.write_text(FILE)
+    ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
+    assert ran.code == 0, ran.err
+    assert "6 of 6 measurements" in ran.out
+    assert "holds here" in ran.out
+    assert (tmp_path / "studies" / "reader" / "report.html").is_file()
+
+    found = tuner("experiment", "report", "reader", "--json").json
+    rows = {row["row"]: row["metrics"] for row in found["rows"]}
+    assert rows["alone"]["mb_per_s"]["rounds"] == 2
+    assert rows["with a consumer"]["end_to_end_p50_ms"]["value"] > 0
+    assert rows["with a consumer"]["consumer_records_per_s"]["value"] == pytest.approx(2000, rel=0.5)
+    assert rows["two consumers afterwards"]["mb_per_s"] is None
+    # The counts of the producers, of the topic and of the consumers agree, or a warning would say so.
+    assert not [said for row in found["rows"] for said in row["warnings"] if "LOSS" in said or "came twice" in said]
+
+    lines = list(csv.DictReader(io.StringIO(tuner("experiment", "report", "reader", "--csv").out)))
+    assert len(lines) == 6
+    assert "| alone (control) |" in tuner("experiment", "report", "reader", "--format", "markdown").out
+    assert "reader (experiment)" in tuner("studies").out
+    assert tuner("sync", "reader").code == 0
+    again = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
+    assert "reader is finished" in again.err
+    assert "is an experiment, not a study" in tuner("report", "reader").complaint
+
+
+@pytest.mark.broker
+@pytest.mark.campaign
+def test_an_experiment_that_was_killed_goes_on(
+    broker: RunningCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "reader.yaml"
+    file.write_text(FILE)
+    words = ("experiment", "run", str(file), "--bootstrap", broker.bootstrap, "--no-mlflow")
+    with subprocess.Popen(arguments(*words), stderr=subprocess.PIPE, text=True, start_new_session=True) as killed:
+        assert killed.stderr is not None
+        for line in killed.stderr:
+            if line.startswith("round 1,   2/6"):
+                break
+        os.killpg(killed.pid, signal.SIGKILL)
+    time.sleep(1.0)  # its child processes end when their pipes close
+    ran = tuner(*words)
+    assert ran.code == 0, ran.err
+    found = json.loads(tuner("experiment", "report", "reader", "--json").out)
+    assert found["finished"]
+    assert [row["rounds"] for row in found["rows"]][0] == 2
