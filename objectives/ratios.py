@@ -156,6 +156,28 @@ def ratio_of(
     )
 
 
+def ratio_to_limit(values: Sequence[float], limit: float, *, level: float = LEVEL) -> Ratio:
+    """Return the ratio between the mean of values and a number, with intervals for the arithmetic mean.
+
+    The values may be near 0, where logarithms would scatter without bound. The lower ends are not below 0.
+
+    Args:
+        values: The values, one per round, not below 0.
+        limit: The number that the mean is divided by, above 0.
+        level: Level of the confidence interval.
+
+    Raises:
+        ValueError: There are fewer than two values.
+    """
+    rounds = len(values)
+    if rounds < 2:
+        raise ValueError(f"an interval needs at least two rounds, but there are {rounds}")
+    mean, error = fmean(values) / limit, stdev(values) / limit
+    half = t_quantile(level, rounds - 1) * error / sqrt(rounds)
+    again = t_quantile(LEVEL, rounds - 1) * error * sqrt(1 + 1 / rounds)
+    return Ratio(mean, max(0.0, mean - half), mean + half, rounds, max(0.0, mean - again), mean + again, level)
+
+
 def _exp(logarithm: float) -> float:
     """Return e to the power of the upper end of an interval; an end that no float can hold is about 1e304.
 

@@ -5,11 +5,11 @@ a study are in `objectives.outcome`.
 """
 
 from collections.abc import Callable, Mapping
+from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, SATURATED, Direction, Metric
-from objectives.verdict import Evidence
 from runners.consumers.consumption import Consumption
 from runners.end_to_end import EndToEnd
 from runners.measurement import ClientActivity, LatencyCheck, Measurement, Phase, Resources
@@ -36,16 +36,42 @@ def _ms(microseconds: float | None) -> float | None:
 
 
 def full_buffer_ratio(seen: Measurement) -> float | None:
-    """Return the mean latency, divided by the time that the records in the client's buffer take to be sent.
+    """Return the mean latency, divided by the time that the records of a full buffer take to be sent.
 
     If the ratio is near 1 at saturation, the latency tells how large the buffer is, and not how fast the cluster is.
-    The result is None if either is unknown, or if the load has a fixed rate.
+    The buffer holds a number of records that follows from the config (`Limits.queue_holds`). The result is None if the
+    latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer hold more records.
     """
-    evidence = Evidence.of(seen)
-    full_ms, mean_ms = evidence.buffer_latency_ms, evidence.mean_latency_ms
-    if seen.workload.rate_records_per_s is not None or not full_ms or mean_ms is None:
+    check, config = seen.latency_check, seen.config.in_force
+    if check is None or seen.workload.rate_records_per_s is not None or config.text("compression.type") != "none":
         return None
-    return mean_ms / full_ms
+    held = min(seen.config.client.limits.queue_holds(config, round(seen.workload.record_sizes.mean_bytes)).values())
+    return check.seen_us / 1e6 * seen.records_per_s / held
+
+
+def request_time_ratio(check: LatencyCheck) -> float | None:
+    """Return the request's share of the time in the client's queue and of the request; None if both are 0.
+
+    A time in the queue below 0 counts as 0: the Java client's clock counts whole milliseconds, so a time of less than
+    one may come out so.
+    """
+    whole_us = max(0.0, check.queue_us) + check.rtt_us
+    return check.rtt_us / whole_us if whole_us > 0 else None
+
+
+def throughput_spread_ratio(seen: Measurement) -> float | None:
+    """Return the standard deviation of the throughput over the windows of the measured phase, divided by its mean.
+
+    A window is about a second. The result is None if there are fewer than two, or if no record was acknowledged.
+    """
+    rates = [point.records_per_s for point in seen.series if point.phase is Phase.MEASURED]
+    return stdev(rates) / fmean(rates) if len(rates) > 1 and any(rates) else None
+
+
+def wire_mb_per_s(seen: Measurement) -> float | None:
+    """Return the megabytes per second that were sent to brokers, with all overhead; None if unknown."""
+    per_value_byte = seen.wire_bytes_per_value_byte
+    return None if per_value_byte is None else seen.mb_per_s * per_value_byte
 
 
 def _per_consumed_mb(seen: Measurement) -> float | None:
@@ -103,6 +129,13 @@ _DETAILS: Final = (
         _check(lambda seen: _ms(seen.rtt_us)),
     ),
     _metric(
+        "request_time_ratio",
+        "the request's share of the latency",
+        "",
+        "time of a request, divided by the sum of the times in the client's queue and of the request",
+        _check(request_time_ratio),
+    ),
+    _metric(
         "latency_difference_ratio",
         "our mean latency against the client's own",
         "",
@@ -114,9 +147,24 @@ _DETAILS: Final = (
         "full_buffer_ratio",
         "latency against that of a full buffer",
         "",
-        "mean latency, divided by the time that the records in the client's buffer take to be sent; near 1, the "
-        "latency tells only how large the buffer is",
+        "mean latency, divided by the time that the records of a full buffer take to be sent; near 1, the latency "
+        "tells only how large the buffer is",
         full_buffer_ratio,
+    ),
+    _metric(
+        "throughput_spread_ratio",
+        "spread of the throughput over time",
+        "",
+        "standard deviation of the throughput from second to second, divided by its mean",
+        throughput_spread_ratio,
+    ),
+    _metric(
+        "wire_mb_per_s",
+        "throughput with overhead",
+        "MB/s",
+        "megabytes sent to brokers per second, with keys, framing and requests, after compression",
+        wire_mb_per_s,
+        more=True,
     ),
     _metric(
         "consumer_records_per_s",

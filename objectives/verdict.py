@@ -45,7 +45,8 @@ IDLE_IN_FLIGHT: Final = 0.9
 BUFFER_LATENCY_TOLERANCE: Final = 0.1
 """Largest relative error with which Little's law still explains a latency by the time in the client's buffer.
 
-Its error for the latencies in the thesis of De Vos Meaker (2020) is at most 6 %.
+In the thesis of De Vos Meaker (2020), its error is at most 0.5 % for all 30 rows with a full buffer and records of at
+least 100 B, if the buffered records are counted. Here their size is sampled.
 """
 
 

@@ -11,6 +11,8 @@ A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These 
     partitions, compressibility_ratio
                             the load of the measurements
     rate_records_per_s      rate of the paced phase, unless a column of this name gives it for each row
+    megabyte_bytes          bytes of a megabyte in the column mb_per_s, if it is not 1,000,000; the values are converted
+                            when the table is read
     note                    something that a reader must know; may be given several times
 
 Then follow a line with the names of the columns, and the rows:
@@ -37,6 +39,7 @@ from search_spaces.client import Client, Kind, client_of, librdkafka
 from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.producer_config import ProducerConfig
 
+_MEGABYTE_BYTES: Final = 1_000_000
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
 
 
@@ -170,6 +173,9 @@ def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], clien
             properties[name] = text
         elif name not in _FOR_PEOPLE:
             metrics[name] = _number(text, f"{name} in {where}")
+    if "mb_per_s" in metrics:
+        megabyte_bytes = _number(facts.get("megabyte_bytes", str(_MEGABYTE_BYTES)), f"megabyte_bytes of {where}")
+        metrics["mb_per_s"] *= megabyte_bytes / _MEGABYTE_BYTES
     try:
         return Row(
             RecordSizes.parse(sizes),

@@ -49,7 +49,7 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
     assert shown.code == 0, shown.err
     assert "record_bytes=100000" in shown.out
     mine = tmp_path / "mine.yaml"
-    mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "50000]"))
+    mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "100000, 50000]"))
     assert "record_bytes=50000" in tuner("experiment", "show", str(mine)).out
     wrong = tuner("experiment", "show", "thesis-defualt")
     assert wrong.code == 2

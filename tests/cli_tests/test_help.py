@@ -79,13 +79,14 @@ def test_every_verb_prints_json_for_scripts(verbs: Mapping[str, tuple[str, str]]
 
 
 def test_every_verb_prints_json_and_every_table_csv() -> None:
-    """`schema` prints nothing but JSON, `serve` has no result, and `serve` and `broker` have verbs of their own."""
+    """`schema` prints nothing but JSON, `serve` has no result, and `serve`, `broker` and `experiment` have verbs."""
     groups = {
         "serve token": ("add", "list", "remove"),
         "broker": ("start", "status", "stop"),
+        "experiment": ("list", "show", "run", "report"),
     }
     inner = [(*group.split(), verb) for group, verbs in groups.items() for verb in verbs]
-    verbs = [(verb,) for verb in {**VERBS, **REMOTE_VERBS} if verb not in ("schema", "serve", "broker")]
+    verbs = [(verb,) for verb in {**VERBS, **REMOTE_VERBS} if verb not in ("schema", "serve", *groups)]
     assert [words for words in (*verbs, *inner) if "--json" not in options_of(words)] == []
     tables = ("studies", "trials", "front", "grid", "compare", "plan", "bench", "compare-tools")
     assert [verb for verb in tables if "--csv" not in options_of([verb])] == []
@@ -99,6 +100,6 @@ def test_every_verb_prints_json_and_every_table_csv() -> None:
 def test_a_service_offers_the_verbs_that_make_sense_there() -> None:
     of_this_host = {
         "init", "schema", "export", "ui", "bench", "doctor", "cleanup", "compare-tools", "compare-clients", "sample",
-        "serve", "broker", "lint", "translate",
+        "serve", "broker", "lint", "translate", "experiment", "consume",
     }  # fmt: skip
     assert set(VERBS) - set(REMOTE_VERBS) == of_this_host

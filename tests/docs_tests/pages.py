@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -98,6 +99,12 @@ def _blocks_of(document: Path) -> Iterator[Block]:
             language, *words = token.info.split() or [""]
             assert token.map is not None
             yield Block(document, token.map[0] + 1, language, tuple(words), token.content)
+
+
+def is_experiment(block: Block) -> bool:
+    """Return whether a block is an experiment file."""
+    value = yaml.safe_load(block.text) if block.language == "yaml" else None
+    return isinstance(value, dict) and "about" in value
 
 
 def spans(document: Path) -> Iterator[str]:

@@ -15,7 +15,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs_tests.pages import DOCUMENTS, NOT_RUN, ROOT, Block, Line, blocks, calls, commands_in, lines_of, spans
+from tests.docs_tests.pages import (
+    DOCUMENTS,
+    NOT_RUN,
+    ROOT,
+    Block,
+    Line,
+    blocks,
+    calls,
+    commands_in,
+    is_experiment,
+    lines_of,
+    spans,
+)
 from tests.docs_tests.program import examples, options_of, read
 from tuner.study_file import STARTER_TEXT
 
@@ -93,9 +105,14 @@ def quick_lines(document: Path) -> list[Line]:
 def is_quick(line: Line) -> bool:
     """Return whether a line of a shell calls nothing but verbs that need neither a cluster nor another server."""
     return not line.to_service and all(
-        command[0] == "tuner" and command[1] in NEEDS_NO_CLUSTER and ELSEWHERE.isdisjoint(command)
+        command[0] == "tuner" and needs_no_cluster(command[1:]) and ELSEWHERE.isdisjoint(command)
         for command in commands_in(line.text)
     )
+
+
+def needs_no_cluster(words: list[str]) -> bool:
+    """Return whether the words after `tuner` name a verb that needs no cluster."""
+    return words[0] in NEEDS_NO_CLUSTER or words[:2] in (["experiment", "list"], ["experiment", "show"])
 
 
 @pytest.fixture(scope="module")
@@ -131,17 +148,18 @@ def test_commands_of_a_page_that_need_no_cluster_end_well(document: Path, studie
 def make_what_is_read(words: list[str], block: Block, folder: Path) -> None:
     """Write what a command reads and the page does not make.
 
-    A study file is the last one that the page shows before, or what `tuner init` writes. A study of another name is a
-    copy of the one called `overnight`.
+    A study file is the last one that the page shows before, or what `tuner init` writes. An experiment file is the last
+    one that the page shows before. A study of another name is a copy of the one called `overnight`.
     """
     studies = folder / "studies"
     for name in read(words):
         if "/" not in name and not (studies / name).exists():
             shutil.copytree(studies / "overnight", studies / name)
+    is_such_a_file = is_experiment if words[0] == "experiment" else is_whole_study
     shown = [
         each.text
         for each in blocks()
-        if each.document == block.document and each.line < block.line and is_whole_study(each)
+        if each.document == block.document and each.line < block.line and is_such_a_file(each)
     ]
     for word in words[1:] if words[0] != "init" else ():
         if word.endswith(".yaml") and not (folder / word).exists():

@@ -1,4 +1,4 @@
-"""YAML that the documents show is what the program reads: whole study files, parts of them, and service files.
+"""YAML that the documents show is what the program reads: study files, parts of them, experiment and service files.
 
 A block with keys of a study file is one, or a part of one: then `workload` is added to it. A block that has no such
 key, such as a manifest of Kubernetes, is read as YAML and nothing more.
@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs_tests.pages import Block, blocks
+from runners.simulated import SimulatedRunner
+from tests.docs_tests.pages import Block, blocks, is_experiment
+from tests.experiment_tests.small import Told
+from tuner.course.experiment import run_experiment
+from tuner.experiment_file import parse_experiment
+from tuner.results.experiment_results import Outcome, load_experiment
 from tuner.service.config import ServiceFile, load_config
 from tuner.study_file import json_schema, parse_study
 
@@ -32,7 +37,7 @@ def is_service_file(block: Block) -> bool:
 
 def is_study_file(block: Block) -> bool:
     """Return whether a block is a study file or a part of one."""
-    return bool(keys_of(block) & STUDY_KEYS) and not is_service_file(block)
+    return bool(keys_of(block) & STUDY_KEYS) and not is_service_file(block) and not is_experiment(block)
 
 
 def variables_of(block: Block) -> dict[str, str]:
@@ -61,6 +66,16 @@ def test_a_study_file_on_a_page_is_one_that_the_program_reads(block: Block, file
     if "workload" not in keys_of(block):
         text = f"workload: {{record_bytes: 1000}}\n{text}"
     parse_study(text, name="page", folder=files, origin=str(block), environ=variables_of(block))
+
+
+@pytest.mark.parametrize("block", [*filter(is_experiment, YAML_BLOCKS)], ids=str)
+def test_an_experiment_on_a_page_runs_to_its_end(block: Block, tmp_path: Path) -> None:
+    spec = parse_experiment(block.text, name="page", folder=None, origin=str(block), environ={})
+    run_experiment(spec, block.text, tmp_path / "page", Told(), simulated=SimulatedRunner(0.02))
+    results = load_experiment(tmp_path / "page")
+    assert results.finished
+    assert all(len(row.by_round("mb_per_s")) == spec.rounds for row in results.rows)
+    assert all(checked.outcome is not Outcome.NOT_MEASURED for checked in results.findings)
 
 
 def test_service_files_on_pages_are_such_as_the_program_reads(files: Path) -> None:

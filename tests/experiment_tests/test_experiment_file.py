@@ -78,9 +78,58 @@ def test_a_mistake_is_refused_with_its_place(old: str, new: str, said: str) -> N
     assert "small.yaml" in str(refused.value)
 
 
+def test_excluded_combinations_are_no_rows() -> None:
+    text = (
+        "about: A grid.\nvary:\n  record_bytes: [100, 1000]\n  linger.ms: [0, 5, 10]\n"
+        "exclude: [{record_bytes: [1000], linger.ms: [5, 10]}]\nquick: {exclude: [{linger.ms: [10]}]}\n"
+    )
+    assert [row.name for row in small(text).rows] == [
+        "record_bytes=100 linger.ms=0",
+        "record_bytes=100 linger.ms=5",
+        "record_bytes=100 linger.ms=10",
+        "record_bytes=1000 linger.ms=0",
+    ]
+    assert len(small(text, quick=True).rows) == 3
+    with pytest.raises(StudyFileError, match="a combination must leave out at least one row"):
+        small(text.replace("linger.ms: [5, 10]", "linger.ms: [7]"))
+    with pytest.raises(StudyFileError, match="at least one row must be left"):
+        small(text.replace("{record_bytes: [1000], linger.ms: [5, 10]}", "{record_bytes: [100, 1000]}"))
+
+
+def test_a_case_adds_settings_to_one_side_of_a_comparison() -> None:
+    cases = "each: [{at: {acks: all}, of: {record_bytes: 1000}, over: {record_bytes: 100}, paper_ratio: 3}]"
+    text = SMALL.replace(
+        "of: {record_bytes: 1000}\n    over: {record_bytes: 100}", "of: {acks: 1}\n    over: {acks: 1}"
+    )
+    text = re.sub(r"each: \[.*\]", cases, text)
+    (compared,) = small(text).findings[0].comparisons
+    assert (compared.of, compared.over) == ({"acks": "all", "record_bytes": 1000}, {"acks": "all", "record_bytes": 100})
+    assert compared.paper_ratio == 3
+
+
 @pytest.mark.parametrize("name", sorted(named_experiments()))
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_experiments_that_come_along_are_valid(name: str, quick: bool) -> None:
     spec = parse_experiment(named_experiments()[name], name=name, folder=None, origin=name, environ={}, quick=quick)
     assert spec.rows
     assert spec.about.endswith(".")
+
+
+@pytest.mark.parametrize("name", sorted(named_experiments()))
+def test_each_figure_of_a_paper_belongs_to_one_row(name: str) -> None:
+    spec = parse_experiment(named_experiments()[name], name=name, folder=None, origin=name, environ={})
+    for value in spec.paper_values:
+        assert sum(row.matches(value.row) for row in spec.rows) == 1, value
+    for finding in spec.findings:
+        if finding.artefact is not None:
+            assert finding.artefact.explains, f"{finding.id}: {finding.artefact}"
+        assert finding.claim.endswith("."), finding.id
+    assert not any(said.endswith(".") for said in spec.differences)
+
+
+def test_the_quick_forms_together_take_less_than_40_minutes() -> None:
+    quick = [
+        parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
+        for name, text in named_experiments().items()
+    ]
+    assert sum(spec.planned_s for spec in quick) < 40 * 60

@@ -2,20 +2,46 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from runners.simulated import SimulatedRunner
 from tests.experiment_tests.small import Told, run_small, small
+from tuner.course.experiment import run_experiment
 from tuner.model.errors import NotAStudy
 from tuner.present.experiment_view import (
+    because,
     experiment_csv,
     experiment_lines,
     experiment_markdown,
     experiment_record,
     planned_lines,
 )
-from tuner.results.experiment_results import ExperimentResults, Outcome, mean_of
+from tuner.results.experiment_results import ExperimentResults, Outcome, load_experiment, mean_of
 from tuner.results.study_results import load_results
+
+CUT: Final = """
+about: Sizes.
+vary: {record_bytes: [10, 100, 1000]}
+quick: {exclude: [{record_bytes: [10]}], rounds: 3}
+findings:
+  - id: one-left
+    claim: Records of 1,000 B reach more MB/s than smaller ones.
+    source: table 1
+    metric: mb_per_s
+    of: {record_bytes: 1000}
+    each: [{over: {row: record_bytes=10}}, {over: {row: record_bytes=100}}]
+    expect: greater
+  - id: none-left
+    claim: Records of 100 B reach more MB/s than those of 10 B.
+    source: table 1
+    metric: mb_per_s
+    of: {record_bytes: 100}
+    over: {record_bytes: 10}
+    expect: greater
+"""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +66,17 @@ def test_findings_come_out_by_their_intervals(results: ExperimentResults) -> Non
     assert found["the-cap"].outcome is Outcome.ARTEFACT
 
 
+def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path: Path) -> None:
+    spec = small(CUT, quick=True)
+    assert [len(finding.comparisons) for finding in spec.findings] == [2, 1]
+    run_experiment(spec, CUT, tmp_path / "small-quick", Told(), simulated=SimulatedRunner(0.02))
+    one_left, none_left = load_experiment(tmp_path / "small-quick").findings
+    assert one_left.outcome is Outcome.HOLDS
+    assert len(one_left.compared) == 1
+    assert "1 more comparisons are not part of the quick form" in because(one_left)
+    assert none_left.outcome is Outcome.NOT_MEASURED
+
+
 def test_a_figure_that_the_artefact_does_not_explain_is_none() -> None:
     suspected = small().findings[2].artefact
     assert suspected is not None
@@ -52,7 +89,7 @@ def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
     assert "record_bytes=1000 acks=1 (control)" in text
     assert "holds here" in text
     assert "does not hold here" in text
-    assert "rate cap: the tool was given 102400 records/s" in text
+    assert "Rate cap: the tool was given 102400 records/s" in text
     assert "| 95.0 |" in experiment_markdown(results)
     record = json.loads(json.dumps(experiment_record(results)))
     assert record["rows"][2]["paper"] == {"mb_per_s": 95.0}

@@ -5,42 +5,46 @@ import pytest
 from objectives.verdict import Bottleneck, Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
-BATCH_BYTES = 16_384  # the Java producer's default batch.size
+MIB = 1.048576  # the thesis's megabyte, see tests.runners_tests.test_simulated_table
 
 
 @pytest.mark.parametrize(
-    ("batch_fill", "mb_per_s", "latency_ms", "expected_ms"),
+    ("buffered_records", "record_bytes", "mib_per_s", "latency_ms", "expected_ms"),
     [
-        (16_204.96 / BATCH_BYTES, 119.42, 261.591, 278),
-        (10_072.0 / BATCH_BYTES, 101.71, 192.018, 203),
-        (1.0, 336.44, 94.841, 100),
+        (2_048 * 16, 1_000, 119.42, 261.591, 261.68),
+        (2_048, 10_000, 101.71, 192.018, 192.03),
+        (335, 100_000, 336.44, 94.841, 94.96),
     ],
 )
 def test_the_thesis_latencies_of_1_10_and_100_kb_are_its_buffer(
-    batch_fill: float, mb_per_s: float, latency_ms: float, expected_ms: float
+    buffered_records: int, record_bytes: int, mib_per_s: float, latency_ms: float, expected_ms: float
 ) -> None:
     """The thesis found that latency falls as records get larger, called this surprising, and blamed batching.
 
-    In fact the latency is the time that a full buffer takes to drain. The buffer holds whole batches, which are filled
-    with records only in part (`batch_fill`). A record of 100 kB forms a batch of its own size.
+    In fact the latency is the time that a full buffer takes to drain. The buffer holds whole batches of 16,384 bytes,
+    with 16 records of 1 kB or one of 10 kB. A record of 100 kB forms a batch of its own size.
 
     Source: VU Amsterdam bachelor thesis on the Kafka producer, section 5.1 and appendix tables: throughput 119.42,
-    101.71 and 336.44 MB/s, mean latency 261.591, 192.018 and 94.841 ms; batch-size-avg 16204.96 and 10072.0 in table 5.
+    101.71 and 336.44 MB/s, mean latency 261.591, 192.018 and 94.841 ms; records-per-request-avg 15.99 and 1.0, table 5.
     """
     seen = Evidence(
-        records_per_s=1.0, mb_per_s=mb_per_s, mean_latency_ms=latency_ms, queued_bytes=BUFFER_BYTES * batch_fill
+        records_per_s=1.0,
+        mb_per_s=mib_per_s * MIB,
+        mean_latency_ms=latency_ms,
+        queued_bytes=buffered_records * record_bytes,
     )
-    assert seen.buffer_latency_ms == pytest.approx(expected_ms, abs=0.5)
+    assert seen.buffer_latency_ms == pytest.approx(expected_ms, abs=0.005)
+    assert seen.buffer_latency_ms == pytest.approx(latency_ms, rel=0.005)
     verdict = judge(seen)
     assert verdict.latency_is_buffer
     assert verdict.bound is Bottleneck.CLIENT_BUFFER
-    assert f"take {expected_ms} ms" in verdict.because
+    assert f"take {expected_ms:.0f} ms" in verdict.because
 
 
-@pytest.mark.parametrize(("mb_per_s", "latency_ms"), [(2.87, 0.535), (27.67, 0.582)])
-def test_the_thesis_latencies_of_10_and_100_b_are_not_its_buffer(mb_per_s: float, latency_ms: float) -> None:
+@pytest.mark.parametrize(("mib_per_s", "latency_ms"), [(2.87, 0.535), (27.67, 0.582)])
+def test_the_thesis_latencies_of_10_and_100_b_are_not_its_buffer(mib_per_s: float, latency_ms: float) -> None:
     """With a full buffer, these latencies would be seconds. Here the sender was the slower side. Source: as above."""
-    seen = Evidence(records_per_s=1.0, mb_per_s=mb_per_s, mean_latency_ms=latency_ms, queued_bytes=BUFFER_BYTES)
+    seen = Evidence(records_per_s=1.0, mb_per_s=mib_per_s * MIB, mean_latency_ms=latency_ms, queued_bytes=BUFFER_BYTES)
     assert judge(seen).latency_is_buffer is False
     assert judge(seen).bound is Bottleneck.UNKNOWN
 

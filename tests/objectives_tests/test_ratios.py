@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from objectives.ratios import SESSION_SD, claim_level, ratio_of, rounds_needed
+from objectives.ratios import SESSION_SD, claim_level, ratio_of, ratio_to_limit, rounds_needed
 
 ROUNDS = st.lists(st.tuples(st.floats(0.1, 1e6), st.floats(0.1, 1e6)), min_size=2, max_size=8)
 
@@ -173,3 +173,14 @@ def test_a_ratio_as_text_has_its_interval() -> None:
 def test_rounds_that_cannot_be_compared_are_refused(ours: list[float], theirs: list[float]) -> None:
     with pytest.raises(ValueError, match=r"the same two or more rounds|above 0"):
         ratio_of(ours, theirs)
+
+
+def test_a_mean_near_zero_has_a_bounded_interval_against_a_limit() -> None:
+    found = ratio_to_limit([0.0, 0.003, 0.006], 0.03)
+    assert found.value == pytest.approx(0.1)
+    assert found.low == 0.0
+    # t of 95 % with two degrees of freedom is 4.303; the standard error is 0.003 / sqrt(3).
+    assert found.high == pytest.approx((0.003 + 4.303 * 0.003 / 3**0.5) / 0.03, rel=1e-3)
+    assert ratio_to_limit([5.0, 5.0], 4.0).low == pytest.approx(1.25)
+    with pytest.raises(ValueError, match="at least two rounds"):
+        ratio_to_limit([1.0], 1.0)

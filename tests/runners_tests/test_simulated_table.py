@@ -9,6 +9,7 @@ from benchmarks.problems.agreement import agreements, rank_correlation
 from benchmarks.problems.clusters import JAVA_LAPTOP
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
 from runners.simulated.inputs import EMBEDDED
+from search_spaces.sizes import records_in_batch, varint_bytes
 
 THESIS = thesis_tables()
 OURS = """\
@@ -42,10 +43,40 @@ def test_the_thesis_has_sixty_cells() -> None:
         for row in THESIS.rows
     }
     assert len(cells) == 60
-    assert cells[1_000, 16_384, 0, 1, 5] == (119.42, 261.591)
-    assert cells[10, 16_384, 0, 0, 5] == (3.27, 0.075)
-    assert cells[10_000, 1_000_000, 10, 1, 5] == (405.44, 76.791)
-    assert cells[100_000, 16_384, 0, 1, 1] == (254.97, 125.199)
+    mib = 1.048576
+    assert cells[1_000, 16_384, 0, 1, 5] == pytest.approx((119.42 * mib, 261.591))
+    assert cells[10, 16_384, 0, 0, 5] == pytest.approx((3.27 * mib, 0.075))
+    assert cells[10_000, 1_000_000, 10, 1, 5] == pytest.approx((405.44 * mib, 76.791))
+    assert cells[100_000, 16_384, 0, 1, 1] == pytest.approx((254.97 * mib, 125.199))
+
+
+def test_the_megabyte_of_the_thesis_has_1048576_bytes() -> None:
+    """With a full buffer, the mean latency is the buffered records divided by the records per second (Little's law).
+
+    The Java client takes a batch's memory from `buffer.memory`: `batch.size`, or the most that one record can take if
+    that is more. Source: `RecordAccumulator.append` and `AbstractRecords.estimateSizeInBytesUpperBound`, kafka-clients.
+    """
+    ratios = []
+    for row in THESIS.rows:
+        record_bytes, batch_bytes = int(row.sizes.mean_bytes), row.config.in_force.integer("batch.size")
+        upper_bytes = 61 + 21 + 1 + varint_bytes(record_bytes) + record_bytes + 1
+        batches = 33_554_432 // max(batch_bytes, upper_bytes)
+        full_ms = batches * records_in_batch(batch_bytes, record_bytes) * record_bytes / row.metrics["mb_per_s"] / 1e3
+        ratio = row.metrics["saturated_latency_mean_ms"] / full_ms
+        if ratio > 0.1 and record_bytes >= 100:
+            ratios.append(ratio)
+    assert len(ratios) == 30
+    assert ratios == pytest.approx([1.0] * 30, abs=0.005)
+    assert all(ratio / 1.048576 < 0.96 for ratio in ratios)
+
+
+def test_megabytes_are_read_as_1000000_bytes_if_the_table_says_nothing() -> None:
+    (row, *_) = TABLE.rows
+    assert row.metrics["mb_per_s"] == 250
+    (converted, *_) = MeasuredTable.parse(OURS.replace("# note", "# megabyte_bytes: 1048576\n# note")).rows
+    assert converted.metrics["mb_per_s"] == pytest.approx(262.144)
+    with pytest.raises(UnreadableTable, match="megabyte_bytes"):
+        MeasuredTable.parse(OURS.replace("# note", "# megabyte_bytes: MiB\n# note"))
 
 
 def test_the_table_of_the_thesis_notes_its_pitfalls() -> None:

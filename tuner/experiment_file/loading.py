@@ -16,15 +16,14 @@ from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role
+from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of
 from tuner.experiment_file.sections import (
     LOAD_KEYS,
     ExperimentFile,
-    FindingSection,
     LoadSection,
-    PaperSection,
     Settings,
 )
-from tuner.model.experiment import Comparison, ExperimentSpec, Finding, PaperValue, Row, SuspectedArtefact, setting_text
+from tuner.model.experiment import ExperimentSpec, Finding, Row, RowValue, setting_text
 from tuner.model.spec import SafetySpec, TrackingSpec
 from tuner.study_file.building import target_of
 from tuner.study_file.checking import FileForm
@@ -47,6 +46,7 @@ QUICK_SUFFIX: Final = "-quick"
 """What is added to an experiment's name for its quick form, because its results are kept separately."""
 _PACKAGE: Final = "tuner.papers"
 _ROW: Final = "row"
+_MOST_VALUES: Final = 10_000
 _FORM: Final = FileForm(
     ExperimentFile,
     "an experiment file",
@@ -116,7 +116,7 @@ def parse_experiment(
     Raises:
         StudyFileError: The text is no valid experiment; the message names every problem.
     """
-    problems = Problems(origin)
+    problems = Problems(origin, _MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
     file = _FORM.check(fill_in(written, environ, problems), problems)
@@ -155,7 +155,7 @@ class _Builder:
             metrics=tuple(file.metrics),
             target=target,
             findings=findings,
-            paper_values=tuple(_paper_value(each) for each in file.paper_values),
+            paper_values=tuple(paper_value_of(each) for each in file.paper_values),
             differences=tuple(file.differences),
             tracking=TrackingSpec(
                 uri=file.tracking.uri, experiment=file.tracking.experiment, enabled=file.tracking.enabled
@@ -174,12 +174,30 @@ class _Builder:
         if unknown := set(file.quick.vary) - set(file.vary):
             self.problems.add(("quick", "vary"), f"{', '.join(sorted(unknown))} must be a setting of the section vary")
         combinations = [dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values())]
+        rows = []
         for position, given in enumerate(file.rows or [{}]):
             for combination in combinations:
                 place: KeyPath = ("rows", position) if file.rows else ("vary",)
                 row = self._row(given, combination, place)
                 if row is not None:
-                    yield row
+                    rows.append(row)
+        yield from self._without_excluded(rows)
+
+    def _without_excluded(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that are not left out. Note a problem for each combination that leaves out no row."""
+        excluded: list[tuple[KeyPath, Mapping[str, Sequence[RowValue]], bool]] = [
+            # A combination of the full form may have values that the quick form does not have.
+            *((("exclude", position), each, not self.quick) for position, each in enumerate(self.file.exclude)),
+            *((("quick", "exclude", position), each, True) for position, each in enumerate(self._quick_exclude())),
+        ]
+        left = list(rows)
+        for place, values, needed in excluded:
+            if needed and not any(_has_one_of_each(row, values) for row in rows):
+                self.problems.add(place, "a combination must leave out at least one row, but no row has these values")
+            left = [row for row in left if not _has_one_of_each(row, values)]
+        if rows and not left:
+            self.problems.add(("exclude",), "at least one row must be left")
+        return left
 
     def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
         """Return a row; None if a setting was refused, which is noted as a problem.
@@ -232,6 +250,9 @@ class _Builder:
     def _quick_load(self) -> Settings:
         return self.file.quick.load if self.quick else {}
 
+    def _quick_exclude(self) -> Sequence[Mapping[str, Sequence[RowValue]]]:
+        return self.file.quick.exclude if self.quick else ()
+
     def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
         seen: set[str] = set()
         for row in rows:
@@ -264,10 +285,10 @@ class _Builder:
             if each.id in seen:
                 self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
             seen.add(each.id)
-            if bool(each.order) == bool(each.of) or (each.of and (each.over is None) == (each.limit is None)):
+            if not is_complete(each):
                 self.problems.add(place, "a finding needs `of` with either `over` or `limit`, or else `order`")
                 continue
-            finding = _finding(each)
+            finding = finding_of(each)
             for compared in finding.comparisons:
                 for selected in (compared.of, compared.over or compared.of):
                     count = sum(row.matches(selected) for row in rows)
@@ -298,33 +319,10 @@ def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
     return section.model_copy(update=read)
 
 
+def _has_one_of_each(row: Row, values: Mapping[str, Sequence[RowValue]]) -> bool:
+    """Return whether a row has, for each setting, one of the listed values."""
+    return all(any(row.matches({name: value}) for value in listed) for name, listed in values.items())
+
+
 def _in_words(settings: Settings) -> str:
     return " ".join(f"{name}={setting_text(value)}" for name, value in settings.items() if name != _ROW)
-
-
-def _finding(section: FindingSection) -> Finding:
-    artefact = section.artefact
-    return Finding(
-        id=section.id,
-        claim=section.claim,
-        source=section.source,
-        metric=section.metric,
-        comparisons=tuple(_comparisons(section)),
-        expect=section.expect,
-        tolerance=section.tolerance,
-        artefact=None if artefact is None else SuspectedArtefact(**artefact.model_dump()),
-    )
-
-
-def _comparisons(section: FindingSection) -> Iterator[Comparison]:
-    cases = [(case.at, case.paper_ratio) for case in section.each] or [({}, section.paper_ratio)]
-    for at, paper_ratio in cases:
-        if section.of is not None:
-            over = None if section.over is None else {**section.over, **at}
-            yield Comparison({**section.of, **at}, over, section.limit, paper_ratio)
-        for before, after in itertools.pairwise(section.order):
-            yield Comparison({**after, **at}, {**before, **at}, None, paper_ratio)
-
-
-def _paper_value(section: PaperSection) -> PaperValue:
-    return PaperValue(row=section.row, values=section.values, source=section.source)

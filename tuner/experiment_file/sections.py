@@ -68,6 +68,7 @@ def _numbers(value: object) -> Mapping[str, float]:
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 SomeSettings = Annotated[Settings, fields.Reads(_settings, _OBJECT)]
 Varied = Annotated[Mapping[str, list[RowValue]], fields.Reads(_varied, _OBJECT)]
+Combinations = Annotated[list[Varied], Field(max_length=_MOST_ROWS)]
 Numbers = Annotated[Mapping[str, float], fields.Reads(_numbers, _OBJECT)]
 MetricName = Annotated[str, fields.word(ROW_METRICS)]
 Sentence = Annotated[str, fields.text()]
@@ -77,7 +78,7 @@ Positive = Annotated[float, fields.number(0, 1e15, above=True)]
 class LoadSection(Section):
     """The load of a row, and the shape of its topic."""
 
-    record_bytes: Sizes = _LOAD.record_sizes
+    record_bytes: Annotated[Sizes, Field(json_schema_extra={"default": 1000})] = _LOAD.record_sizes
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight)."""
     key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _LOAD.key_bytes
     """Bytes of a record's key. 0 sends no keys."""
@@ -135,10 +136,14 @@ class ArtefactSection(Section):
 
 
 class CaseSection(Section):
-    """Settings that the rows of one comparison share, and the paper's ratio for them."""
+    """Settings that are added to those of the finding, and the paper's ratio for them."""
 
-    at: SomeSettings
-    """Settings that are added to those of `of` and `over`."""
+    at: SomeSettings | None = None
+    """Settings of both rows."""
+    of: SomeSettings | None = None
+    """Further settings of the row whose metric is divided."""
+    over: SomeSettings | None = None
+    """Further settings of the row that it is divided by."""
     paper_ratio: Positive | None = None
     """The ratio in the paper."""
 
@@ -166,7 +171,7 @@ class FindingSection(Section):
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
     """Settings of rows in an order: each is compared with the one before it."""
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
-    """Cases with further settings. The statement holds if it holds in all of them."""
+    """Cases with settings that are added to `of`, `over` and `order`. The statement must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]
     """How the first compare with the second according to the paper: greater, smaller or equal."""
     paper_ratio: Positive | None = None
@@ -174,7 +179,7 @@ class FindingSection(Section):
     tolerance: Annotated[float, fields.number(0, 10, above=True)] = 0.1
     """For equal: the largest relative difference that still counts as equal."""
     artefact: ArtefactSection | None = None
-    """Why the paper's figure does not say what it seems to say."""
+    """Why a figure of the paper does not say about Kafka what it seems to say."""
 
 
 class PaperSection(Section):
@@ -197,6 +202,8 @@ class QuickSection(Section):
     """Settings of the load that replace those of the section load."""
     vary: Varied = Field(default_factory=dict)
     """Lists of values that replace those of the section vary."""
+    exclude: Combinations = Field(default_factory=list)
+    """Further combinations that are left out."""
     rounds: Annotated[int, fields.whole(1, 1_000)] = 5
     """Number of rounds."""
     max_bytes_per_trial: Bytes = 10_000_000_000
@@ -230,6 +237,8 @@ class ExperimentFile(Section):
     """Settings with several values: each combination is a row. A setting is a key of load or a producer property."""
     rows: Annotated[list[SomeSettings], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
     """Rows with their settings; `row` is the row's name. With vary, each row is combined with each combination."""
+    exclude: Combinations = Field(default_factory=list)
+    """Combinations that are left out: lists of values by setting. A row that has one value of each list is left out."""
     control: SomeSettings | None = None
     """Settings of the row that is measured several times in each round. Default: the first row."""
     control_every: Annotated[int, fields.whole(1, 1_000)] = 10
@@ -246,7 +255,7 @@ class ExperimentFile(Section):
     findings: Annotated[list[FindingSection], Field(max_length=100)] = Field(default_factory=list)
     """Statements of the paper that are checked."""
     paper_values: Annotated[list[PaperSection], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
-    """What the paper measured."""
+    """What the paper measured for a row."""
     tracking: TrackingSection = TrackingSection()
     safety: SafetySection = SafetySection()
 

@@ -4,7 +4,7 @@ An experiment measures a fixed list of rows. A row is a config with a workload. 
 round, in random order, so that a slow change of the cluster affects all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -157,6 +157,14 @@ class Finding:
     expect: Expectation
     tolerance: float = 0.1
     artefact: SuspectedArtefact | None = None
+
+    def comparisons_among(self, rows: Sequence[Row]) -> tuple[Comparison, ...]:
+        """Return the comparisons that these rows allow. The quick form of an experiment may leave rows out."""
+
+        def has(selected: Mapping[str, RowValue] | None) -> bool:
+            return selected is None or any(row.matches(selected) for row in rows)
+
+        return tuple(each for each in self.comparisons if has(each.of) and has(each.over))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,21 @@
 """An experiment as text, Markdown, CSV and JSON: what it will measure, its rows, and the paper's findings."""
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
+from statistics import mode
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
-from tuner.model.experiment import ExperimentSpec, RowValue, setting_text
+from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
+from tuner.model.identity import target_label
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number
-from tuner.results.experiment_results import Checked, ExperimentResults, Mean, Outcome, RowResults
+from tuner.results.experiment_results import Checked, Compared, ExperimentResults, Mean, Outcome, RowResults
 
 _PAPER: Final = "paper"
+_WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
 
 
 def planned_lines(spec: ExperimentSpec) -> list[str]:
@@ -25,33 +28,60 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
         f"{len(spec.rows)} rows in {spec.rounds} rounds: {spec.measurements} measurements, about {taken}",
         f"at most {spec.most_bytes / 1e9:,.0f} GB are sent, and at most "
         f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
+    ]
+    usual = _usual(spec)
+    columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
+    same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
+    lines += [
+        f"cluster: {target_label(spec.target)}",
+        f"client: {spec.client.label}; {_properties(usual) or 'the defaults'}, if the table says nothing else",
+        *(
+            [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]
+            if same
+            else []
+        ),
         "",
     ]
-    common = _common(spec)
-    lines.insert(-1, f"all rows: {_properties(common) or 'the defaults'} of {spec.client.label}")
-    header = ("row", "record bytes", "partitions", "replicas", "producers", "rate", "warm-up", "measured", "config")
-    rows = [
-        (
-            row.name + (" (control)" if row.name == spec.control else ""),
-            str(row.workload.record_sizes),
-            str(row.workload.partitions),
-            str(row.workload.replication),
-            str(row.producers),
-            "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s",
-            f"{row.workload.warmup_s:g} s",
-            f"{row.workload.measured_s:g} s",
-            " ".join(f"{name}={value}" for name, value in row.config.values.items() if name not in common) or "-",
-        )
-        for row in spec.rows
-    ]
-    return [*lines, *aligned([header, *rows], right=False)]
+    shown = {name: column for name, column in columns.items() if name not in same}
+    shown["config"] = [_properties(_unusual(row.config.values, usual)) or "-" for row in spec.rows]
+    names = [row.name + (" (control)" if row.name == spec.control else "") for row in spec.rows]
+    lines += aligned([("row", *shown), *zip(names, *shown.values(), strict=True)], right=False)
+    checked = [each for each in spec.findings if each.comparisons_among(spec.rows)]
+    if checked:
+        lines += ["", "these statements are checked:", *(f"- {each.claim} [{each.source}]" for each in checked)]
+    if left_out := len(spec.findings) - len(checked):
+        lines.append(f"- {left_out} more only in the full form")
+    return lines
 
 
-def _common(spec: ExperimentSpec) -> dict[str, str]:
-    """Return the properties that have the same value in the config of each row."""
-    first = spec.rows[0].config.values
-    same = [name for name in first if all(row.config.values.get(name) == first[name] for row in spec.rows)]
-    return {name: first[name] for name in same}
+_LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
+    "record bytes": lambda row: str(row.workload.record_sizes),
+    "compressible": lambda row: f"{row.workload.compressibility_ratio:g}",
+    "partitions": lambda row: str(row.workload.partitions),
+    "replicas": lambda row: str(row.workload.replication),
+    "producers": lambda row: str(row.producers),
+    "stored before": lambda row: f"{row.stored_bytes / 1e9:g} GB" if row.stored_bytes else "-",
+    "consumers": lambda row: str(row.workload.consumers or "-"),
+    "link": lambda row: "without" if row.same_zone else "-",
+    "rate": lambda row: (
+        "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s"
+    ),
+    "warm-up": lambda row: f"{row.workload.warmup_s:g} s",
+    "measured": lambda row: f"{row.workload.measured_s:g} s",
+}
+
+
+def _usual(spec: ExperimentSpec) -> dict[str, str]:
+    """Return the most frequent value of each property that is given in more than half of the rows."""
+    names = dict.fromkeys(name for row in spec.rows for name in row.config.values)
+    given = {name: [row.config.values[name] for row in spec.rows if name in row.config.values] for name in names}
+    return {name: mode(values) for name, values in given.items() if 2 * len(values) > len(spec.rows)}
+
+
+def _unusual(values: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a row that differ from the usual ones."""
+    differing = {name: value for name, value in values.items() if usual.get(name) != value}
+    return differing | {name: "(default)" for name in usual if name not in values}
 
 
 def _properties(values: Mapping[str, str]) -> str:
@@ -126,18 +156,23 @@ def finding_cells(results: ExperimentResults) -> list[list[str]]:
 def because(checked: Checked) -> str:
     """Return why a finding has its outcome, in words."""
     finding = checked.finding
-    said = []
+    several = len(checked.compared) > 1
+    compared = [_compared_words(each, verdict=several) for each in checked.compared]
+    said = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
     if checked.outcome is Outcome.ARTEFACT and finding.artefact is not None:
-        said.append(f"{finding.artefact.kind}: {finding.artefact.because}")
-    shown = ROW_METRICS[finding.metric].label
-    for each in checked.compared:
-        compared = each.comparison
-        over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
-        paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
-        here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
-        verdict = "" if len(checked.compared) == 1 else f", {each.outcome}"
-        said.append(f"{shown}, {_settings(compared.of)} / {over}: {here}{paper}{verdict}")
-    return "; ".join(said)
+        said.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
+    if left_out := len(finding.comparisons) - len(checked.compared):
+        said.append(f"rows of {left_out} more comparisons are not part of the quick form")
+    return ". ".join(f"{each[0].upper()}{each[1:]}" for each in said)
+
+
+def _compared_words(each: Compared, *, verdict: bool) -> str:
+    """Return a comparison in words: the rows, the ratio here and in the paper, and what came out if `verdict`."""
+    compared = each.comparison
+    over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
+    paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
+    here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
+    return f"{_settings(compared.of)} / {over} = {here}{paper}{f', {each.outcome}' if verdict else ''}"
 
 
 def _settings(selected: Mapping[str, RowValue]) -> str:
@@ -162,8 +197,19 @@ def notes_of(results: ExperimentResults) -> list[str]:
             f"rounds as in the first half: {moved}."
         )
     notes += [f"Differs from the paper: {each.rstrip('.')}." for each in spec.differences]
-    doubts = dict.fromkeys(f"{row.row.name}: {said}" for row in results.rows for said in row.warnings)
-    return [*notes, *doubts]
+    return [*notes, *_doubts(results)]
+
+
+def _doubts(results: ExperimentResults) -> Iterable[str]:
+    """Yield what makes measurements of a row less reliable. Of sentences that differ by numbers, only the first."""
+    for row in results.rows:
+        alike: dict[str, list[str]] = {}
+        for trial in row.trials:
+            for said in (*trial.warnings, trial.error):
+                if said:
+                    alike.setdefault(said.translate(_WITHOUT_NUMBERS), []).append(said)
+        for first, *more in alike.values():
+            yield f"{row.row.name}: {first}{f', and {len(more)} more times' if more else ''}"
 
 
 def experiment_lines(results: ExperimentResults) -> list[str]:

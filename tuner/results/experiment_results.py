@@ -1,7 +1,7 @@
 """The results of an experiment so far: the values of each row, and what came out of the paper's findings."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
 from typing import Any
 
-from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of
+from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of, ratio_to_limit
 from objectives.repeats import t_quantile
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
@@ -172,7 +172,7 @@ class ExperimentResults:
 
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
         """
-        level = claim_level(sum(len(finding.comparisons) for finding in self.spec.findings))
+        level = claim_level(sum(len(_compared_in(finding, self.rows)) for finding in self.spec.findings))
         return tuple(check(finding, self.rows, level) for finding in self.spec.findings)
 
     @property
@@ -191,15 +191,16 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked
 
     A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1, and
     does not if the interval lies on the other side. `equal` is expected to differ from 1 by no more than the tolerance.
-    The finding holds if all comparisons come out as expected, and does not hold if any does not. If the paper's figure
-    is an artefact, that is the outcome, however the rows compare here.
+    The finding holds if all comparisons come out as expected, and does not hold if any does not. Comparisons whose rows
+    the quick form leaves out do not count, unless none is left. If the paper's figure is an artefact, that is the
+    outcome, however the rows compare here.
 
     Args:
         finding: The finding.
         rows: The results of all rows.
         level: The level of the confidence interval.
     """
-    compared = tuple(_compared(finding, each, rows, level) for each in finding.comparisons)
+    compared = tuple(_compared(finding, each, rows, level) for each in _compared_in(finding, rows))
     outcomes = [each.outcome for each in compared]
     if finding.artefact is not None and finding.artefact.explains:
         outcome = Outcome.ARTEFACT
@@ -212,6 +213,11 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked
     else:
         outcome = Outcome.HOLDS
     return Checked(finding, outcome, compared)
+
+
+def _compared_in(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparison, ...]:
+    """Return the comparisons of a finding whose rows the experiment has; all of them if it has the rows of none."""
+    return finding.comparisons_among([each.row for each in rows]) or finding.comparisons
 
 
 def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Compared:
@@ -230,23 +236,21 @@ def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResult
     return Compared(comparison, ratio, outcome)
 
 
-def _ratio(metric: str, comparison: Comparison, rows: Iterable[RowResults], level: float) -> Ratio | None:
+def _ratio(metric: str, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Ratio | None:
     """Return the ratio of a comparison; None if its rows were not measured in two common rounds.
 
     A metric that may be below 0, such as a difference, is compared with a limit by its absolute value.
     """
-    measured = list(rows)
 
     def values(selected: Mapping[str, RowValue]) -> dict[int, float]:
-        return next((each.by_round(metric) for each in measured if each.row.matches(selected)), {})
+        return next((each.by_round(metric) for each in rows if each.row.matches(selected)), {})
 
     ours = values(comparison.of)
-    if comparison.over is not None:
-        theirs = values(comparison.over)
-    else:
-        assert comparison.limit is not None, "a comparison has a row or a limit to compare with"
-        ours = {turn: abs(value) for turn, value in ours.items()}
-        theirs = dict.fromkeys(ours, comparison.limit)
+    if comparison.limit is not None:
+        sizes = [abs(value) for value in ours.values()]
+        return ratio_to_limit(sizes, comparison.limit, level=level) if len(sizes) > 1 else None
+    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
+    theirs = values(comparison.over)
     both = [turn for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
     if len(both) < 2:
         return None

@@ -110,10 +110,12 @@ class Problems:
         lines: Line number of each value, by its key path.
         written: The text in the file, such as `${NAME}`, of each value that came from an environment variable, by key
             path.
+        most_values: How many values the file may have.
     """
 
-    def __init__(self, origin: str) -> None:
+    def __init__(self, origin: str, most_values: int = 1_000) -> None:
         self.origin = origin
+        self.most_values = most_values
         self.lines: dict[KeyPath, int] = {}
         self.written: dict[KeyPath, str] = {}
         self._found: dict[KeyPath, Problem] = {}

@@ -24,7 +24,6 @@ from tuner.study_file.errors import KeyPath, Problems
 
 MAX_BYTES: Final = 250_000
 _MAX_DEPTH: Final = 16
-_MAX_VALUES: Final = 1_000
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 """A value read from YAML. Dates, sets and objects are not among them."""
@@ -98,8 +97,8 @@ def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: P
     if len(place) > _MAX_DEPTH:
         problems.add(place[:1], f"values may be nested at most {_MAX_DEPTH} deep", line=_line(event))
         raise problems.error()
-    if len(problems.lines) > _MAX_VALUES:
-        problems.add(place[:1], f"a study file must have at most {_MAX_VALUES} values", line=_line(event))
+    if len(problems.lines) > problems.most_values:
+        problems.add(place[:1], f"the file must have at most {problems.most_values} values", line=_line(event))
         raise problems.error()
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
         problems.add(

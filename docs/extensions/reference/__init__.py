@@ -20,6 +20,8 @@ _PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "study-file": study_file.study_file,
     "service-file": study_file.service_file,
     "metrics": study_file.metrics,
+    "experiment-file": study_file.experiment_file,
+    "row-metrics": study_file.row_metrics,
     "command-line": command_line.verbs,
     "exit-codes": command_line.exit_codes,
     "rest": rest.resources,

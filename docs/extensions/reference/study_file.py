@@ -1,13 +1,15 @@
-"""Makes the reference of the keys of study files and of the service's config file, and of the metrics.
+"""Makes the reference of the keys of study files, experiment files and the service's config file, and of the metrics.
 
-The keys come from the JSON Schemas of the files, and the metrics from the table of metrics.
+The keys come from the JSON Schemas of the files, and the metrics from the tables of metrics.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.outcome import OUTCOME_METRICS, Direction, Metric
+from objectives.row_metrics import ROW_METRICS
+from tuner.experiment_file.sections import ExperimentFile
 from tuner.service.config import ServiceFile
 from tuner.study_file import STARTER_TEXT, json_schema
 
@@ -29,10 +31,24 @@ def service_file() -> str:
     return _sections(ServiceFile.model_json_schema())
 
 
+def experiment_file() -> str:
+    """Return all keys of an experiment file, in Markdown."""
+    return _sections(ExperimentFile.model_json_schema()).replace("(#metrics)", "(#the-metrics-of-a-row)")
+
+
 def metrics() -> str:
     """Return the metrics that objectives and constraints may name, in Markdown."""
+    return _metrics(OUTCOME_METRICS.values())
+
+
+def row_metrics() -> str:
+    """Return the metrics of an experiment's rows, in Markdown."""
+    return _metrics(ROW_METRICS.values())
+
+
+def _metrics(known: Iterable[Metric]) -> str:
     entries = []
-    for metric in OUTCOME_METRICS.values():
+    for metric in known:
         better = "Higher is better." if metric.direction is Direction.MAXIMIZE else "Lower is better."
         unit = f"In {metric.unit}. " if metric.unit else ""
         meaning = sentence(capital(metric.meaning))
@@ -93,9 +109,9 @@ def _value(path: str, found: Schema, parts: Schema, required: bool, *, anchor: s
 def _section_of(found: Schema, parts: Schema) -> Schema | None:
     """Return the schema of the section that a key holds, or None if the key holds a value.
 
-    A key that may hold a section or nothing counts as holding a section.
+    A key that may hold a section or nothing counts as holding a section, and so does a key with a list of sections.
     """
-    names = [each["$ref"] for each in (found, *found.get("anyOf", ())) if "$ref" in each]
+    names = [each["$ref"] for each in (found, *found.get("anyOf", ()), found.get("items", {})) if "$ref" in each]
     return parts[names[0].rpartition("/")[2]] if names else None
 
 

@@ -1,0 +1,55 @@
+"""The metrics of a row of an experiment that are computed from others, on published numbers."""
+
+import pytest
+
+from objectives.row_metrics import row_metrics_of
+from runners.measurement import LatencyCheck, Measurement, Phase, TimePoint
+from runners.workload import RecordSizes, Workload
+from search_spaces.client import java
+from search_spaces.producer_config import ProducerConfig
+from tests.runners_tests.builders import activity, measurement, window
+
+THESIS = {"buffer.memory": "33554432", "batch.size": "16384", "enable.idempotence": "false"}
+
+
+def seen(record_bytes: int, records_per_s: float, latency_ms: float, **changes: str) -> Measurement:
+    return measurement(
+        config=ProducerConfig.parse({**THESIS, **changes}, client=java()),
+        workload=Workload(RecordSizes.fixed(record_bytes)),
+        records=round(records_per_s * 2),
+        value_bytes=records_per_s * 2 * record_bytes,
+        latency_check=LatencyCheck(latency_ms * 1e3, latency_ms * 1e3, latency_ms * 900, 0, latency_ms * 100, None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("record_bytes", "records_per_s", "latency_ms", "ratio"),
+    [(100, 290_141, 0.582, 0.0006), (1_000, 125_221, 261.591, 1.0), (10_000, 10_665, 192.018, 1.0)],
+)
+def test_the_latency_of_a_full_buffer_is_told_from_another(
+    record_bytes: int, records_per_s: float, latency_ms: float, ratio: float
+) -> None:
+    """Source: De Vos Meaker (2020), table 14. The defaults, in records per second."""
+    found = row_metrics_of(seen(record_bytes, records_per_s, latency_ms))
+    assert found["full_buffer_ratio"] == pytest.approx(ratio, abs=0.005)
+    assert found["request_time_ratio"] == pytest.approx(0.1)
+
+
+def test_how_many_compressed_records_a_buffer_holds_is_not_known() -> None:
+    assert "full_buffer_ratio" not in row_metrics_of(seen(1_000, 125_221, 261.591, **{"compression.type": "gzip"}))
+
+
+def test_the_throughput_with_overhead_counts_what_was_sent() -> None:
+    found = row_metrics_of(measurement(activity=activity(wire_bytes=150_000)))
+    assert found["wire_mb_per_s"] == pytest.approx(1.5 * found["mb_per_s"])
+
+
+def test_the_spread_over_time_is_that_of_the_measured_windows() -> None:
+    points = [
+        TimePoint.of(window(records=records, phase=phase))
+        for phase, records in ((Phase.WARMUP, 1), (Phase.MEASURED, 90), (Phase.MEASURED, 110))
+    ]
+    assert row_metrics_of(measurement(series=tuple(points)))["throughput_spread_ratio"] == pytest.approx(
+        0.1414, abs=1e-4
+    )
+    assert "throughput_spread_ratio" not in row_metrics_of(measurement(series=tuple(points[:2])))
