@@ -149,9 +149,7 @@ def _latencies(
     )
 
 
-def _end_to_end(
-    what: str, read: Callable[[EndToEnd], float | None], shown: frozenset[ShownIn] = frozenset()
-) -> Metric:
+def _end_to_end(what: str, read: Callable[[EndToEnd], float | None], shown: frozenset[ShownIn] = frozenset()) -> Metric:
     """Return a metric of the end-to-end latency under load at a fixed rate."""
     return Metric(
         f"end_to_end_{what}_ms",

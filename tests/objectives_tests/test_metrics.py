@@ -9,7 +9,7 @@ from objectives import outcome
 from objectives.outcome import COMPARED, OUTCOME_METRICS, SATURATED, Direction, Metric, ShownIn, metrics_of, shown_in
 from runners.histogram import Histogram
 from runners.measurement import Resources
-from tests.runners_tests.builders import activity, counts, measurement
+from tests.runners_tests.builders import activity, counts, end_to_end, measurement
 
 RESOURCES = Resources(broker_cpu_cores=0.5, process_cpu_cores=0.4)
 VALUES = {
@@ -26,12 +26,20 @@ VALUES = {
     "broker_cpu_ms_per_mb": 10_000,
     "client_cpu_ms_per_mb": 8_000,
 }
+OF_CONSUMERS = {
+    "end_to_end_mean_ms": 20.5,
+    "end_to_end_p50_ms": 20,
+    "end_to_end_p95_ms": 38,
+    "end_to_end_p99_ms": 40,
+    "end_to_end_p999_ms": 40,
+    "consumer_cpu_ms_per_mb": 3.0,
+}
 LATENCIES = [name for name in VALUES if name.startswith("latency")]
 
 
 def test_every_metric_is_in_the_table_by_its_name() -> None:
     saturated = {SATURATED + name for name in LATENCIES}
-    assert set(OUTCOME_METRICS) == {*VALUES, *saturated, "delivered_ratio", "held_rate_ratio"}
+    assert set(OUTCOME_METRICS) == {*VALUES, *saturated, *OF_CONSUMERS, "delivered_ratio", "held_rate_ratio"}
     assert all(metric.name == name and metric.meaning and metric.label for name, metric in OUTCOME_METRICS.items())
 
 
@@ -39,6 +47,13 @@ def test_every_metric_is_in_the_table_by_its_name() -> None:
 def test_a_metric_is_read_in_the_unit_of_its_name(name: str) -> None:
     value = OUTCOME_METRICS[name].value_in(measurement(resources=RESOURCES))
     assert value == pytest.approx(VALUES[name], rel=0.001)
+
+
+@pytest.mark.parametrize("name", OF_CONSUMERS)
+def test_a_metric_of_consumers_needs_consumers(name: str) -> None:
+    assert OUTCOME_METRICS[name].value_in(measurement()) is None
+    seen = measurement(end_to_end=end_to_end())
+    assert OUTCOME_METRICS[name].value_in(seen) == pytest.approx(OF_CONSUMERS[name], rel=0.001)
 
 
 def test_more_is_better_only_for_throughput_and_shares() -> None:
@@ -93,6 +108,9 @@ def test_the_metrics_that_every_place_shows() -> None:
         "latency_p999_ms",
         "wire_bytes_per_value_byte",
         "broker_cpu_ms_per_mb",
+        "end_to_end_p50_ms",
+        "end_to_end_p99_ms",
+        "consumer_cpu_ms_per_mb",
     }
     assert set(shown_in(ShownIn.MLFLOW)) == {
         "mb_per_s",

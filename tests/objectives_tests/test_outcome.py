@@ -8,7 +8,7 @@ from objectives.outcome import OUTCOME_METRICS, SATURATED, ShownIn, delivered_ra
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Resources
 from runners.workload import RecordSizes, Workload
-from tests.runners_tests.builders import activity, counts, measurement
+from tests.runners_tests.builders import activity, counts, end_to_end, measurement
 
 PACED_RATE = 400.0
 LATENCIES = [name for name in shown_in(ShownIn.MEASUREMENT) if name.startswith("latency_")]
@@ -93,7 +93,7 @@ def test_the_held_share_is_the_delivered_share_of_the_fixed_rate(records: int, r
 
 
 def test_every_metric_of_a_trial_is_described_in_the_table() -> None:
-    everything = metrics_of(saturated(), paced())
+    everything = metrics_of(saturated(), paced(end_to_end=end_to_end()))
     assert set(everything) == set(OUTCOME_METRICS)
     assert all(metric.name == name and metric.meaning for name, metric in OUTCOME_METRICS.items())
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from runners.end_to_end import EndToEnd
 from runners.histogram import Histogram
 from runners.host import Reading
 from runners.librdkafka.load import LoadResult
@@ -55,6 +56,25 @@ def activity(**changes: Any) -> ClientActivity:
         "partitions_used": 3,
     }
     return ClientActivity(**{**good, **changes})
+
+
+def end_to_end(**changes: Any) -> EndToEnd:
+    """What one consumer has seen of 40 records, which it had after 1 to 40 ms."""
+    good: dict[str, Any] = {
+        "latency": Histogram.of(np.arange(1, 41) * 1_000),
+        "fetch": Histogram.of(np.arange(1, 41) * 100),
+        "consumers": 1,
+        "sampled": 40,
+        "missing": 0,
+        "records_per_s": 500.0,
+        "behind_records": 3,
+        "client_cpu_ms_per_mb": 3.0,
+        "fetch_records": 20.0,
+        "fetch_bytes": 2_000.0,
+        "taken": 1_000,
+        "repeated": 0,
+    }
+    return EndToEnd(**{**good, **changes})
 
 
 def measurement(**changes: Any) -> Measurement:
