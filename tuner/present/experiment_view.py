@@ -118,11 +118,16 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
 
 
 def value_text(mean: Mean | None) -> str:
-    """Return a mean with its confidence interval, such as `95.1 (93.0 to 97.2)`; without one after a single round."""
+    """Return a mean with its confidence interval, such as `95.1 (93.0 to 97.2)`.
+
+    After a single round there is no interval, and an interval that says nothing is not shown.
+    """
     if mean is None:
         return "-"
     if mean.rounds < 2:
         return number(mean.value)
+    if mean.says_little:
+        return f"{number(mean.value)} (uncertain)"
     return f"{number(mean.value)} ({number(mean.low)} to {number(mean.high)})"
 
 
@@ -187,7 +192,8 @@ def notes_of(results: ExperimentResults) -> list[str]:
     measured = sum(len(row.trials) for row in results.rows)
     notes = [
         f"{measured} of {spec.measurements} measurements, {spec.rounds} rounds; each value is the geometric mean over "
-        "the rounds, with its 95 % confidence interval."
+        "the rounds, with its 95 % confidence interval. It is called uncertain if the interval's upper end is over ten "
+        "times its lower end; more rounds (--rounds) make it narrower."
     ]
     if (drift := results.drift) is not None:
         shown = ROW_METRICS[spec.metrics[0]].title

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import exp, log, sqrt
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
-from typing import Any
+from typing import Any, Final
 
 from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of, ratio_to_limit
 from objectives.repeats import t_quantile
@@ -21,6 +21,8 @@ from tuner.model.facts import EXPERIMENT, FINISHED_AT, LIMITS, NAME
 from tuner.model.trial import Kind, Trial
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
+
+_WIDE_RATIO: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class Mean:
     low: float
     high: float
     rounds: int
+
+    @property
+    def says_little(self) -> bool:
+        """Whether the interval is so wide that it says nothing: its upper end is over ten times its lower end."""
+        return self.low > 0 and self.high > _WIDE_RATIO * self.low
 
 
 def mean_of(values: Sequence[float]) -> Mean:

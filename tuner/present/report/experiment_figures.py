@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from html import escape
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -17,31 +18,38 @@ _WIDE_RATIO = 20.0
 
 
 def chart(results: ExperimentResults, metric: str) -> go.Figure:
-    """Return a chart of a metric. It has a line over a setting with three numbers or more, or else a point per row.
+    """Return a chart of a metric: lines over a setting with three numbers or more, or else a point for each row.
 
     Args:
         results: The results of the experiment.
         metric: The metric.
     """
-    figure = figure_of(ROW_METRICS[metric].title, height=380)
-    along = _along(results.rows)
+    measured = [row for row in results.rows if row.mean(metric) is not None]
+    along, title = _along(results.rows), ROW_METRICS[metric].title
+    figure = figure_of(title, height=380 if along else 140 + 30 * len(measured))
     series: dict[str, list[RowResults]] = defaultdict(list)
-    for row in results.rows:
+    for row in measured:
         series[_rest(row, along)].append(row)
     for (name, rows), colour in zip(series.items(), _COLOURS * len(series), strict=False):
         _add(figure, metric, name, rows, along, colour)
+    of_setting, of_metric = (
+        (figure.update_xaxes, figure.update_yaxes) if along else (figure.update_yaxes, figure.update_xaxes)
+    )
     if along:
-        values = [float(row.row.varied[along]) for row in results.rows if along in row.row.varied]
-        wide = min(values) > 0 and max(values) / min(values) >= _WIDE_RATIO
-        figure.update_xaxes(title_text=along, **(LOG_AXIS if wide else {}))
-    shown = [mean.value for row in results.rows if (mean := row.mean(metric)) is not None]
-    shown += [value for row in results.rows if (value := row.in_paper(metric)) is not None]
-    if shown and min(shown) > 0 and max(shown) / min(shown) >= _WIDE_RATIO:
-        figure.update_yaxes(**LOG_AXIS)
+        of_setting(
+            title_text=along, **_scale([float(row.row.varied[along]) for row in measured if along in row.row.varied])
+        )
     else:
-        figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title_text=ROW_METRICS[metric].title)
+        of_setting(autorange="reversed", automargin=True)
+    shown = [mean.value for row in measured if (mean := row.mean(metric)) is not None]
+    shown += [value for row in measured if (value := row.in_paper(metric)) is not None]
+    of_metric(title_text=title, **(_scale(shown) or {"rangemode": "tozero"}))
     return figure
+
+
+def _scale(values: list[float]) -> dict[str, str]:
+    """Return the settings of a logarithmic axis if the values are far apart, and else none."""
+    return dict(LOG_AXIS) if values and min(values) > 0 and max(values) / min(values) >= _WIDE_RATIO else {}
 
 
 def _along(rows: tuple[RowResults, ...]) -> str:
@@ -68,17 +76,19 @@ def _rest(row: RowResults, along: str) -> str:
 
 def _add(figure: go.Figure, metric: str, name: str, rows: list[RowResults], along: str, colour: str) -> None:
     measured = [(row, mean) for row in rows if (mean := row.mean(metric)) is not None]
-    places = [row.row.varied.get(along, "") if along else escape(row.row.name) for row, _ in measured]
+    # An interval that says nothing would hide all others.
+    ends = [(mean.value, mean.value) if mean.says_little else (mean.low, mean.high) for _, mean in measured]
+    reach = {
+        "array": [high - mean.value for (_, high), (_, mean) in zip(ends, measured, strict=True)],
+        "arrayminus": [mean.value - low for (low, _), (_, mean) in zip(ends, measured, strict=True)],
+        "color": colour,
+    }
+    mode = "lines+markers" if along else "markers"
     figure.add_trace(
         go.Scatter(
-            x=places,
-            y=[mean.value for _, mean in measured],
-            error_y={
-                "array": [mean.high - mean.value for _, mean in measured],
-                "arrayminus": [mean.value - mean.low for _, mean in measured],
-                "color": colour,
-            },
-            mode="lines+markers" if along else "markers",
+            **_points([_place(row, along) for row, _ in measured], [mean.value for _, mean in measured], along),
+            **{"error_y" if along else "error_x": reach},
+            mode=mode,
             name=escape(name) or "here",
             marker={"color": colour, "size": 9},
             line={"color": colour},
@@ -88,11 +98,19 @@ def _add(figure: go.Figure, metric: str, name: str, rows: list[RowResults], alon
     if paper:
         figure.add_trace(
             go.Scatter(
-                x=[row.row.varied.get(along, "") if along else escape(row.row.name) for row, _ in paper],
-                y=[value for _, value in paper],
-                mode="lines+markers" if along else "markers",
+                **_points([_place(row, along) for row, _ in paper], [value for _, value in paper], along),
+                mode=mode,
                 name=f"{escape(name)}, paper" if name else "paper",
                 marker={"color": colour, "size": 11, "symbol": "diamond-open"},
                 line={"color": colour, "dash": "dot"},
             )
         )
+
+
+def _place(row: RowResults, along: str) -> RowValue:
+    return row.row.varied.get(along, "") if along else escape(row.row.name)
+
+
+def _points(places: list[RowValue], values: list[float], along: str) -> dict[str, list[Any]]:
+    """Return coordinates: values over a setting, or if there is none, rows one below another."""
+    return {"x": places, "y": values} if along else {"x": values, "y": places}
