@@ -1,6 +1,6 @@
 """A peer in a process of its own, which answers messages, counts what arrives, or sends without pause, over loopback.
 
-The functions for the other side are here too: `echoed`, `sent_mb_per_s` and `received_mb_per_s`.
+The functions for the other side are here too: `echoed`, `sent_mb_per_s`, `received_mb_per_s`, and `sending`.
 """
 
 import random
@@ -29,6 +29,8 @@ _SETTLING_NS: Final = NS_PER_S // 2
 """A rate is counted from here on, because the first bytes fill buffers."""
 _ECHO, _SINK, _FLOOD = b"e", b"s", b"f"
 _PATIENCE_S: Final = 30.0
+_STARTING_S: Final = 2.0
+_SENT_AT_ONCE_S: Final = 0.001
 
 
 @contextmanager
@@ -40,6 +42,24 @@ def peer() -> Iterator[int]:
     process.start()
     try:
         yield int(ours.recv())
+    finally:
+        process.kill()
+        process.join()
+
+
+@contextmanager
+def sending(port: int, mb_per_s: float) -> Iterator[None]:
+    """Have another process send to a peer at a fixed rate while the context is open.
+
+    Args:
+        port: The port of the peer, or of a proxy before it.
+        mb_per_s: Megabytes per second.
+    """
+    process = get_context("spawn").Process(target=_send, args=(port, mb_per_s), daemon=True)
+    process.start()
+    time.sleep(_STARTING_S)
+    try:
+        yield
     finally:
         process.kill()
         process.join()
@@ -137,6 +157,16 @@ def _counted(connection: socket.socket, seconds: float) -> float:
         elif last_ns - started_ns >= _SETTLING_NS:
             from_ns = last_ns
     return counted / max(last_ns - from_ns, 1) * 1e3
+
+
+def _send(port: int, mb_per_s: float) -> None:
+    block = bytes(round(mb_per_s * 1e6 * _SENT_AT_ONCE_S))
+    with _connected(port, _SINK) as connection:
+        due = time.monotonic()
+        while True:
+            connection.sendall(block)
+            due += _SENT_AT_ONCE_S
+            time.sleep(max(due - time.monotonic(), 0.0))
 
 
 def _serve(owner: Connection) -> None:

@@ -13,17 +13,28 @@ that one clock shows both ways.
 
 import sys
 import time
+from contextlib import nullcontext
 from typing import Final
 
 import numpy as np
 import psutil
 
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark
-from benchmarks.loopback_peer import MESSAGE_BYTES, MESSAGES_PER_S, echoed, peer, received_mb_per_s, sent_mb_per_s
+from benchmarks.loopback_peer import (
+    MESSAGE_BYTES,
+    MESSAGES_PER_S,
+    echoed,
+    peer,
+    received_mb_per_s,
+    sending,
+    sent_mb_per_s,
+)
 from runners.zones.link import Link
 from runners.zones.process import ProxyProcess
 
 DELAYS_MS: Final = (0.5, 1.0, 5.0, 20.0)
+BESIDE: Final = ((1.0, 20.0), (5.0, 100.0))
+"""A delay in milliseconds, and what another connection sends meanwhile in MB/s."""
 BANDWIDTHS_MB_PER_S: Final = (10.0, 50.0, 200.0)
 MAX_P50_ERROR_MS: Final = 0.1
 MAX_P99_ERROR_MS: Final = 1.0
@@ -35,34 +46,39 @@ def main() -> None:
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seconds", type=positive_number, default=10.0, help="of each measurement (default: 10)")
     asked = parser.parse_args()
-    with peer() as port:
-        goals = [_delays(port, asked.seconds), _bandwidths(port, asked.seconds)]
+    with peer() as port, peer() as sink:
+        goals = [_delays(port, sink, asked.seconds), _bandwidths(port, asked.seconds)]
         _without_limit(port, asked.seconds)
     sys.exit(0 if all(goals) else 1)
 
 
-def _delays(peer_port: int, seconds: float) -> bool:
-    print("| one way | error there, p50 | p99 | error back, p50 | p99 | error of the round trip, p50 | p99 | CPU |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+def _delays(peer_port: int, sink_port: int, seconds: float) -> bool:
+    print("| one way | beside it | there, p50 | p99 | back, p50 | p99 | round trip, p50 | p99 | CPU |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     kept = True
-    for delay_ms in (0.0, *DELAYS_MS):
-        direct = echoed(peer_port, seconds / 2)
-        with _Proxied(Link.symmetric(delay_ms), peer_port) as proxied:
-            through = echoed(proxied.port, seconds)
+    for delay_ms, beside_mb_per_s in ((0.0, 0.0), *((delay_ms, 0.0) for delay_ms in DELAYS_MS), *BESIDE):
+        with (
+            _Proxied(Link.symmetric(delay_ms), peer_port, sink_port) as proxied,
+            sending(proxied.ports[1], beside_mb_per_s) if beside_mb_per_s else nullcontext(),
+        ):
+            before = echoed(peer_port, seconds / 2)
+            proxied.begin()
+            through = echoed(proxied.ports[0], seconds)
             cpu_ratio = proxied.cpu_ratio()
-        direct = np.concatenate((direct, echoed(peer_port, seconds / 2)), axis=1)
+            direct = np.concatenate((before, echoed(peer_port, seconds / 2)), axis=1)
         cells = []
         for taken, without, asked_ms in zip(through, direct, (delay_ms, delay_ms, 2 * delay_ms), strict=True):
             errors = taken - np.median(without) - asked_ms
             p50, p99 = float(np.median(errors)), float(np.percentile(np.abs(errors), 99))
             cells += [f"{p50:+.3f} ms", f"{p99:.3f} ms"]
             kept &= not delay_ms or (abs(p50) <= MAX_P50_ERROR_MS and p99 <= MAX_P99_ERROR_MS)
-        print(f"| {delay_ms:g} ms | {' | '.join(cells)} | {cpu_ratio:.0%} |", flush=True)
+        beside = f"{beside_mb_per_s:g} MB/s" if beside_mb_per_s else ""
+        print(f"| {delay_ms:g} ms | {beside} | {' | '.join(cells)} | {cpu_ratio:.0%} |", flush=True)
     print(
-        f"\n{MESSAGES_PER_S:,.0f} messages of {MESSAGE_BYTES} B a second, at random times. p99 is that of the absolute "
-        "error. CPU is the proxy's share of one core. "
-        f"Goal (p50 within {MAX_P50_ERROR_MS:g} ms, p99 within {MAX_P99_ERROR_MS:g} ms, for delays from "
-        f"{DELAYS_MS[0]:g} ms on): {_word(kept)}\n"
+        f"\nThe error of the delay, with {MESSAGES_PER_S:,.0f} messages of {MESSAGE_BYTES} B a second; p99 is that of "
+        "the absolute error. *Beside it*: what another connection sends through the same proxy meanwhile. *CPU*: the "
+        f"proxy's share of one core. Goal (p50 within {MAX_P50_ERROR_MS:g} ms and p99 within {MAX_P99_ERROR_MS:g} ms, "
+        f"for delays from {DELAYS_MS[0]:g} ms on): {_word(kept)}\n"
     )
     return kept
 
@@ -77,7 +93,7 @@ def _bandwidths(peer_port: int, seconds: float) -> bool:
             with _Proxied(Link.symmetric(delay_ms, asked), peer_port) as proxied:
                 for measure in (sent_mb_per_s, received_mb_per_s):
                     proxied.begin()
-                    found = measure(proxied.port, seconds)
+                    found = measure(proxied.ports[0], seconds)
                     error = found / asked - 1
                     kept &= abs(error) <= MAX_BANDWIDTH_ERROR_RATIO
                     cells += [f"{found:.2f} MB/s", f"{error:+.2%}", f"{proxied.cpu_ratio():.0%}"]
@@ -96,7 +112,7 @@ def _without_limit(peer_port: int, seconds: float) -> None:
         with _Proxied(Link.symmetric(delay_ms), peer_port) as proxied:
             for measure in (sent_mb_per_s, received_mb_per_s):
                 proxied.begin()
-                found = measure(proxied.port, seconds)
+                found = measure(proxied.ports[0], seconds)
                 cells += [f"{found:,.0f} MB/s", f"{proxied.cpu_ratio():.0%}"]
         print(f"| through the proxy, {delay_ms:g} ms | {' | '.join(cells)} |", flush=True)
 
@@ -106,16 +122,16 @@ def _word(kept: bool) -> str:
 
 
 class _Proxied:
-    """A proxy before the peer, as a context manager, and the CPU time that it uses.
+    """A proxy before peers, as a context manager, and the CPU time that it uses.
 
     Attributes:
-        port: The port of the proxy.
+        ports: The ports of the proxy.
     """
 
-    def __init__(self, link: Link, peer_port: int) -> None:
-        self._proxy = ProxyProcess(link, 1)
-        (self.port,) = self._proxy.ports
-        self._proxy.connect([peer_port])
+    def __init__(self, link: Link, *targets: int) -> None:
+        self._proxy = ProxyProcess(link, len(targets))
+        self.ports = self._proxy.ports
+        self._proxy.connect(targets)
         self.begin()
 
     def begin(self) -> None:

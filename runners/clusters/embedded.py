@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
@@ -120,7 +120,7 @@ class _PortLost(BrokerDidNotStart):
 
 def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
     """Start the brokers once, and clean up if they don't answer."""
-    layout = lay_out(cluster.brokers, cluster.host, cluster.port, cluster.proxy_ports)
+    layout = lay_out(cluster.brokers, cluster.host, cluster.port, cluster.proxy.ports if cluster.proxy else ())
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
@@ -142,6 +142,8 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
         facts["brokers"] = [[broker.pid, broker.started] for broker in brokers]
         record = replace(record, owner=ProcessIdentity.of(pids[0]))
         record.save()
+        if cluster.proxy is not None:
+            cluster.proxy.connect([node.port for node in layout.nodes])
         await_answers(layout, brokers, cluster.connection, cluster.start_timeout_s)
     except BaseException as error:
         bring_down(record, lifeline)
@@ -153,6 +155,28 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
         for broker, node in zip(brokers, layout.nodes, strict=True)
     )
     return Brokers(record, local_brokers, lifeline)
+
+
+class BrokerProxy(Protocol):
+    """A proxy that forwards the connections of clients to brokers on the same host.
+
+    Attributes:
+        ports: The ports on which it listens, one for each broker.
+    """
+
+    ports: Sequence[int]
+
+    def connect(self, targets: Sequence[int]) -> None:
+        """Forward new connections from now on.
+
+        It is called before the brokers have started, and again if other ports are chosen for them.
+
+        Args:
+            targets: The port of each broker, in the order of `ports`.
+
+        Raises:
+            EmbeddedBrokerError: The proxy has ended.
+        """
 
 
 @dataclass(slots=True)
@@ -170,8 +194,8 @@ class EmbeddedCluster:
         properties: Broker properties that override our defaults.
         connection: Client properties that the brokers require, if `properties` change their security.
         start_timeout_s: Seconds that the brokers may take until they answer. Time for downloads is not counted.
-        proxy_ports: The port of a proxy in front of each broker, on `host`. The brokers tell clients to use these
-            ports, and use other ports among themselves. Empty: there is no proxy.
+        proxy: A proxy in front of the brokers. They tell clients to use its ports, and use other ports among
+            themselves.
     """
 
     brokers: int = 1
@@ -180,16 +204,16 @@ class EmbeddedCluster:
     properties: Mapping[str, str] = field(default_factory=dict)
     connection: Mapping[str, str] = field(default_factory=dict)
     start_timeout_s: float = 60.0
-    proxy_ports: Sequence[int] = ()
+    proxy: BrokerProxy | None = None
     _running: Brokers | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Raise an error if the number of brokers is below 1, or is not the number of proxies."""
+        """Raise an error if the number of brokers is below 1, or is not the number of the proxy's ports."""
         if self.brokers < 1:
             raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
-        if self.proxy_ports and len(self.proxy_ports) != self.brokers:
+        if self.proxy is not None and len(self.proxy.ports) != self.brokers:
             raise ValueError(
-                f"Each broker needs one proxy, but got {len(self.proxy_ports)} proxies for {self.brokers} brokers."
+                f"A proxy needs one port for each broker, but has {len(self.proxy.ports)} for {self.brokers} brokers."
             )
 
     def start(self, progress: Say = silent) -> RunningCluster:

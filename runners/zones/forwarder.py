@@ -24,9 +24,9 @@ QUEUE_S: Final = 0.01
 """How long a limited direction takes to send what waits before it in the kernel. A larger buffer would add latency."""
 MIN_QUEUE_BYTES: Final = 128 * 1024
 OLDEST_NS: Final = 5_000_000
-"""How long ago bytes may have arrived when they are read, for the time of their arrival to count.
+"""How long ago bytes count as having arrived at most when they are read.
 
-Otherwise they had to wait, and so they count as having arrived when they are read.
+If this process wakes up late by less, the link has sent meanwhile, and no bandwidth is lost.
 """
 MAX_LEAD_NS: Final = 100_000
 _LEAD_SHARE: Final = 16
@@ -115,29 +115,35 @@ class Forwarder:
         lateness: How late chunks have left.
     """
 
-    def __init__(self, listeners: Sequence[socket.socket], targets: Sequence[tuple[str, int]], link: Link) -> None:
+    def __init__(self, listeners: Sequence[socket.socket], host: str, link: Link) -> None:
         """Prepare the forwarding.
 
         Args:
             listeners: Listening sockets that do not block.
-            targets: Host and port to which the connections of each listener go.
+            host: The host to forward to.
             link: The link.
 
         Raises:
             OSError: The kernel gives no timer.
         """
-        self._listeners = {each.fileno(): (each, target) for each, target in zip(listeners, targets, strict=True)}
+        self._listeners, self._host = listeners, host
+        self._accepting: dict[int, tuple[socket.socket, int]] = {}
         self._to_brokers, self._to_clients = _Flow(link.to_brokers), _Flow(link.to_clients)
         self._flows = (self._to_brokers, self._to_clients)
         self._incoming: dict[int, _Stream] = {}
         self._timer, self._epoll = Timer(), select.epoll()
         self._lead_ns = 0
         self.lateness = Lateness()
-        for each in listeners:
-            if self._to_brokers.queue_bytes is not None:
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._to_brokers.queue_bytes)
-            self._epoll.register(each, select.EPOLLIN)
         self._epoll.register(self._timer, select.EPOLLIN | select.EPOLLET)
+
+    def connect(self, targets: Sequence[int]) -> None:
+        """Forward new connections of each listener to the port in `targets` from now on."""
+        for listener, port in zip(self._listeners, targets, strict=True):
+            if listener.fileno() not in self._accepting:
+                if self._to_brokers.queue_bytes is not None:
+                    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._to_brokers.queue_bytes)
+                self._epoll.register(listener, select.EPOLLIN)
+            self._accepting[listener.fileno()] = (listener, port)
 
     def run(self, orders: int, obey: Callable[[], bool]) -> None:
         """Forward until `obey` returns False.
@@ -158,7 +164,7 @@ class Forwarder:
                     self._learn_lead()
                 elif (stream := self._incoming.get(number)) is not None:
                     self._note(stream, event)
-                elif number in self._listeners:
+                elif number in self._accepting:
                     self._accept(number)
                 else:
                     called = True
@@ -269,12 +275,12 @@ class Forwarder:
                 stream.full = False
                 self._queue(stream)
 
-    def _accept(self, listener: int) -> None:
-        """Accept the connections that wait, and connect each to its broker."""
-        accepting, address = self._listeners[listener]
+    def _accept(self, number: int) -> None:
+        """Accept the connections that wait at a listener, and connect each to its broker."""
+        listener, port = self._accepting[number]
         while True:
             try:
-                client, _ = accepting.accept()
+                client, _ = listener.accept()
             except OSError:  # none is left, or the client has gone
                 return
             broker = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -287,7 +293,7 @@ class Forwarder:
             there = _Stream(client, broker, self._to_brokers)
             back = _Stream(broker, client, self._to_clients)
             there.opposite, back.opposite = back, there
-            broker.connect_ex(address)  # a refusal shows as an error when the connection is read
+            broker.connect_ex((self._host, port))  # a refusal shows as an error when the connection is read
             for stream in (there, back):
                 self._incoming[stream.source.fileno()] = stream
                 self._epoll.register(stream.source, _EVENTS)
@@ -311,12 +317,12 @@ def _arrived_ns(ancillary: list[tuple[int, int, bytes]], now_ns: int) -> int:
 
     Args:
         ancillary: What `recvmsg` has returned. It holds the time of the arrival by the clock of the host.
-        now_ns: The result if the time is unknown, or too long ago.
+        now_ns: The result if the time is unknown.
     """
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(data) == _TIMESTAMP.size:
             seconds, nanoseconds = _TIMESTAMP.unpack(data)
             read_ns = time.monotonic_ns()
             arrived_ns = seconds * _NS_PER_S + nanoseconds - time.time_ns() + read_ns
-            return arrived_ns if read_ns - OLDEST_NS <= arrived_ns <= read_ns else now_ns
+            return min(max(arrived_ns, read_ns - OLDEST_NS), read_ns)
     return now_ns

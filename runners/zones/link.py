@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
-MAX_DELAY_MS: Final = 10_000.0
+MAX_DELAY_MS: Final = 1_000.0
 MIN_MB_PER_S: Final = 0.01
 
 

@@ -36,7 +36,7 @@ class LatenessReport:
 class ProxyProcess:
     """A running proxy, which accepts connections once `connect` was called. It ends with this process at the latest.
 
-    Use it as a context manager, or call `close`.
+    Use it as a context manager, or call `close`. It is a `BrokerProxy` for an `EmbeddedCluster`.
 
     Attributes:
         ports: The ports on which it listens, one for each broker.
@@ -62,7 +62,7 @@ class ProxyProcess:
         )
         try:
             settings = {"host": host, "ports": ports, "link": link.as_settings()}
-            self.ports: tuple[int, ...] = tuple(self._ask(settings))
+            self.ports: Sequence[int] = tuple(self._ask(settings))
         except BaseException:
             self.close()
             raise
@@ -73,7 +73,7 @@ class ProxyProcess:
         return self._process.pid
 
     def connect(self, targets: Sequence[int]) -> None:
-        """Tell the proxy where to forward to. From now on it accepts connections.
+        """Tell the proxy where to forward new connections to. From now on it accepts connections.
 
         Args:
             targets: The port of each broker, in the order of `ports`.

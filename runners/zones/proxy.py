@@ -6,7 +6,7 @@ by SIGKILL, and then this program ends. Nothing is left behind, because the kern
 The owner writes lines of JSON, and gets a line for each:
 
     {"host": "127.0.0.1", "ports": 3, "link": {...}}    the ports on which it listens, one for each broker
-    {"targets": [9092, 9093, 9094]}                     true; from here on, connections are accepted
+    {"targets": [9092, 9093, 9094]}                     true; new connections are forwarded there from now on
     {"report": true}                                    how late chunks have left (`LatenessReport`)
 """
 
@@ -22,7 +22,8 @@ from runners.zones.forwarder import Forwarder
 from runners.zones.link import Link
 
 _BACKLOG: Final = 128
-_LINE_BYTES: Final = 65_536
+_LINE_BYTES: Final = 4096
+"""How much a pipe keeps in one piece. Source: PIPE_BUF, pipe(7)."""
 
 
 def main() -> int:
@@ -35,12 +36,7 @@ def main() -> int:
     host = str(settings["host"])
     listeners = [_listen(host) for _ in range(settings["ports"])]
     _answer([listener.getsockname()[1] for listener in listeners])
-    order = _next_line()
-    if order is None:
-        return 0
-    targets = [(host, int(port)) for port in order["targets"]]
-    forwarder = Forwarder(listeners, targets, Link.parse(settings["link"]))
-    _answer(True)
+    forwarder = Forwarder(listeners, host, Link.parse(settings["link"]))
     os.set_blocking(sys.stdin.fileno(), False)
     gc.freeze()  # what was loaded until here stays, so that no collection has to look at it
 
@@ -49,11 +45,12 @@ def main() -> int:
         if os.getppid() != owner:
             return False
         try:
+            # A line comes in one piece: the owner waits for the answer to the one before, and a pipe keeps it whole.
             orders = os.read(sys.stdin.fileno(), _LINE_BYTES)
         except BlockingIOError:
             return True
-        for _ in orders.splitlines():
-            _answer(_report(forwarder))
+        if orders:
+            _answer(_carried_out(json.loads(orders), forwarder))
         return bool(orders)
 
     forwarder.run(sys.stdin.fileno(), obey)
@@ -79,6 +76,14 @@ def _next_line() -> Any:
 
 def _answer(value: object) -> None:
     os.write(sys.stdout.fileno(), f"{json.dumps(value)}\n".encode())
+
+
+def _carried_out(order: dict[str, Any], forwarder: Forwarder) -> object:
+    """Carry out an order, and return the answer."""
+    if "targets" not in order:
+        return _report(forwarder)
+    forwarder.connect([int(port) for port in order["targets"]])
+    return True
 
 
 def _report(forwarder: Forwarder) -> dict[str, int | None]:

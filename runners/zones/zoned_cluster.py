@@ -49,10 +49,9 @@ class ZonedCluster:
             # The ports of the proxy must be known before the brokers start, because the brokers advertise them.
             proxy = self._stack.enter_context(ProxyProcess(self.link, self.cluster.brokers, self.cluster.host))
             self._proxy = proxy
-            cluster = replace(self.cluster, proxy_ports=proxy.ports)
+            cluster = replace(self.cluster, proxy=proxy)
             self._stack.callback(cluster.stop)
             running = cluster.start(progress)
-            proxy.connect([broker.port for broker in running.local_brokers])
         except BaseException:
             self.stop()
             raise

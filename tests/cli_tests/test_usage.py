@@ -27,7 +27,7 @@ WRONG = [
     (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
     (["--max-bytes", "5 parsecs"], "size"),
     (["--zone-delay", "2 moments"], "a duration must read like"),
-    (["--zone-delay", "1h"], "delay must be 0 to 10,000 ms, but got 3,600,000 ms"),
+    (["--zone-delay", "1h"], "delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
     (["--zone-bandwidth", "fast"], "a size must read like"),
     (["--zone-bandwidth", "0"], "bandwidth must be at least 0.01 MB/s, but got 0 MB/s"),
     (["--zone-delay", "2ms", "--bootstrap", "127.0.0.1:9"], "leave out --bootstrap"),

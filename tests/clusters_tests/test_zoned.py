@@ -15,6 +15,7 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
 from runners.zones.link import Direction, Link
+from runners.zones.process import ProxyProcess
 from runners.zones.zoned_cluster import ZonedCluster
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.owner import running_owner
@@ -69,7 +70,8 @@ def test_the_brokers_replicate_without_the_link_and_the_bandwidth_limits_the_pro
 ) -> None:
     workload = Workload(RecordSizes.fixed(10_000), replication=3, warmup_s=1.0, measured_s=2.0)
     with OwnedTopics(running) as topics:
-        config = ProducerConfig.parse({"acks": "all"})
+        # A full queue of the default size would take two minutes to send.
+        config = ProducerConfig.parse({"acks": "all", "queue.buffering.max.messages": "400"})
         seen = Isolated(LibrdkafkaRunner(running, topics.create(3, 3))).run(config, workload)
         peers = {
             connection.raddr.port
@@ -119,6 +121,6 @@ def test_a_start_that_fails_leaves_no_proxy() -> None:
     assert set(psutil.Process().children()) == before
 
 
-def test_each_broker_needs_a_proxy() -> None:
-    with pytest.raises(ValueError, match="got 1 proxies for 3 brokers"):
-        EmbeddedCluster(3, proxy_ports=(9092,))
+def test_a_proxy_needs_a_port_for_each_broker() -> None:
+    with ProxyProcess(Link(), 1) as proxy, pytest.raises(ValueError, match="but has 1 for 3 brokers"):
+        EmbeddedCluster(3, proxy=proxy)
