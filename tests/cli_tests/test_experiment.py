@@ -110,3 +110,29 @@ def test_an_experiment_that_was_killed_goes_on(
     found = json.loads(tuner("experiment", "report", "reader", "--json").out)
     assert found["finished"]
     assert found["rows"][0]["rounds"] == 2
+
+
+ZONES = """
+about: What a delay to the brokers costs.
+target: {zone_delay: 20ms}
+load: {record_bytes: 200, partitions: 1, warmup: 300ms, measured: 700ms, rate_records_per_s: 500}
+vary: {zone: [same, other]}
+rounds: 2
+metrics: [latency_p50_ms]
+safety: {max_bytes_per_trial: 2GB}
+"""
+
+
+@pytest.mark.broker
+@pytest.mark.campaign
+def test_clients_in_another_zone_wait_for_the_way_there_and_back(
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "zones.yaml"
+    file.write_text(ZONES)
+    ran = tuner("experiment", "run", str(file), "--no-mlflow", "--json")
+    assert ran.code == 0, ran.err
+    same, other = (row["metrics"]["latency_p50_ms"]["value"] for row in ran.json["rows"])
+    assert other > same + 20
+    assert other > 40

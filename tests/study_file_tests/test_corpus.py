@@ -132,3 +132,12 @@ def test_several_targets() -> None:
 def test_an_empty_section_has_its_defaults() -> None:
     empty, least = load("empty_sections"), load("three_lines")
     assert (empty.search, empty.confirm, empty.targets) == (least.search, least.confirm, least.targets)
+
+
+def test_consumers_and_a_link_to_another_zone_are_read() -> None:
+    spec = load("zones_and_consumers")
+    assert spec.workload.consumers == 2
+    assert spec.workload.saturating(spec.workload.record_sizes[0]).consumers == 2
+    (target,) = spec.targets
+    assert target.link is not None
+    assert str(target.link) == "2 ms and 50 MB/s each way"
