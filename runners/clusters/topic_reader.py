@@ -8,9 +8,9 @@ from typing import Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 
-from runners.clusters.contact import READ, REQUEST_TIMEOUT_S, Contact, Order
-from runners.clusters.topic_admin import TopicAdmin
-from runners.errors import BrokerLost, WorkloadRefused
+from runners.clusters.contact import READ, Contact, Order
+from runners.clusters.stored_topics import StoredTopics
+from runners.errors import BrokerLost
 
 _AT_ONCE: Final = 500
 _WAIT_S: Final = 1.0
@@ -72,18 +72,8 @@ class TopicReader:
             TargetRefused: We have no right to read it.
             BrokerLost: The cluster did not answer.
         """
-        shape = TopicAdmin(self.connection).shape(self.topic, (READ,))
-        if shape is None:
-            raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {self.topic!r}")
-        with closing(self._consumer()) as consumer:
-            try:
-                marks = [
-                    consumer.get_watermark_offsets(TopicPartition(self.topic, number), timeout=REQUEST_TIMEOUT_S)
-                    for number in range(shape.partitions)
-                ]
-            except KafkaException as error:
-                raise self._refusal(error) from None
-        return Extent(tuple(low for low, _ in marks), tuple(high for _, high in marks))
+        partitions = StoredTopics(self.connection).one(self.topic).partitions
+        return Extent(tuple(each.begin for each in partitions), tuple(each.end for each in partitions))
 
     def newest(self, extent: Extent, records: int) -> Iterator[ReadRecord]:
         """Yield about as many of the newest records as asked for, an equal number from each partition that has some.
