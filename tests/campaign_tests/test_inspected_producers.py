@@ -79,7 +79,7 @@ CASES: Final = {
     ),
     "full, compressed": Case(
         {"linger.ms": 2_000, "batch.size": 65_536, "compression.type": "snappy", "enable.idempotence": False},
-        *(6_000, 4),
+        *(6_000, 6),
         linger_ms=2_000,
         full_bytes=65_536,
         codec="snappy",

@@ -44,6 +44,21 @@ def test_a_compressed_batch_may_be_full_without_its_compressed_size_being_exact(
     assert ending_of(sample_of(batches)).ending is Ending.SIZE
 
 
+def test_full_batches_of_a_java_client_grow_while_its_estimate_of_the_compression_improves() -> None:
+    records, batches, estimate = iter(arrivals(20_000, 0.1)), [], 1.0
+    while len(batches) < 120:
+        own, size = [], 61.0
+        while size + 1_000 * estimate <= 65_536:
+            own.append(next(records))
+            size += own[-1][1] * estimate
+        batches.append(batch_of(own, "snappy", 0.5))
+        estimate = max(0.5, estimate - 0.005)
+    found = ending_of(sample_of(batches))
+    assert found.ending is Ending.SIZE
+    assert found.full_bytes is not None
+    assert 0.9 * 65_536 <= found.full_bytes <= 65_536
+
+
 def test_records_that_come_one_by_one_say_only_how_long_the_wait_is_at_most() -> None:
     found = ending(5, MUCH, mean_ms=200)
     assert found.ending is Ending.EACH_RECORD
@@ -67,6 +82,26 @@ def test_batches_that_are_all_alike_may_be_full_or_may_have_waited() -> None:
     assert found.ending is Ending.SIZE_OR_WAIT
     assert found.full_bytes == 5_061
     assert found.linger_at_least_ms == pytest.approx(98, abs=2)
+
+
+def test_compressed_batches_of_many_records_are_told_apart_by_what_is_more_alike() -> None:
+    """Their sizes differ by some percent only, but their times by less."""
+    records = [(2.0 * number, size) for number, (_, size) in enumerate(arrivals(8_000, 1))]
+    batches = [batch_of(each, "zstd", 0.5) for each in batched(records, 500, MUCH)]
+    found = ending_of(sample_of(batches))
+    assert found.ending is Ending.WAIT
+    assert found.full_bytes is None
+    full = [batch_of(each, "zstd", 0.5) for each in batched(records, MUCH, 150_000)]
+    assert ending_of(sample_of(full)).ending is Ending.SIZE
+
+
+def test_a_few_batches_of_each_partition_do_not_show_their_largest_size() -> None:
+    partitions = []
+    for seed in range(10):
+        partitions.append([batch_of(each) for each in batched(arrivals(90, 1, seed), 30, MUCH)][:4])
+    found = ending_of(sample_of(*partitions))
+    assert found.ending is Ending.WAIT
+    assert found.linger_at_least_ms <= 30
 
 
 def test_a_client_that_is_held_up_has_no_fixed_wait() -> None:
