@@ -24,6 +24,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "0.5",
     ),
     "overhead": ("--real-trials", "3", "--trials", "40", "--large", "300"),
+    "inspection": ("--topics", "32", "--runs", "1"),
     "simulated_agreement": (),
     "racing": ("--seeds", "2", "--trials", "20"),
     "samplers": ("--short",),

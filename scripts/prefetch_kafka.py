@@ -1,13 +1,13 @@
-"""Fills the cache with what brokers of ours and the Java client's load generator need, so that they need no network.
+"""Fills the cache with what brokers of ours and our programs for the Java client need, so that they need no network.
 
 This is for images, and for machines that will have no network later:
 
     KAFKA_TUNER_CACHE=/opt/cache python scripts/prefetch_kafka.py
 
-The release of the Java client is the newest, which `client: java` means. The load generator for it is compiled. The
-cache folder may be moved or copied into another image layer afterwards. Keep the files' modification times and the same
-Java version. Otherwise the jars are still used, but the files that make the broker start fast are made again, and the
-load generator is compiled again.
+The release of the Java client is the newest, which `client: java` means. The programs for it are compiled: the load
+generator, and the one that reads record batches for `tuner inspect`. The cache folder may be moved or copied into
+another image layer afterwards. Keep the files' modification times and the same Java version. Otherwise the jars are
+still used, but the files that make the broker start fast are made again, and the programs are compiled again.
 """
 
 import os
@@ -15,19 +15,20 @@ from pathlib import Path
 
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.jars import KafkaJars
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import INSPECTOR, LOAD_GENERATOR, Harness
 from search_spaces.client import java
 
 
 def main() -> None:
-    """Fetch the jars, compile the load generator, and start and stop a broker once."""
+    """Fetch the jars, compile the programs, and start and stop a broker once."""
     version = java().version
     for class_path in (KafkaJars().class_path(_say), Harness.prepare(version, _say).class_path):
         for jar in map(Path, class_path.split(os.pathsep)):
             # Image layers keep modification times in whole seconds. A jar with another time would count as changed.
             whole = int(jar.stat().st_mtime)
             os.utime(jar, (whole, whole))
-    Harness.prepare(version, _say)  # writes the new times down
+    for program in (LOAD_GENERATOR, INSPECTOR):
+        Harness.prepare(version, _say, program)  # writes the new times down
     cluster = EmbeddedCluster()
     try:
         cluster.start(_say)  # makes the files that speed up later starts, and writes the new times down

@@ -1,4 +1,4 @@
-"""Prepares the load generator for a release of kafka-clients: fetches its jars, and compiles it at first use."""
+"""Prepares a Java program of ours for a release of kafka-clients: fetches the jars, and compiles it at first use."""
 
 import hashlib
 import os
@@ -23,8 +23,8 @@ _NO_SUBJECT: Final = 24
 """From this version on, Java lacks `Subject.getSubject`, by which older clients find their login. Source: JEP 486."""
 _FINDS_SUBJECT: Final = (3, 9, 1)
 """The first release of kafka-clients that does without it. Source: KAFKA-17078."""
-SOURCES: Final = Path(__file__).parent / "harness"
-MAIN_CLASS: Final = "harness.Harness"
+_PROGRAMS: Final = Path(__file__).parent
+SOURCES: Final = _PROGRAMS / "harness"
 _COMPILE_TIMEOUT_S: Final = 120.0
 _LOCK_TIMEOUT_S: Final = 600.0
 _DIGITS: Final = 16
@@ -32,38 +32,65 @@ _RELEASE: Final = "17"
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A Java program of ours that uses kafka-clients.
+
+    Attributes:
+        name: What it is, for messages.
+        main_class: Its main class.
+        sources: Its source files.
+    """
+
+    name: str
+    main_class: str
+    sources: tuple[Path, ...]
+
+
+LOAD_GENERATOR: Final = Program("load generator", "harness.Harness", tuple(sorted(SOURCES.glob("*.java"))))
+INSPECTOR: Final = Program(
+    "inspector",
+    "inspector.Inspector",
+    (*sorted((_PROGRAMS / "inspector").glob("*.java")), SOURCES / "Pipe.java"),
+)
+"""It uses classes of kafka-clients that are not public, and are others in each release: only the newest will do."""
+
+
+@dataclass(frozen=True, slots=True)
 class Harness:
-    """The compiled load generator, with a release of kafka-clients.
+    """A compiled program, with a release of kafka-clients.
 
     Attributes:
         java: The runtime.
         class_path: The value for `java -cp`.
         version: The release of kafka-clients.
+        main_class: The program's main class.
     """
 
     java: Java
     class_path: str
     version: str
+    main_class: str = LOAD_GENERATOR.main_class
 
     @classmethod
-    def prepare(cls, version: str, progress: Say = silent) -> Self:
-        """Find Java, fetch the jars of a release and compile the load generator, each only if it is not there yet.
+    def prepare(cls, version: str, progress: Say = silent, program: Program = LOAD_GENERATOR) -> Self:
+        """Find Java, fetch the jars of a release and compile a program, each only if it is not there yet.
 
         Args:
             version: The release of kafka-clients, such as `4.3.1`.
             progress: Receives the progress of a download.
+            program: The program.
 
         Raises:
             JavaNotFound: No Java runtime is usable.
             JarsUnavailable: The jars could not be fetched.
-            GeneratorError: The load generator does not compile with this release.
+            GeneratorError: The program does not compile with this release.
         """
         java, root = find_java(), cache_root() / f"java-client-{version}"
         try:
             jars = KafkaJars(root, (*_client_jars(version, root, progress), *HARNESS_JARS), _named(version))
             class_path = jars.class_path(progress)
-            classes = compiled(java, root, sorted(SOURCES.glob("*.java")), class_path, progress)
-            return cls(java, os.pathsep.join((str(classes), class_path)), version)
+            classes = compiled(java, root, program.sources, class_path, progress, program.name)
+            return cls(java, os.pathsep.join((str(classes), class_path)), version, program.main_class)
         except EmbeddedBrokerError:
             raise
         except OSError as error:
@@ -102,7 +129,14 @@ def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]
     return pinned_once(root, partial(resolved, version=version), f"kafka-clients {version}", advice, progress)
 
 
-def compiled(java: Java, root: Path, sources: Sequence[Path], class_path: str, progress: Say = silent) -> Path:
+def compiled(
+    java: Java,
+    root: Path,
+    sources: Sequence[Path],
+    class_path: str,
+    progress: Say = silent,
+    name: str = LOAD_GENERATOR.name,
+) -> Path:
     """Return the folder with the classes of a Java program, after compiling it, if it is not compiled yet.
 
     Args:
@@ -111,6 +145,7 @@ def compiled(java: Java, root: Path, sources: Sequence[Path], class_path: str, p
         sources: The source files.
         class_path: The jars that the program uses.
         progress: Receives the progress of a download.
+        name: What the program is, for messages.
 
     Raises:
         JarsUnavailable: The compiler could not be fetched.
@@ -121,11 +156,11 @@ def compiled(java: Java, root: Path, sources: Sequence[Path], class_path: str, p
     if not classes.exists():
         with locked(root / "compile-lock", _LOCK_TIMEOUT_S, progress):
             if not classes.exists():
-                _compile(java, sources, class_path, classes)
+                _compile(java, sources, class_path, classes, name)
     return classes
 
 
-def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path) -> None:
+def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path, name: str) -> None:
     """Compile the sources, and give the folder its name when it is complete."""
     # Only a killed process can have left these: nobody else compiles while we hold the lock. Classes of other sources
     # stay, because a process of another release of this tool may be running them.
@@ -147,7 +182,7 @@ def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path
         ran = run_java([*command, "-cp", class_path, "-d", output, *sources], _COMPILE_TIMEOUT_S)
         if ran.returncode != 0:
             raise GeneratorError(
-                "the load generator must compile with this release of kafka-clients, but the compiler reports: "
+                f"the {name} must compile with this release of kafka-clients, but the compiler reports: "
                 f"{ran.stderr.strip()[:2000]}"
             )
         output.rename(classes)

@@ -19,7 +19,7 @@ from typing import IO, Any, Final, Self
 from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError, WorkerLost
-from runners.java_client.compiled import MAIN_CLASS, Harness
+from runners.java_client.compiled import Harness
 from runners.payload import PayloadPool
 from runners.reporting import one_line
 
@@ -201,7 +201,7 @@ def _process(harness: Harness, heap_bytes: int, folder: Path) -> subprocess.Pope
     heap = (f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}")
     command = [str(harness.java.path), *_FLAGS, *heap, f"-Djava.io.tmpdir={folder}"]
     return subprocess.Popen(
-        [*command, "-cp", harness.class_path, MAIN_CLASS],
+        [*command, "-cp", harness.class_path, harness.main_class],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

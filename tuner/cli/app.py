@@ -97,6 +97,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "sample:sample",
         "Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.",
     ),
+    "inspect": (
+        "inspect:inspect",
+        "Read some of a topic's newest record batches, and say how its producers batch and compress today.",
+    ),
     "cleanup": (
         "broker:cleanup",
         "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",

@@ -15,24 +15,25 @@ import java.util.Arrays;
  *
  * <p>A line of the other process may announce bytes, which follow the line.
  */
-final class Pipe {
+public final class Pipe {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final DataInputStream in;
     private final OutputStream out;
 
-    Pipe(InputStream in, OutputStream out) {
+    /** Makes a pipe of two streams. */
+    public Pipe(InputStream in, OutputStream out) {
         this.in = new DataInputStream(new BufferedInputStream(in, 1 << 16));
         this.out = out;
     }
 
     /** Returns an empty message of this kind. */
-    static ObjectNode message(String kind) {
+    public static ObjectNode message(String kind) {
         return JSON.createObjectNode().put("is", kind);
     }
 
     /** Returns the next command; null if the other process has closed the pipe or has ended. */
-    JsonNode next() throws IOException {
+    public JsonNode next() throws IOException {
         byte[] bytes = new byte[1 << 12];
         int used = 0;
         for (int read = in.read(); read != '\n'; read = in.read()) {
@@ -48,12 +49,12 @@ final class Pipe {
     }
 
     /** Fills an array with the bytes that follow the last command. */
-    void readFully(byte[] bytes) throws IOException {
+    public void readFully(byte[] bytes) throws IOException {
         in.readFully(bytes);
     }
 
     /** Sends a message. Any thread may call this. */
-    void send(ObjectNode message) {
+    public void send(ObjectNode message) {
         try {
             byte[] line = JSON.writeValueAsBytes(message);
             synchronized (out) {

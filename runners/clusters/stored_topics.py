@@ -1,0 +1,212 @@
+"""What lies in topics of the user's: their partitions, the brokers that lead them, and the offsets that can be read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, Contact, Order, operation_name
+from runners.errors import WorkloadRefused
+
+_ANSWER_TIMEOUT_S: Final = REQUEST_TIMEOUT_S + 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """A broker, and where clients reach it.
+
+    Attributes:
+        id: Its id.
+        host: The host that it advertises.
+        port: The port that it advertises.
+    """
+
+    id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPartition:
+    """A partition of a topic, and what of it can be read.
+
+    Attributes:
+        number: Its number.
+        leader: The broker that leads it.
+        begin: The first offset.
+        end: The offset after the last record.
+        recent: The number of offsets since the time that was asked about; None if nobody asked.
+    """
+
+    number: int
+    leader: BrokerAddress
+    begin: int
+    end: int
+    recent: int | None = None
+
+    @property
+    def records(self) -> int:
+        """Number of offsets; less records if the topic is compacted or has transactions."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTopic:
+    """A topic, and what of it can be read.
+
+    Attributes:
+        name: Its name.
+        partitions: Its partitions, in ascending order of their numbers.
+        unknown: The numbers of partitions without a leader, or whose leader did not tell the offsets.
+    """
+
+    name: str
+    partitions: tuple[StoredPartition, ...]
+    unknown: tuple[int, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """Number of offsets; less records if the topic is compacted or has transactions."""
+        return sum(each.records for each in self.partitions)
+
+    @property
+    def recent(self) -> int:
+        """Number of offsets since the time that was asked about."""
+        return sum(each.recent or 0 for each in self.partitions)
+
+
+class StoredTopics:
+    """Asks a cluster what lies in topics. This needs the right Describe on them, and leaves nothing on the cluster."""
+
+    def __init__(self, connection: Mapping[str, str]) -> None:
+        """Create the admin client that sends the requests.
+
+        Args:
+            connection: Client properties under librdkafka's names, which `Cluster.start` has already tried.
+        """
+        self._contact = Contact(connection)
+
+    def one(self, name: str, since_ms: int | None = None) -> StoredTopic:
+        """Return what lies in a topic that we want to read.
+
+        Args:
+            name: Its name.
+            since_ms: The time from which records count as recent, in milliseconds since 1970; None if it does not
+                matter.
+
+        Raises:
+            WorkloadRefused: The topic does not exist.
+            TargetRefused: We have no right to describe or to read it.
+            BrokerLost: The cluster did not answer, or a partition has no leader.
+        """
+        order = Order(f"describe topic {name}", (READ,), name)
+        described = self._described([name])[name]
+        if isinstance(described, KafkaException):
+            if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
+            raise self._contact.refusal(described, order)
+        if not _readable(described):
+            raise self._contact.missing_rights([READ], name)
+        (topic,) = self._stored([described], since_ms, Order(f"read the offsets of topic {name}", (DESCRIBE,), name))
+        return topic
+
+    def readable(self, since_ms: int) -> tuple[list[StoredTopic], list[str]]:
+        """Return what lies in all topics that we may read, apart from the cluster's internal ones.
+
+        Args:
+            since_ms: The time from which records count as recent, in milliseconds since 1970.
+
+        Returns:
+            The topics, and the names of those that we may see but not read.
+
+        Raises:
+            BrokerLost: The cluster did not answer.
+        """
+        try:
+            names = sorted(self._contact.metadata(REQUEST_TIMEOUT_S).topics)
+        except KafkaException as error:
+            raise self._contact.refusal(error, Order("list topics")) from None
+        found = self._described(names) if names else {}
+        # A topic whose description fails has just been deleted, or we may not see it after all.
+        described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
+        allowed = [each for each in described if _readable(each)]
+        refused = [each.name for each in described if not _readable(each)]
+        return self._stored(allowed, since_ms), refused
+
+    def _described(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the description of each topic, or the error that describing it gave."""
+        futures = self._contact.admin.describe_topics(
+            TopicCollection(list(names)), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
+        )
+        return {name: _outcome(future) for name, future in futures.items()}
+
+    def _stored(
+        self, described: Iterable[Any], since_ms: int | None, strictly: Order | None = None
+    ) -> list[StoredTopic]:
+        """Return what lies in topics that were described.
+
+        Args:
+            described: The descriptions of the topics.
+            since_ms: The time from which records count as recent; None if it does not matter.
+            strictly: What to call the request in an error if the offsets of a partition are not known; None to leave
+                such a partition out.
+        """
+        described = list(described)
+        leaders = {(topic.name, each.id): each.leader for topic in described for each in topic.partitions}
+        asked = [place for place, leader in leaders.items() if leader is not None and leader.id >= 0]
+        specs = {"begin": OffsetSpec.earliest(), "end": OffsetSpec.latest()}  # type: ignore[no-untyped-call]
+        if since_ms is not None:
+            specs["since"] = OffsetSpec.for_timestamp(since_ms)
+        futures = {kind: self._offsets(asked, spec) for kind, spec in specs.items()}
+        offsets: dict[tuple[str, int], dict[str, int]] = {}
+        for place in leaders:
+            answers = {kind: _outcome(each[place]) for kind, each in futures.items() if place in each}
+            failed = [each for each in answers.values() if isinstance(each, KafkaException)]
+            if strictly is not None and (failed or not answers):
+                none = KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+                raise self._contact.refusal(failed[0] if failed else none, strictly)
+            if answers and not failed:
+                offsets[place] = {kind: int(answer.offset) for kind, answer in answers.items()}
+        topics = []
+        for topic in described:
+            numbers = sorted(each.id for each in topic.partitions)
+            known = [number for number in numbers if (topic.name, number) in offsets]
+            partitions = [
+                _partition(number, leaders[topic.name, number], offsets[topic.name, number]) for number in known
+            ]
+            topics.append(StoredTopic(topic.name, tuple(partitions), tuple(set(numbers) - set(known))))
+        return topics
+
+    def _offsets(self, asked: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], "Future[Any]"]:
+        requested = {TopicPartition(*place): spec for place in asked}
+        if not requested:
+            return {}
+        futures = self._contact.admin.list_offsets(requested, request_timeout=REQUEST_TIMEOUT_S)
+        return {(key.topic, key.partition): future for key, future in futures.items()}
+
+
+def _partition(number: int, leader: Any, offsets: Mapping[str, int]) -> StoredPartition:
+    begin, end, since = offsets["begin"], offsets["end"], offsets.get("since")
+    # A time after the newest record has no offset, for which the answer is -1.
+    recent = None if since is None else max(0, end - max(begin, since)) if since >= 0 else 0
+    return StoredPartition(number, BrokerAddress(leader.id, leader.host, leader.port), begin, end, recent)
+
+
+def _readable(described: Any) -> bool:
+    # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the cluster
+    # does not report rights at all, and reading will show.
+    allowed = {operation_name(operation.name) for operation in described.authorized_operations or ()}
+    return not allowed or READ in allowed
+
+
+def _outcome(future: "Future[Any]") -> Any:
+    """Return the result of a request, or the `KafkaException` with which it failed."""
+    try:
+        return future.result(timeout=_ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        return error
+    except TimeoutError:
+        return KafkaException(KafkaError(KafkaError._TIMED_OUT))

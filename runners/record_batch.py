@@ -1,0 +1,111 @@
+"""A record batch as it lies on a broker: what it says of itself, without the content of its records."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+UNCOMPRESSED: Final = "none"
+CODECS: Final = ("lz4", "zstd", "snappy", "gzip")
+"""Kafka's codecs, those that usually take less CPU time for their gain first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """A batch that a producer has sent. It holds no key, no value and no header of a record.
+
+    Attributes:
+        base_offset: Offset of its first record.
+        last_offset: Offset of its last record.
+        records: How many records it has now.
+        bytes: Its size in the log.
+        plain_bytes: Its size without compression.
+        codec: How it is compressed: `none`, `gzip`, `snappy`, `lz4` or `zstd`.
+        producer_id: The id of its producer; None if the producer has none, because it is not idempotent.
+        transactional: Whether it belongs to a transaction.
+        first_created_ms: When its first record was created, in milliseconds since 1970; -1 if unknown.
+        last_created_ms: When its newest record was created; -1 if unknown.
+        appended_ms: When the broker appended it; None if the topic keeps only the time of the producer.
+        first_record_bytes: The size of its first record in the batch, without compression.
+        coded_bytes: The size that the batch has with each codec, by codec.
+    """
+
+    base_offset: int
+    last_offset: int
+    records: int
+    bytes: int
+    plain_bytes: int
+    codec: str
+    producer_id: int | None
+    transactional: bool
+    first_created_ms: int
+    last_created_ms: int
+    appended_ms: int | None
+    first_record_bytes: int
+    coded_bytes: Mapping[str, int]
+
+    @property
+    def timed(self) -> bool:
+        """Whether the times are known at which its records were created."""
+        return 0 <= self.first_created_ms <= self.last_created_ms
+
+    @property
+    def span_ms(self) -> int:
+        """Time from the creation of the first record to that of the newest one: so long a record waited for another."""
+        return self.last_created_ms - self.first_created_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Batches put together, as if their producers had waited longer. Sums over all of them.
+
+    Attributes:
+        before: The number of batches as they are.
+        after: The number of batches that they would become.
+        records: Their records.
+        bytes: Their size as they are.
+        plain_bytes: The size that they would have, without compression.
+        coded_bytes: The size that they would have with each codec, by codec.
+    """
+
+    before: int = 0
+    after: int = 0
+    records: int = 0
+    bytes: int = 0
+    plain_bytes: int = 0
+    coded_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sums of both."""
+        return type(self)(
+            self.before + other.before,
+            self.after + other.after,
+            self.records + other.records,
+            self.bytes + other.bytes,
+            self.plain_bytes + other.plain_bytes,
+            dict(Counter(self.coded_bytes) + Counter(other.coded_bytes)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Batches of a partition that follow each other.
+
+    Attributes:
+        batches: The batches of producers, in the order of their offsets.
+        merged: What they would become if their producers waited longer.
+        set_aside: How many batches were left out, by the reason: `control` (they end transactions), `compacted` (they
+            have lost records to compaction), `old format` (of producers before Kafka 0.11), `damaged`.
+    """
+
+    batches: tuple[RecordBatch, ...] = ()
+    merged: Merged = Merged()
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Self) -> Self:
+        """Return both; the other one's batches follow those of this one."""
+        return type(self)(
+            self.batches + other.batches,
+            self.merged + other.merged,
+            dict(Counter(self.set_aside) + Counter(other.set_aside)),
+        )

@@ -1,0 +1,127 @@
+"""`tuner inspect` reads the batches of real producers, and tells what they do without showing what they say."""
+
+import json
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from tests.cli_tests.command import tuner
+from tests.conftest import TopicMaker
+
+pytestmark = pytest.mark.broker
+SECRET = "hunter2"
+ROUNDS = 40
+
+
+def value(number: int, size: int = 300) -> bytes:
+    return json.dumps({"number": number, "secret": SECRET, "state": "accepted"}).ljust(size).encode()
+
+
+def write(broker: RunningCluster, topic: Topic, each: int, rounds: int = ROUNDS, **config: object) -> None:
+    """Write batches of as many records as `each` says: a batch ends when all its records have been acknowledged."""
+    producer = Producer({**broker.connection, "linger.ms": 0 if each == 1 else 20, **config})
+    if "transactional.id" in config:
+        producer.init_transactions(30)
+    for number in range(rounds):
+        if "transactional.id" in config:
+            producer.begin_transaction()
+        for record in range(each):
+            producer.produce(topic.name, value(number * each + record), partition=number % 2)
+        assert producer.flush(30) == 0
+        if "transactional.id" in config:
+            producer.commit_transaction(30)
+
+
+def test_figures_and_sentences_without_any_content(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(partitions=2)
+    write(broker, topic, each=1)
+    words = ("inspect", topic.name, "--bootstrap", broker.bootstrap)
+    ran = tuner(*words)
+    assert ran.code == 0, ran.err
+    assert f"{ROUNDS} of the newest batches of 2 of 2 partitions, {ROUNDS} records" in ran.out
+    assert "1.00 records a batch: nobody waits for a second record" in ran.out
+    assert "Batches are not compressed: " in ran.out
+    assert "enable.idempotence is off" in ran.out
+    assert "message.timestamp.type=CreateTime" in ran.out
+
+    told = tuner(*words, "--json")
+    found = told.json
+    assert (found["kind"], found["topic"], found["ending"]["ending"]) == ("inspection", topic.name, "each record")
+    traffic = found["traffic"]
+    assert (traffic["records"], traffic["batches"], traffic["codecs"]) == (ROUNDS, ROUNDS, {"none": ROUNDS})
+    assert traffic["recent_records"] == traffic["stored_records"] == ROUNDS
+    assert traffic["largest_partition_ratio"] == 0.5
+    assert set(traffic["coded_bytes"]) == {"gzip", "snappy", "lz4", "zstd"}
+    assert found["received_bytes"] < 2 * traffic["bytes"] + 10_000
+    for said in (ran.out, ran.err, told.out, told.err):
+        assert SECRET not in said
+        assert "accepted" not in said
+
+
+def test_codecs_and_idempotence_are_read_from_the_headers(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        topic = new_topic(partitions=2)
+        write(broker, topic, 20, 10, **{"compression.type": codec, "enable.idempotence": True})
+        found = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--json").json
+        traffic = found["traffic"]
+        assert traffic["codecs"] == {codec: traffic["batches"]}
+        assert (traffic["idempotent_ratio"], traffic["producers"]) == (1.0, 1)
+        assert traffic["compressed_ratio"] < 0.3
+        # The producer has compressed with the same codec as we have.
+        assert traffic["coded_bytes"][codec] == pytest.approx(traffic["bytes"], rel=0.15)
+
+
+def test_transactions_and_the_time_of_the_broker_are_told(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(partitions=2, configs={"message.timestamp.type": "LogAppendTime"})
+    write(broker, topic, 5, 10, **{"transactional.id": f"inspected-{time.time_ns()}"})
+    ran = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--json")
+    found = ran.json
+    traffic = found["traffic"]
+    assert (traffic["transactional_ratio"], traffic["idempotent_ratio"]) == (1.0, 1.0)
+    assert traffic["set_aside"] == {"control": 10}
+    assert traffic["records"] == 50
+    assert traffic["append_lag_ms"]["mean"] >= traffic["wait_ms"]["mean"] >= 0
+    assert any("belong to transactions" in sentence for sentence in found["says"])
+    assert any("10 that end transactions were left out" in sentence for sentence in found["says"])
+
+
+def test_topics_are_ranked_by_what_there_is_to_gain(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    small, large, empty = new_topic(partitions=2), new_topic(partitions=2), new_topic()
+    write(broker, small, 1)
+    write(broker, large, ROUNDS, 2, **{"compression.type": "zstd"})
+    words = ("inspect", "--all", "--bootstrap", broker.bootstrap)
+    found = tuner(*words, "--json").json
+    assert found["kind"] == "inspections"
+    places = [each["topic"] for each in found["topics"]]
+    assert places.index(small.name) < places.index(large.name)
+    gains = [each["gain_ratio"] for each in found["topics"]]
+    assert gains == sorted(gains, reverse=True)
+    assert sum(gains) <= 1
+    assert found["unread"][empty.name] == "no record in the last 24 hours"
+    assert found["received_bytes"] <= 20_000_000
+    ran = tuner(*words, "--top", "1")
+    assert ran.code == 0, ran.err
+    assert "not compressed" in ran.out
+    assert "Ranked by what would fall away" in ran.out
+    assert f"and {len(places) - 1} more topics" in ran.out
+
+
+def test_wrong_topics_and_options_are_clear_errors(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    at = ("--bootstrap", broker.bootstrap)
+    missing = tuner("inspect", "no-such-topic", *at)
+    assert missing.code == 2
+    assert "has no topic 'no-such-topic'" in missing.complaint
+    empty = tuner("inspect", new_topic().name, *at)
+    assert empty.code == 2
+    assert "is empty" in empty.complaint
+    for words in (("inspect", *at), ("inspect", "orders", "--all", *at)):
+        ended = tuner(*words)
+        assert ended.code == 2
+        assert "name one topic to inspect" in ended.complaint
+    little = tuner("inspect", "orders", "--max-bytes", "10kB", *at)
+    assert little.code == 2
+    assert "--max-bytes must be at least 1,000,000 bytes, but got 10kB" in little.complaint
+    assert tuner("inspect", "orders").code == 2

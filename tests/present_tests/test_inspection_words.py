@@ -1,0 +1,112 @@
+"""What is said about a topic's batches, in sentences that follow from the figures."""
+
+from dataclasses import replace
+
+import pytest
+
+from runners.batch_sampling import BatchSample
+from runners.record_batch import Merged, RecordBatch, Stretch
+from tests.builders.batches import arrivals, batch_of, batched, sample_of, stored
+from tuner.present.inspection_view import inspection_lines, inspection_record, ranking_record
+from tuner.present.inspection_words import in_short, linger, notes, percent, remarks
+from tuner.results.batch_ending import BatchEnding, Ending
+from tuner.results.inspection import Inspection, inspected, ranked
+
+HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
+MUCH = 10**9
+
+
+def single(**changes: object) -> list[RecordBatch]:
+    return [replace(batch_of([(50.0 * number, 100)]), **changes) for number in range(40)]  # type: ignore[arg-type]
+
+
+def found_in(sample: BatchSample) -> Inspection:
+    found = inspected(sample)
+    assert found is not None
+    return found
+
+
+def said(sample: BatchSample) -> str:
+    found = found_in(sample)
+    return " ".join([*remarks(found), *notes(sample, found)])
+
+
+def test_single_records_and_no_codec() -> None:
+    text = said(sample_of(single(), merged=HALVED))
+    assert "1.00 records a batch: nobody waits for a second record (linger.ms: at most 51)." in text
+    assert "40 batches would become 10: 75 % of them would fall away, for up to 20 ms more latency." in text
+    assert "Batches are not compressed: lz4 would take 31 % of the bytes away in batches as they are, and 50 %" in text
+    assert "No batch has a producer id: enable.idempotence is off" in text
+    assert in_short(found_in(sample_of(single()))) == "1.00 records a batch, not compressed"
+
+
+def test_batches_that_wait() -> None:
+    batches = [batch_of(each, "lz4", 0.4, producer_id=7) for each in batched(arrivals(3_000, 1), 50, MUCH)]
+    sample = sample_of(batches, merged=Merged(10, 10, 500, 1_000, 2_500, {"lz4": 1_000, "zstd": 990}))
+    text = said(sample)
+    assert "batches end after a wait, and linger.ms is 4" in text
+    assert "Larger batches would not come about" in text
+    assert "Batches are compressed with lz4, and another codec would take hardly any bytes away." in text
+    assert "All batches have a producer id: enable.idempotence is on (1 producer)." in text
+    assert in_short(found_in(sample)).endswith("records a batch, lz4")
+
+
+def test_full_batches() -> None:
+    batches = [batch_of(each) for each in batched(arrivals(3_000, 0.05), 10_000, 16_384)]
+    text = said(sample_of(batches))
+    assert "Batches end because they are full: batch.size is about 16," in text
+    assert "linger.ms plays no part" in text
+
+
+def test_mixed_topics() -> None:
+    some = [*single(producer_id=1, transactional=True), *single(codec="zstd")]
+    text = said(sample_of(some, [], [], []))
+    assert "50 % of the batches belong to transactions." in text
+    assert "50 % of the batches have a producer id" in text
+    assert "50 % of the batches are not compressed" in text
+    assert "One of the 4 partitions has 96 % of the records" in text
+    assert in_short(found_in(sample_of(some))) == "1.00 records a batch, zstd in part"
+
+
+def test_what_limits_the_figures_is_said() -> None:
+    stretch = Stretch(tuple(single()), Merged(), {"control": 3, "compacted": 1_200})
+    sample = BatchSample(stored((0, 40), (0, 9), (0, 9)), {0: stretch}, {1: "NOT_LEADER", 2: "NOT_LEADER"})
+    text = said(sample)
+    assert "of the batches that were read, 3 that end transactions were left out." in text
+    assert "1,200 were left out, because compaction has taken records from them." in text
+    assert "2 partitions could not be read: NOT_LEADER." in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(0, 4, "at most 4"), (19, 21, "19 to 21"), (0, None, "not known"), (98, None, "at least 98")],
+)
+def test_linger(low: float, high: float | None, text: str) -> None:
+    assert linger(BatchEnding(Ending.UNCLEAR, low, high)) == text
+
+
+def test_percentages() -> None:
+    assert [percent(each) for each in (0.0, 0.004, 0.099, 0.5, 1.0)] == ["0 %", "0.4 %", "9.9 %", "50 %", "100 %"]
+
+
+def test_the_figures_have_a_line_each() -> None:
+    lines = dict(inspection_lines(found_in(sample_of(single(), merged=HALVED)), 12_345))
+    assert lines["topic"].startswith("orders: 40 of the newest batches of 1 of 1 partitions, 40 records; 0.01 MB read")
+    assert lines["batch fill"].startswith("1.0 % of 16,384 (batch.size of the Java client by default)")
+    assert lines["in larger batches"].startswith("lz4 50 %, zstd 51 %, snappy 62 %, gzip 50 % of today's bytes")
+    assert lines["batch to next batch"].startswith("mean 50.0, median 50.0, p90 50.0 ms")
+    assert "CreateTime" in lines["creation to append"]
+
+
+def test_json_has_all_figures() -> None:
+    sample = sample_of(single(), merged=HALVED)
+    found = found_in(sample)
+    record = inspection_record(found, sample, 99)
+    assert (record["kind"], record["topic"], record["received_bytes"]) == ("inspection", "orders", 99)
+    assert record["traffic"]["merged"]["after"] == 10
+    assert record["ending"]["ending"] == "each record"
+    assert record["savings"]["codec"] == "lz4"
+    assert record["says"]
+    ranking = ranking_record(ranked([found]), {"old": "no record in the last 24 hours"}, 99, 86_400)
+    assert (ranking["kind"], ranking["topics"][0]["topic"]) == ("inspections", "orders")
+    assert ranking["unread"] == {"old": "no record in the last 24 hours"}

@@ -1,0 +1,138 @@
+"""`tuner inspect` reads some record batches of a topic, or of all, and says what their producers do."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Annotated, Final
+
+import typer
+
+from runners.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
+from runners.clusters.stored_topics import StoredTopic, StoredTopics
+from runners.errors import WorkloadRefused
+from runners.java_client.batch_reader import BatchReader
+from runners.reporting import counted
+from tuner.cli import options
+from tuner.present.console import say
+from tuner.present.inspection_view import inspection_record, print_inspection, print_ranking, ranking_record
+from tuner.results.inspection import inspected, ranked
+
+_PERIOD_S: Final = 24 * 60 * 60
+_BATCHES: Final = 1_000
+_BATCHES_OF_EACH: Final = 50
+
+
+def inspect(
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="Topic of yours, such as orders.", show_default=False)
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all", help="Inspect all topics, and rank them by what there is to gain.")
+    ] = False,
+    bootstrap: options.ClusterBootstrap = None,
+    command_config: options.CommandConfig = None,
+    batches: Annotated[
+        int | None,
+        typer.Option(
+            min=10,
+            max=100_000,
+            help="About how many of the newest record batches of a topic to read.",
+            show_default=f"{_BATCHES}, with --all {_BATCHES_OF_EACH}",
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str, typer.Option(metavar="SIZE", help="The highest number of bytes to read, over all topics; at least 1MB.")
+    ] = "20MB",
+    top: Annotated[int, typer.Option(min=1, help="With --all: how many topics to print.")] = 20,
+    as_json: options.Json = False,
+) -> None:
+    """Read some of a topic's newest record batches, and say how its producers batch and compress today.
+
+    Shows records and bytes per batch, linger.ms and batch.size as far as the batches tell them, codec, idempotence and
+    transactions, and what larger batches and each codec would bring. No producer and no config is asked, and no load is
+    made. No key and no value is stored or shown. Nothing is written to the cluster. This needs the rights Describe and
+    Read on the topic.
+
+    With --all, topics are ranked by what would fall away if each producer waited up to 20 ms for batches of up to
+    64 KiB, and used the best codec: the topic's batches as a share of the batches of all topics in the last 24 hours,
+    and its bytes as a share of all bytes. The mean of both shares decides. Topics that you may not read, and internal
+    ones, are left out.
+
+    \b
+    Examples:
+        tuner inspect orders --bootstrap broker:9092
+        tuner inspect orders --bootstrap broker:9092 --command-config client.properties --json
+        tuner inspect --all --bootstrap broker:9092 --max-bytes 20MB
+    """
+    if bootstrap is None:
+        raise typer.BadParameter("a topic of yours is on a cluster of yours, so --bootstrap is needed")
+    if (topic is None) is not all_topics:
+        raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
+    limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
+    if limits.most_bytes < LEAST_BYTES:
+        raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
+    target = options.target_of(bootstrap, command_config)
+    since_ms = int((time.time() - _PERIOD_S) * 1e3)
+    with ExitStack() as stack:
+        cluster = target.cluster()
+        stack.callback(cluster.stop)
+        connection = cluster.start().connection
+        stored = StoredTopics(connection)
+        if topic is not None:
+            _inspect_one(connection, stored.one(topic, since_ms), limits, as_json=as_json)
+        else:
+            found, refused = stored.readable(since_ms)
+            _inspect_all(connection, found, refused, limits, top, as_json=as_json)
+
+
+def _inspect_one(connection: Mapping[str, str], topic: StoredTopic, limits: SampleLimits, *, as_json: bool) -> None:
+    if not topic.records:
+        raise typer.BadParameter(f"a topic that is inspected must have records, but {topic.name} is empty")
+    say(f"reading about {limits.batches:,} of the newest batches of {topic.name}")
+    (sample,), received_bytes = _sampled(connection, [topic], limits)
+    found = inspected(sample)
+    if found is None:
+        reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
+        raise WorkloadRefused(
+            f"a topic that is inspected must have record batches that tell something, but those of {topic.name} don't: "
+            f"{', '.join(dict.fromkeys(reasons)) or 'none was found'}"
+        )
+    if as_json:
+        options.print_json(inspection_record(found, sample, received_bytes))
+    else:
+        print_inspection(found, sample, received_bytes)
+
+
+def _inspect_all(
+    connection: Mapping[str, str],
+    topics: Sequence[StoredTopic],
+    refused: Sequence[str],
+    limits: SampleLimits,
+    top: int,
+    *,
+    as_json: bool,
+) -> None:
+    unread = dict.fromkeys(refused, "the right Read is missing")
+    unread |= {each.name: "no record in the last 24 hours" for each in topics if not each.recent}
+    written = [each for each in topics if each.recent]
+    say(f"reading about {limits.batches:,} of the newest batches of each of {counted(len(written), 'topic')}")
+    samples, received_bytes = _sampled(connection, written, limits) if written else ([], 0)
+    inspections = []
+    for sample in samples:
+        if (found := inspected(sample)) is not None:
+            inspections.append(found)
+        else:
+            unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
+    rows = ranked(inspections)
+    if as_json:
+        options.print_json(ranking_record(rows, unread, received_bytes, _PERIOD_S))
+    else:
+        print_ranking(rows, unread, received_bytes, top)
+
+
+def _sampled(
+    connection: Mapping[str, str], topics: Sequence[StoredTopic], limits: SampleLimits
+) -> tuple[list[BatchSample], int]:
+    brokers = {each.leader for topic in topics for each in topic.partitions}
+    with BatchReader(connection, brokers, limits.most_response_bytes, say) as reader:
+        return sample_batches(reader, topics, limits), reader.received_bytes

@@ -1,0 +1,195 @@
+"""What `tuner inspect` found, as a table and as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from runners.batch_sampling import BatchSample
+from runners.record_batch import CODECS
+from runners.topic_traffic import Spread
+from tuner.present.console import OUT
+from tuner.present.inspection_words import (
+    IF_THEY_WAITED,
+    JAVA_BATCH_BYTES,
+    LIBRDKAFKA_BATCH_BYTES,
+    in_short,
+    linger,
+    notes,
+    percent,
+    remarks,
+)
+from tuner.present.wording import aligned, number
+from tuner.results.batch_ending import BatchEnding
+from tuner.results.inspection import Inspection, RankedTopic
+
+SCHEMA_VERSION: Final = 1
+RANKING_RULE: Final = (
+    "Ranked by what would fall away, counted over the last 24 hours: the topic's batches as a share of the batches of "
+    "all topics, and its bytes as a share of all bytes; the mean of both shares decides."
+)
+
+
+def inspection_record(found: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
+    """Return what was found in a topic as a JSON document.
+
+    Args:
+        found: What was found.
+        sample: The batches.
+        received_bytes: How many bytes were read from the brokers.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "inspection",
+        "received_bytes": received_bytes,
+        **_record(found),
+        "says": [*remarks(found), *notes(sample, found)],
+    }
+
+
+def ranking_record(
+    rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, period_s: float
+) -> dict[str, Any]:
+    """Return the topics of a cluster in the order of what there is to gain, as a JSON document.
+
+    Args:
+        rows: The topics.
+        unread: Why other topics were not read, by their name.
+        received_bytes: How many bytes were read from the brokers.
+        period_s: For how many seconds the records of a topic are counted.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "inspections",
+        "received_bytes": received_bytes,
+        "period_s": period_s,
+        "rule": RANKING_RULE,
+        "topics": [
+            {
+                "gain_ratio": row.gain_ratio,
+                "batches_ratio": row.batches_ratio,
+                "bytes_ratio": row.bytes_ratio,
+                "recent_batches": row.inspection.recent_batches,
+                "recent_bytes": row.inspection.recent_bytes,
+                **_record(row.inspection),
+            }
+            for row in rows
+        ],
+        "unread": dict(unread),
+    }
+
+
+def _record(found: Inspection) -> dict[str, Any]:
+    return {
+        "topic": found.topic,
+        "traffic": asdict(found.traffic),
+        "ending": _ending_record(found.ending),
+        "savings": asdict(found.savings),
+    }
+
+
+def _ending_record(ending: BatchEnding) -> dict[str, Any]:
+    return {**asdict(ending), "ending": str(ending.ending)}
+
+
+def print_inspection(found: Inspection, sample: BatchSample, received_bytes: int) -> None:
+    """Print what was found in a topic: a line for each figure, and what they say."""
+    for name, text in inspection_lines(found, received_bytes):
+        OUT.print(f"{name:<22} {text}", markup=False, soft_wrap=True)
+    OUT.print("\nwhat this says", markup=False)
+    for sentence in (*remarks(found), *notes(sample, found)):
+        OUT.print(f"- {sentence}", markup=False, soft_wrap=True)
+
+
+def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[str, str]]:
+    """Yield the figures of a topic as pairs of a name and a text."""
+    traffic, ending = found.traffic, found.ending
+    yield (
+        "topic",
+        f"{found.topic}: {traffic.batches:,} of the newest batches of {traffic.partitions_read} of "
+        f"{traffic.partitions} partitions, {traffic.records:,} records; {received_bytes / 1e6:.2f} MB read",
+    )
+    yield "records per batch", _spread(traffic.records_per_batch)
+    yield "bytes per batch", _spread(traffic.bytes_per_batch)
+    yield "batch fill", _fill(found)
+    yield "linger.ms", linger(ending)
+    yield "codec", ", ".join(f"{codec} {percent(count / traffic.batches)}" for codec, count in traffic.codecs.items())
+    if traffic.compressed_ratio is not None:
+        yield "compressed to", f"{percent(traffic.compressed_ratio)} of the size without compression"
+    yield "with each codec", _coded(traffic.coded_bytes, traffic.bytes)
+    yield "in larger batches", f"{_coded(traffic.merged.coded_bytes, traffic.merged.bytes)} ({IF_THEY_WAITED})"
+    if traffic.wait_ms is not None:
+        yield "first to last record", f"{_spread(traffic.wait_ms)} ms: so long the first record of a batch waited"
+    if traffic.between_ms is not None:
+        yield "batch to next batch", f"{_spread(traffic.between_ms)} ms, of one producer in one partition"
+    yield "creation to append", _lag(traffic.append_lag_ms)
+    yield "producer ids", f"{traffic.producers:,}, in {percent(traffic.idempotent_ratio)} of the batches"
+    yield "transactions", f"{percent(traffic.transactional_ratio)} of the batches"
+    yield (
+        "balance",
+        f"the fullest of {traffic.partitions} partitions has {percent(traffic.largest_partition_ratio)} of "
+        f"{traffic.stored_records:,} stored records",
+    )
+    yield "last 24 hours", f"{traffic.recent_records:,} records"
+
+
+def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, top: int) -> None:
+    """Print the topics of a cluster in the order of what there is to gain.
+
+    Args:
+        rows: The topics.
+        unread: Why other topics were not read, by their name.
+        received_bytes: How many bytes were read from the brokers.
+        top: The largest number of topics to print.
+    """
+    heads = ("", "topic", "gain", "batches that would", "bytes that would", "codec", "today")
+    table = [[*heads], ["", "", "", "fall away", "fall away", "", ""]]
+    for place, row in enumerate(rows[:top], 1):
+        found, savings = row.inspection, row.inspection.savings
+        table.append(
+            [
+                str(place),
+                found.topic,
+                percent(row.gain_ratio),
+                f"{number(savings.batches_ratio * found.recent_batches)} ({percent(savings.batches_ratio)})",
+                f"{number(savings.bytes_ratio * found.recent_bytes / 1e6)} MB ({percent(savings.bytes_ratio)})",
+                savings.codec,
+                in_short(found),
+            ]
+        )
+    for line in aligned(table):
+        OUT.print(line, markup=False, soft_wrap=True)
+    if len(rows) > top:
+        OUT.print(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)", markup=False, soft_wrap=True)
+    OUT.print(f"\n{RANKING_RULE}", markup=False, soft_wrap=True)
+    OUT.print(f"What would fall away {IF_THEY_WAITED}, compressed with the codec.", markup=False, soft_wrap=True)
+    OUT.print(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.", markup=False, soft_wrap=True)
+    reasons: dict[str, list[str]] = {}
+    for topic, reason in unread.items():
+        reasons.setdefault(reason, []).append(topic)
+    for reason, topics in reasons.items():
+        OUT.print(f"not ranked, {reason}: {', '.join(topics)}", markup=False, soft_wrap=True)
+
+
+def _spread(spread: Spread) -> str:
+    return f"mean {number(spread.mean)}, median {number(spread.median)}, p90 {number(spread.p90)}"
+
+
+def _fill(found: Inspection) -> str:
+    if found.ending.full_bytes is not None:
+        return f"full: batch.size is about {found.ending.full_bytes:,}"
+    mean = found.traffic.plain_bytes / found.traffic.batches
+    return (
+        f"{percent(mean / JAVA_BATCH_BYTES)} of {JAVA_BATCH_BYTES:,} (batch.size of the Java client by default), "
+        f"{percent(mean / LIBRDKAFKA_BATCH_BYTES)} of {LIBRDKAFKA_BATCH_BYTES:,} (librdkafka)"
+    )
+
+
+def _coded(coded_bytes: Mapping[str, int], today_bytes: int) -> str:
+    known = [codec for codec in CODECS if codec in coded_bytes]
+    return ", ".join(f"{codec} {percent(coded_bytes[codec] / today_bytes)}" for codec in known) + " of today's bytes"
+
+
+def _lag(lag_ms: Spread | None) -> str:
+    if lag_ms is None:
+        return "not stored: the topic keeps the time of the producers (message.timestamp.type=CreateTime)"
+    return f"{_spread(lag_ms)} ms, for the first record of a batch; the clocks of producers and brokers may differ"

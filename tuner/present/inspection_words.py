@@ -1,0 +1,146 @@
+"""What the batches of a topic say, in plain sentences."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from runners.batch_sampling import BatchSample
+from runners.java_client.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
+from runners.record_batch import UNCOMPRESSED
+from runners.reporting import counted
+from tuner.present.wording import number
+from tuner.results.batch_ending import BatchEnding, Ending
+from tuner.results.inspection import Inspection
+
+IF_THEY_WAITED: Final = f"if each producer waited up to {MERGE_WAIT_MS} ms for batches of up to {MERGE_BYTES:,} bytes"
+JAVA_BATCH_BYTES: Final = 16_384
+"""Default of `batch.size` in the Java client. Source: ProducerConfig of kafka-clients 4.3."""
+LIBRDKAFKA_BATCH_BYTES: Final = 1_000_000
+"""Default of `batch.size` in librdkafka. Source: CONFIGURATION.md of librdkafka 2.16."""
+_FEW_RATIO: Final = 0.1
+_UNEVEN: Final = 2.0
+_WHOLE_MS: Final = 10.0
+_SET_ASIDE: Final = {
+    "control": "{count} that end transactions were left out",
+    "compacted": "{count} were left out, because compaction has taken records from them",
+    "old format": "{count} were left out, because they are in the format of producers before Kafka 0.11",
+    "damaged": "{count} were left out, because their checksum is wrong or they can't be decompressed",
+    "too large": "{count} were left out, because they are larger than 32 MiB without compression",
+}
+
+
+def remarks(found: Inspection) -> Iterator[str]:
+    """Yield a sentence for each thing that the batches of a topic say."""
+    yield from _batching(found)
+    yield _compression(found)
+    yield _idempotence(found)
+    traffic = found.traffic
+    if traffic.transactional_ratio:
+        yield f"{percent(traffic.transactional_ratio)} of the batches belong to transactions."
+    if traffic.partitions > 1 and traffic.largest_partition_ratio > _UNEVEN / traffic.partitions:
+        yield (
+            f"One of the {traffic.partitions} partitions has {percent(traffic.largest_partition_ratio)} of the "
+            "records: look at the keys, because more partitions would not spread such a load."
+        )
+
+
+def notes(sample: BatchSample, found: Inspection) -> Iterator[str]:
+    """Yield what limits the figures."""
+    for reason, count in found.traffic.set_aside.items():
+        yield f"Besides, of the batches that were read, {_SET_ASIDE[reason].format(count=f'{count:,}')}."
+    if found.traffic.several_producers:
+        yield (
+            "Several producers without a producer id write to one partition, so the time between batches of one of "
+            "them is not known, and what longer waits would bring is an upper limit."
+        )
+    reasons: dict[str, list[int]] = {}
+    for partition, reason in sample.unread.items():
+        reasons.setdefault(reason, []).append(partition)
+    for reason, partitions in reasons.items():
+        yield f"{counted(len(partitions), 'partition')} could not be read: {reason}."
+    if sample.topic.unknown:
+        yield f"{counted(len(sample.topic.unknown), 'partition')} could not be read: without a leader."
+
+
+def in_short(found: Inspection) -> str:
+    """Return the state of a topic's batches in a few words: `1.4 records a batch, not compressed`."""
+    codecs = found.traffic.codecs
+    compressed = sum(count for codec, count in codecs.items() if codec != UNCOMPRESSED)
+    said = "not compressed" if not compressed else "/".join(codec for codec in codecs if codec != UNCOMPRESSED)
+    partly = f"{said} in part" if compressed and UNCOMPRESSED in codecs else said
+    return f"{number(found.traffic.records_per_batch.mean)} records a batch, {partly}"
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio as a percentage, `52 %`; small ones with a digit."""
+    return f"{100 * ratio:.0f} %" if ratio >= _FEW_RATIO or not ratio else f"{100 * ratio:.1f} %"
+
+
+def linger(ending: BatchEnding) -> str:
+    """Return what is known of `linger.ms`: `19 to 21`, `at most 4`, or `not known`."""
+    low, high = ending.linger_at_least_ms, ending.linger_at_most_ms
+    if high is None:
+        return f"at least {_ms(low)}" if low else "not known"
+    return f"{_ms(low)} to {_ms(high)}" if low else f"at most {_ms(high)}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f}" if value >= _WHOLE_MS else f"{value:.2g}"
+
+
+def _batching(found: Inspection) -> Iterator[str]:
+    traffic, ending = found.traffic, found.ending
+    mean = number(traffic.records_per_batch.mean)
+    if ending.producers_differ:
+        yield f"The producers are configured differently: linger.ms is {linger(ending)}."
+    else:
+        yield _ENDINGS[ending.ending].format(mean=mean, linger=linger(ending), full=f"{ending.full_bytes or 0:,}")
+    merged = traffic.merged
+    if found.savings.batches_ratio >= _FEW_RATIO:
+        yield (
+            f"{IF_THEY_WAITED[0].upper()}{IF_THEY_WAITED[1:]}, {merged.before:,} batches would become "
+            f"{merged.after:,}: {percent(found.savings.batches_ratio)} of them would fall away, for up to "
+            f"{MERGE_WAIT_MS} ms more latency."
+        )
+    else:
+        yield f"Larger batches would not come about: {IF_THEY_WAITED}, there would be hardly fewer of them."
+
+
+_ENDINGS: Final = {
+    Ending.EACH_RECORD: "{mean} records a batch: nobody waits for a second record (linger.ms: {linger}).",
+    Ending.WAIT: "{mean} records a batch: batches end after a wait, and linger.ms is {linger}.",
+    Ending.SIZE: "Batches end because they are full: batch.size is about {full}, and linger.ms plays no part.",
+    Ending.SIZE_OR_WAIT: (
+        "The batches are so much alike that either their size ends them (batch.size about {full}) or a wait does "
+        "(linger.ms {linger})."
+    ),
+    Ending.UNCLEAR: "{mean} records a batch; neither one size nor one wait ends the batches (linger.ms: {linger}).",
+}
+
+
+def _compression(found: Inspection) -> str:
+    traffic, savings = found.traffic, found.savings
+    used = [codec for codec in traffic.codecs if codec != UNCOMPRESSED]
+    now = f"Batches are compressed with {' and '.join(used)}" if used else "Batches are not compressed"
+    if UNCOMPRESSED in traffic.codecs and used:
+        now = f"{percent(traffic.codecs[UNCOMPRESSED] / traffic.batches)} of the batches are not compressed"
+    if savings.bytes_ratio < _FEW_RATIO:
+        return f"{now}, and {'another codec' if used else 'compression'} would take hardly any bytes away."
+    if savings.codec == UNCOMPRESSED:
+        return f"{now}; larger batches alone would take {percent(savings.bytes_ratio)} of the bytes away."
+    alone = max(0.0, 1 - traffic.coded_bytes.get(savings.codec, traffic.bytes) / traffic.bytes)
+    return (
+        f"{now}: {savings.codec} would take {percent(alone)} of the bytes away in batches as they are, and "
+        f"{percent(savings.bytes_ratio)} in such larger ones."
+    )
+
+
+def _idempotence(found: Inspection) -> str:
+    traffic = found.traffic
+    if not traffic.idempotent_ratio:
+        return "No batch has a producer id: enable.idempotence is off, so a retry may store a record twice."
+    if traffic.idempotent_ratio == 1:
+        return f"All batches have a producer id: enable.idempotence is on ({counted(traffic.producers, 'producer')})."
+    return (
+        f"{percent(traffic.idempotent_ratio)} of the batches have a producer id: some producers are idempotent, others "
+        "are not."
+    )
