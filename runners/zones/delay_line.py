@@ -14,7 +14,6 @@ from typing import Final, Generic, TypeVar
 
 from runners.zones.link import Direction
 
-NS_PER_S: Final = 1_000_000_000
 SLICE_S: Final = 0.00025
 """How long the link sends one chunk. A chunk leaves as a whole, so shorter ones are smoother and cost more CPU time."""
 AHEAD_NS: Final = 1_000_000

@@ -7,105 +7,23 @@ the bandwidth.
 
 import select
 import socket
-import struct
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from runners.zones.delay_line import AHEAD_NS, DelayLine
+from runners.zones.arrival import note_arrivals, receive
 from runners.zones.lateness import Lateness
-from runners.zones.link import Direction, Link
+from runners.zones.link import Link
+from runners.zones.streams import STREAM_BYTES, Flow, Stream
 from runners.zones.timer import Timer
 
-STREAM_BYTES: Final = 64 * 1024 * 1024
-"""How many bytes of one connection and direction are held, before no more are read from the connection."""
-QUEUE_S: Final = 0.01
-"""How long a limited direction takes to send what waits before it in the kernel. A larger buffer would add latency."""
-MIN_QUEUE_BYTES: Final = 128 * 1024
-OLDEST_NS: Final = 5_000_000
-"""How long ago bytes count as having arrived at most when they are read.
-
-If this process wakes up late by less, the link has sent meanwhile, and no bandwidth is lost.
-"""
 MAX_LEAD_NS: Final = 100_000
+"""How much earlier than a chunk leaves the timer may be set, because waking up takes that long."""
 _LEAD_SHARE: Final = 16
-_SO_TIMESTAMPNS: Final = 35
-_TIMESTAMP: Final = struct.Struct("qq")
-_ANCILLARY_BYTES: Final = socket.CMSG_SPACE(_TIMESTAMP.size)
-_NS_PER_S: Final = 1_000_000_000
 _CHECK_S: Final = 0.2
 _EVENTS: Final = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 _READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _ENDING: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
-
-
-class _Stream:
-    """The bytes of one connection in one direction.
-
-    Attributes:
-        source: Where the bytes come from.
-        target: Where they go.
-        blocked: Bytes that have left the link and that the target has not accepted. None marks the end.
-        held_bytes: Bytes that were read and that the target has not accepted.
-        queued: Whether the stream is in the queue of streams that may have bytes to read.
-        full: Whether reading waits until the target has accepted bytes.
-        ending: Whether the source has ended or failed, so that it must be read to its end.
-        read, ended: Whether the end was read, and whether the target was told.
-    """
-
-    __slots__ = (
-        "blocked",
-        "closed",
-        "ended",
-        "ending",
-        "full",
-        "held_bytes",
-        "line",
-        "opposite",
-        "queued",
-        "read",
-        "source",
-        "target",
-        "waiting",
-    )
-
-    opposite: "_Stream"
-
-    def __init__(self, source: socket.socket, target: socket.socket, direction: "_Flow") -> None:
-        self.source, self.target, self.line, self.waiting = source, target, direction.line, direction.waiting
-        self.blocked: deque[memoryview | None] = deque()
-        self.held_bytes = 0
-        self.queued = self.full = self.ending = self.read = self.ended = self.closed = False
-
-
-class _Flow:
-    """One direction of the link, for all connections.
-
-    Attributes:
-        line: The chunks on their way.
-        waiting: The streams that may have bytes to read, in turn.
-        queue_bytes: Size of the kernel's buffer for what waits before the link. None leaves it to the kernel.
-    """
-
-    def __init__(self, direction: Direction) -> None:
-        self.line: DelayLine[_Stream] = DelayLine(direction)
-        self.waiting: deque[_Stream] = deque()
-        rate = direction.mb_per_s
-        self.queue_bytes = None if rate is None else max(MIN_QUEUE_BYTES, round(rate * 1e6 * QUEUE_S))
-
-    def wake_ns(self, lead_ns: int) -> int | None:
-        """Return when to wake up for the next chunk that leaves or can be read; None if there is none.
-
-        Args:
-            lead_ns: How much earlier to wake up for a chunk that leaves at an exact moment.
-        """
-        leaves_ns = self.line.wake_ns(lead_ns)
-        takes_ns = self.line.takes_ns() if self.waiting else None
-        if takes_ns is None or leaves_ns is None:
-            return leaves_ns if takes_ns is None else takes_ns
-        # Reading can wait a while for a chunk that leaves, to save a wake-up.
-        return min(leaves_ns, takes_ns + AHEAD_NS // 2)
 
 
 class Forwarder:
@@ -128,9 +46,9 @@ class Forwarder:
         """
         self._listeners, self._host = listeners, host
         self._accepting: dict[int, tuple[socket.socket, int]] = {}
-        self._to_brokers, self._to_clients = _Flow(link.to_brokers), _Flow(link.to_clients)
+        self._to_brokers, self._to_clients = Flow(link.to_brokers), Flow(link.to_clients)
         self._flows = (self._to_brokers, self._to_clients)
-        self._incoming: dict[int, _Stream] = {}
+        self._incoming: dict[int, Stream] = {}
         self._timer, self._epoll = Timer(), select.epoll()
         self._lead_ns = 0
         self.lateness = Lateness()
@@ -187,7 +105,7 @@ class Forwarder:
         late_ns = min(time.monotonic_ns() - self._timer.at_ns, MAX_LEAD_NS)
         self._lead_ns += (late_ns - self._lead_ns) // _LEAD_SHARE
 
-    def _note(self, stream: _Stream, event: int) -> None:
+    def _note(self, stream: Stream, event: int) -> None:
         """Note what has happened to the socket that is the source of this stream and the target of its opposite."""
         if event & _READABLE:
             stream.ending = stream.ending or bool(event & _ENDING)
@@ -195,7 +113,7 @@ class Forwarder:
         if event & select.EPOLLOUT and stream.opposite.blocked:
             self._flush(stream.opposite)
 
-    def _queue(self, stream: _Stream) -> None:
+    def _queue(self, stream: Stream) -> None:
         if not (stream.queued or stream.read or stream.closed):
             stream.queued = True
             stream.waiting.append(stream)
@@ -207,9 +125,9 @@ class Forwarder:
             for _ in range(len(waiting)):
                 if (at_ns := takes_ns()) is None or at_ns > now_ns:
                     break
-                self._read_chunk(waiting.popleft(), now_ns)
+                self._read_chunk(waiting.popleft())
 
-    def _read_chunk(self, stream: _Stream, now_ns: int) -> None:
+    def _read_chunk(self, stream: Stream) -> None:
         stream.queued = False
         if stream.closed or stream.read:
             return
@@ -218,7 +136,7 @@ class Forwarder:
             return
         wanted = stream.line.chunk_bytes
         try:
-            data, ancillary, _, _ = stream.source.recvmsg(wanted, _ANCILLARY_BYTES)
+            data, arrived_ns = receive(stream.source, wanted)
         except BlockingIOError:
             return
         except OSError:
@@ -226,10 +144,10 @@ class Forwarder:
             return
         if not data:
             stream.read = True
-            stream.line.take(now_ns, stream, None)
+            stream.line.take(arrived_ns, stream, None)
             return
         stream.held_bytes += len(data)
-        stream.line.take(_arrived_ns(ancillary, now_ns), stream, data)
+        stream.line.take(arrived_ns, stream, data)
         if len(data) == wanted or stream.ending:
             self._queue(stream)  # otherwise everything was read, and `epoll` tells when there is more
 
@@ -247,7 +165,7 @@ class Forwarder:
                 if not waits:
                     self._flush(stream)
 
-    def _flush(self, stream: _Stream) -> None:
+    def _flush(self, stream: Stream) -> None:
         """Send what has left the link, as far as the target accepts it."""
         while stream.blocked:
             data = stream.blocked[0]
@@ -289,16 +207,16 @@ class Forwarder:
             for each in (client, broker):
                 each.setblocking(False)
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                each.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-            there = _Stream(client, broker, self._to_brokers)
-            back = _Stream(broker, client, self._to_clients)
+                note_arrivals(each)
+            there = Stream(client, broker, self._to_brokers)
+            back = Stream(broker, client, self._to_clients)
             there.opposite, back.opposite = back, there
             broker.connect_ex((self._host, port))  # a refusal shows as an error when the connection is read
             for stream in (there, back):
                 self._incoming[stream.source.fileno()] = stream
                 self._epoll.register(stream.source, _EVENTS)
 
-    def _close(self, stream: _Stream) -> None:
+    def _close(self, stream: Stream) -> None:
         """Close a connection on both sides, and drop what is on its way."""
         for each in (stream, stream.opposite):
             if each.closed:
@@ -308,21 +226,3 @@ class Forwarder:
             each.blocked.clear()
             del self._incoming[each.source.fileno()]
             each.source.close()
-
-
-def _arrived_ns(ancillary: list[tuple[int, int, bytes]], now_ns: int) -> int:
-    """Return when the bytes that were just read arrived in the kernel, by the monotonic clock.
-
-    Waking up and reading takes some time, by which the bytes would otherwise leave too late.
-
-    Args:
-        ancillary: What `recvmsg` has returned. It holds the time of the arrival by the clock of the host.
-        now_ns: The result if the time is unknown.
-    """
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(data) == _TIMESTAMP.size:
-            seconds, nanoseconds = _TIMESTAMP.unpack(data)
-            read_ns = time.monotonic_ns()
-            arrived_ns = seconds * _NS_PER_S + nanoseconds - time.time_ns() + read_ns
-            return min(max(arrived_ns, read_ns - OLDEST_NS), read_ns)
-    return now_ns

@@ -16,9 +16,9 @@ import pytest
 
 from runners.clusters.processes import free_ports
 from runners.errors import EmbeddedBrokerError
-from runners.zones.forwarder import STREAM_BYTES
 from runners.zones.link import Direction, Link
 from runners.zones.process import ProxyProcess
+from runners.zones.streams import STREAM_BYTES
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
 
 HOST = "127.0.0.1"
@@ -234,6 +234,7 @@ OWNER = """
 import os, signal, sys
 from runners.zones.link import Link
 from runners.zones.process import ProxyProcess
+from runners.zones.streams import STREAM_BYTES
 proxy = ProxyProcess(Link(), 1)
 if sys.argv[1] == "connected":
     proxy.connect([1])
