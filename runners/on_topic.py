@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_admin import stored_records
+from runners.clusters.stored_records import stored_records
 from runners.clusters.topics import Topic
 from runners.end_to_end import Deliveries
 from runners.errors import RunnerError
@@ -146,8 +146,11 @@ def measured_on(
     started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     before = stored_records(cluster.connection, topic.name, topic.partitions)
     found = load(pool)
-    after = stored_records(cluster.connection, topic.name, topic.partitions)
-    stored = None if before is None or after is None else after - before
+    stored = None
+    if before is not None:
+        due = before + found.counts.acknowledged
+        after = stored_records(cluster.connection, topic.name, topic.partitions, acknowledged=due)
+        stored = None if after is None else after - before
     result = found.result
     return Measurement(
         config=config,

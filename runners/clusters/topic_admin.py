@@ -20,7 +20,7 @@ from runners.clusters.contact import (
     Order,
     operation_name,
 )
-from runners.errors import BrokerLost, RunnerError, TargetRefused
+from runners.errors import BrokerLost, TargetRefused
 
 _ANSWER_TIMEOUT_S = REQUEST_TIMEOUT_S + 5.0
 _SETTLE_TIMEOUT_S = 30.0
@@ -277,17 +277,6 @@ class TopicAdmin:
             raise self._contact.refusal(error, order) from None
         except TimeoutError:
             raise self._contact.refusal(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
-
-
-def stored_records(connection: Mapping[str, str], topic: str, partitions: int) -> int | None:
-    """Return the number of records written to a topic so far, from its end offsets.
-
-    The result is None if we may not read the end offsets.
-    """
-    try:
-        return sum(TopicAdmin(connection).end_offsets(topic, partitions))
-    except RunnerError:
-        return None
 
 
 def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:

@@ -17,6 +17,8 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import Race, Range, Stop
+from runners.clock import SystemClock
+from runners.clusters.stored_records import once_replicated
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
 from runners.limits import Limits
 from runners.measurement import Measurement, Window
@@ -359,9 +361,10 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
     One of several producers can't count its own stored records, because all producers write to the same topic. The
     measurement of a single producer is returned unchanged.
     """
-    after = trial.lease.stored() if trial.stored_before is not None else None
-    if after is None or trial.stored_before is None:
+    if trial.stored_before is None or trial.lease.stored() is None:
         return seen
+    due = trial.stored_before + seen.counts.acknowledged
+    after = once_replicated(lambda: trial.lease.stored() or 0, due, SystemClock())
     counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.lease.owned)
     return replace(seen, counts=counts)
 
