@@ -12,6 +12,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
+from runners.consumers.beside import WithConsumers
 from runners.errors import ByteBudgetExceeded
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -88,6 +89,24 @@ class TestStartingAt(RunnerContract):
         monkeypatch.setattr(time, "sleep", slept.append)
         StartingAt(SimulatedRunner(), time.time() + 3_600, 0.1).run(CONFIG, PACED)
         assert slept == [0.1]
+
+
+class TestWithConsumers(RealRunnerContract):
+    """Without consumers in the workload; `test_end_to_end.py` has them."""
+
+    covers = WithConsumers
+
+    @pytest.fixture
+    def runner(self, mock_cluster: RunningCluster) -> Runner:
+        topic = new_topic()
+        return WithConsumers(LibrdkafkaRunner(mock_cluster, topic), mock_cluster, topic)
+
+    @pytest.fixture
+    def limited(self, mock_cluster: RunningCluster) -> Runner:
+        topic = new_topic()
+        return WithConsumers(
+            LibrdkafkaRunner(mock_cluster, topic, limits=Limits(max_bytes=100_000)), mock_cluster, topic
+        )
 
 
 class TestLibrdkafka(RealRunnerContract):
