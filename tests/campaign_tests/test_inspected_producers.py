@@ -1,8 +1,8 @@
 """What is told about topics of both clients, written with known configs: linger, batch fill, codec, idempotence.
 
-The answers do not depend on how fast the machine is. A wait of 200 ms or more is long against every delay, and shorter
-ones must only be within the limits that are told. Batches that must be full have two seconds for what takes
-milliseconds.
+The answers do not depend on how fast the machine is. A wait of 200 ms or more is long against the delays of a busy
+machine, and shorter ones must only be within the limits that are told. Batches that must be full have two seconds for
+what takes milliseconds.
 """
 
 import math
@@ -37,6 +37,8 @@ CLIENTS: Final[dict[str, tuple[Client, Callable[[RunningCluster, Topic], Runner]
 }
 LIMITS: Final = SampleLimits(200, 20_000_000)
 LONG_MS: Final = 200
+_LATE: Final = 1.25
+_LATE_MS: Final = 2
 MIX: Final = RecordSizes.parse("200:50,1000:50")
 
 
@@ -140,7 +142,10 @@ def check_fill(found: Inspection, known: Case, said: str) -> None:
 def check_linger(found: Inspection, known: Case, said: str) -> None:
     ending = found.ending
     at_most = math.inf if ending.linger_at_most_ms is None else ending.linger_at_most_ms
-    assert ending.linger_at_least_ms <= known.linger_ms <= at_most, said
+    # A client that gets no CPU time sends late, so that a wait is as long as it seems, and not as it was asked for.
+    assert ending.linger_at_least_ms <= max(known.linger_ms + _LATE_MS, _LATE * known.linger_ms), said
+    assert known.linger_ms <= at_most, said
     if known.linger_ms >= LONG_MS and known.full_bytes is None:
         assert ending.ending is Ending.WAIT, said
-        assert at_most - ending.linger_at_least_ms <= 0.5 * known.linger_ms, said
+        assert at_most <= _LATE * known.linger_ms, said
+        assert ending.linger_at_least_ms >= known.linger_ms / _LATE, said

@@ -1,14 +1,19 @@
 """`tuner inspect` reads the batches of real producers, and tells what they do without showing what they say."""
 
 import json
+import subprocess
 import time
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from tests.cli_tests.command import tuner
+from runners.java_client.compiled import INSPECTOR
+from tests.campaign_tests.clients import left_by_java, with_word
+from tests.cli_tests.command import arguments, tuner
+from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
 
 pytestmark = pytest.mark.broker
@@ -86,6 +91,38 @@ def test_transactions_and_the_time_of_the_broker_are_told(broker: RunningCluster
     assert traffic["append_lag_ms"]["mean"] >= traffic["wait_ms"]["mean"] >= 0
     assert any("belong to transactions" in sentence for sentence in found["says"])
     assert any("10 that end transactions were left out" in sentence for sentence in found["says"])
+
+
+def test_a_batch_that_grows_without_bounds_is_left_out(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(partitions=2)
+    write(broker, topic, 1)
+    large = Producer({**broker.connection, "compression.type": "zstd", "message.max.bytes": 100_000_000})
+    large.produce(topic.name, bytes(40 << 20), partition=0)
+    assert large.flush(30) == 0
+    found = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--json").json
+    assert found["traffic"]["set_aside"] == {"too large": 1}
+    assert found["traffic"]["batches"] == ROUNDS
+
+
+def test_nothing_is_left_behind(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(partitions=2)
+    write(broker, topic, 1)
+    assert tuner("inspect", topic.name, "--bootstrap", broker.bootstrap).code == 0
+    # Killed at any moment, while its Java process starts or works.
+    command = arguments("inspect", topic.name, "--bootstrap", broker.bootstrap)
+    started: list[psutil.Process] = []
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert eventually(lambda: readers_of(process.pid))
+        started += readers_of(process.pid)
+        process.kill()
+    assert eventually(lambda: not any(each.is_running() for each in started))
+    assert tuner(*command[-4:]).code == 0
+    assert left_by_java() == []
+
+
+def readers_of(owner: int) -> list[psutil.Process]:
+    """Return the Java processes that read batches for a process."""
+    return with_word(INSPECTOR.main_class, psutil.Process(owner).children())
 
 
 def test_topics_are_ranked_by_what_there_is_to_gain(broker: RunningCluster, new_topic: TopicMaker) -> None:

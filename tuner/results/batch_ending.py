@@ -127,12 +127,13 @@ def _ending(batches: _Batches, several: bool) -> BatchEnding | None:
     """
     if batches.span_ms.size < _LEAST_BATCHES:
         return None
-    low = float(np.quantile(batches.span_ms, _NEARLY_ALL))
-    high = float(np.quantile(batches.between_ms, 1 - _NEARLY_ALL))
+    # Some batches are sent late, or early, as by a flush. Quartiles leave them out.
+    least, low = (float(value) for value in np.quantile(batches.span_ms, [0.25, 0.75]))
+    high = float(np.quantile(batches.between_ms, 0.25))
     if float(np.mean(batches.records == 1)) >= _NEARLY_ALL:
         return BatchEnding(Ending.EACH_RECORD, 0.0, None if several else high + _CLOCK_MS)
     waited = low <= high + _LATE_MS + _LATE_RATIO * low
-    at_least, at_most = max(0.0, min(low, high) - _CLOCK_MS), max(low, high) + _CLOCK_MS
+    at_least, at_most = max(0.0, min(least, high) - _CLOCK_MS), max(low, high) + _CLOCK_MS
     if batches.compared.any() and float(np.mean(batches.full[batches.compared])) >= _NEARLY_ALL:
         full_bytes = int(np.median(batches.full_bytes[batches.compared]))
         if not waited or low < _CLEAR_MS or _only_size_explains(batches):
@@ -140,7 +141,7 @@ def _ending(batches: _Batches, several: bool) -> BatchEnding | None:
         if not _only_wait_explains(batches):
             return BatchEnding(Ending.SIZE_OR_WAIT, at_least, None, full_bytes)
     if several:
-        return BatchEnding(Ending.UNCLEAR, max(0.0, low - _CLOCK_MS), None)
+        return BatchEnding(Ending.UNCLEAR, at_least, None)
     if not waited:
         return BatchEnding(Ending.UNCLEAR, 0.0, high + _CLOCK_MS)
     narrow = at_most <= 2 * at_least + 2 * (_LATE_MS + _CLOCK_MS)

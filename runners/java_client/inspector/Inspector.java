@@ -7,6 +7,8 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.utils.AppInfoParser;
 
@@ -18,29 +20,55 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * standard input ends, so does this process.
  */
 public final class Inspector {
-    private Inspector() {}
+    private final Pipe pipe;
+    private final BlockingQueue<JsonNode> commands = new LinkedBlockingQueue<>();
+    private Brokers brokers;
 
-    /** Carries out commands until the other process has ended. */
+    private Inspector(Pipe pipe) {
+        this.pipe = pipe;
+    }
+
+    /** Carries out commands until the other process has ended, and does not wait for brokers then. */
     public static void main(String[] arguments) throws IOException {
         Pipe pipe = new Pipe(System.in, new FileOutputStream(FileDescriptor.out));
         System.setOut(new PrintStream(new FileOutputStream(FileDescriptor.err), true));
+        var inspector = new Inspector(pipe);
+        var worker = new Thread(inspector::work, "tuner-inspector");
+        worker.setUncaughtExceptionHandler((thread, error) -> {
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        });
+        worker.start();
         pipe.send(Pipe.message("ready").put("client", AppInfoParser.getVersion()));
-        Brokers brokers = null;
         for (JsonNode command = pipe.next(); command != null; command = pipe.next()) {
-            try {
-                switch (command.get("do").textValue()) {
-                    case "connect" -> {
-                        brokers = new Brokers(command);
-                        pipe.send(Pipe.message("connected"));
-                    }
-                    case "fetch" -> pipe.send(brokers.fetch(command));
-                    default -> throw new IllegalArgumentException(command.get("do").toString());
-                }
-            } catch (IOException | KafkaException error) {
-                pipe.send(refusal(error));
-            }
+            inspector.commands.add(command);
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    private void work() {
+        while (true) {
+            try {
+                pipe.send(answer(commands.take()));
+            } catch (IOException | KafkaException error) {
+                pipe.send(refusal(error));
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error); // nobody interrupts this thread
+            }
+        }
+    }
+
+    private ObjectNode answer(JsonNode command) throws IOException {
+        switch (command.get("do").textValue()) {
+            case "connect" -> {
+                brokers = new Brokers(command);
+                return Pipe.message("connected");
+            }
+            case "fetch" -> {
+                return brokers.fetch(command);
+            }
+            default -> throw new IllegalArgumentException(command.get("do").toString());
+        }
     }
 
     private static ObjectNode refusal(Exception error) {
