@@ -104,7 +104,9 @@ def records_per_s(printed: str, from_s: float, to_s: float) -> float:
     return records / (int(last["elapsed_ms"]) - int(first["elapsed_ms"])) * 1e3
 
 
-def consumed(built: Path, properties: Mapping[str, str], topic: str, partitions: int) -> tuple[int, float, float]:
+def consumed(
+    built: Path, properties: Mapping[str, str], topic: str, partitions: int, records: int
+) -> tuple[int, float, float]:
     """Read all records of a topic with `rdkafka_performance`.
 
     Args:
@@ -112,6 +114,8 @@ def consumed(built: Path, properties: Mapping[str, str], topic: str, partitions:
         properties: librdkafka properties of the connection and of the consumer.
         topic: Topic to read.
         partitions: Number of its partitions.
+        records: Number of its records. The program ends when it has read so many. It could also end by itself at the
+            ends of the partitions, but its time would then include half a second in which it waits for more.
 
     Returns:
         The number of records, the seconds from the first record to the last, and the CPU time per record in
@@ -122,7 +126,8 @@ def consumed(built: Path, properties: Mapping[str, str], topic: str, partitions:
     """
     with tempfile.TemporaryDirectory() as folder:
         config = _config_file(Path(folder), properties)
-        command = [str(built), "-C", "-q", "-t", topic, "-o", "beginning", "-e", "-X", f"file={config}"]
+        command = [str(built), "-C", "-q", "-t", topic, "-o", "beginning", "-c", str(records)]
+        command += ["-X", f"file={config}"]
         command += [word for partition in range(partitions) for word in ("-p", str(partition))]
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         ran = subprocess.run(
@@ -130,8 +135,10 @@ def consumed(built: Path, properties: Mapping[str, str], topic: str, partitions:
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used_s = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
-    records, seconds = consumed_summary(ran.stdout)
-    return records, seconds, used_s / records * US_PER_S
+    read, seconds = consumed_summary(ran.stdout or ran.stderr)
+    if read < records:
+        raise GeneratorError(f"rdkafka_performance must read all {records:,} records, but read {read:,}")
+    return read, seconds, used_s / read * US_PER_S
 
 
 def consumed_summary(printed: str) -> tuple[int, float]:

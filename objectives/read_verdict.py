@@ -20,6 +20,8 @@ HARDLY_WAITED_RATIO: Final = 0.1
 """A thread that had no record to take for less than this share of the time could not have taken them faster."""
 CLOSE_BEHIND_S: Final = 1.0
 """Consumers that are less than so many seconds of records behind the end of the topic have read what was written."""
+FEW_IN_FLIGHT: Final = 0.5
+"""With fewer requests in flight than this on average, the client does not ask for records most of the time."""
 RECEIVING_RATIO: Final = 0.9
 """A connection that was receiving at this share of the looks was never idle between two fetches."""
 
@@ -113,7 +115,7 @@ def _client_thread(evidence: ReadEvidence) -> str | None:
 
 def _client_queue(evidence: ReadEvidence) -> str | None:
     in_flight = evidence.in_flight_requests
-    if in_flight is None or in_flight >= IDLE_IN_FLIGHT / 2:
+    if in_flight is None or in_flight >= FEW_IN_FLIGHT:
         return None
     return (
         f"only {in_flight:.2f} requests on average waited for the broker, although there was no record to take "
@@ -134,21 +136,22 @@ def _broker(evidence: ReadEvidence) -> str | None:
 
 
 def _network(evidence: ReadEvidence) -> str | None:
-    if (evidence.receiving_ratio or 0.0) < RECEIVING_RATIO:
+    in_flight, receiving = evidence.in_flight_requests or 0.0, evidence.receiving_ratio or 0.0
+    if in_flight < IDLE_IN_FLIGHT or receiving < RECEIVING_RATIO:
         return None
     return (
-        f"the busiest connection was receiving {evidence.receiving_ratio:.0%} of the time, and nothing else was at its "
-        "limit"
+        f"the busiest connection was receiving {receiving:.0%} of the time, and neither the client nor the broker was "
+        "at its limit"
     )
 
 
-def _slow_answers(evidence: ReadEvidence) -> str | None:
+def _answers(evidence: ReadEvidence) -> str | None:
     in_flight = evidence.in_flight_requests
-    if in_flight is None or in_flight < IDLE_IN_FLIGHT or evidence.receiving_ratio is None:
+    if in_flight is None or in_flight < FEW_IN_FLIGHT:
         return None
     return (
-        f"{in_flight:.1f} requests on average waited for the broker, and the busiest connection was receiving only "
-        f"{evidence.receiving_ratio:.0%} of the time"
+        f"{in_flight:.1f} requests on average waited for the broker's answer; a client sends the next request to a "
+        "broker only after that"
     )
 
 
@@ -161,5 +164,5 @@ _SIGNS: Final[tuple[tuple[Bottleneck, Callable[[ReadEvidence], str | None]], ...
     (Bottleneck.CLIENT_BUFFER, _client_queue),
     (Bottleneck.BROKER, _broker),
     (Bottleneck.NETWORK, _network),
-    (Bottleneck.BROKER, _slow_answers),
+    (Bottleneck.BROKER, _answers),
 )

@@ -16,7 +16,8 @@ class ReadWindow(LoadWindow):
     """A part of a load of consumers, at most a second long. Its records are those that were taken.
 
     Attributes:
-        waiting_ratio: Share of the window in which a consumer had no record to take, on average over the consumers.
+        waiting_ratio: Share of the window in which the thread that takes records rested, because it had taken all that
+            there were, on average over the consumers.
     """
 
     waiting_ratio: float
@@ -30,8 +31,9 @@ class Arrivals:
         partitions: Partition of each run, shape (n,).
         first_offsets: Offset of its first record, shape (n,).
         last_offsets: Offset of its last record, shape (n,). No offset between them is left out.
-        at_ns: When the run was taken, in nanoseconds of this host's monotonic clock (CLOCK_MONOTONIC), shape (n,). The
-            client may have received it earlier, but no program could have had it.
+        at_ns: When the run was taken, in nanoseconds of this host's monotonic clock (CLOCK_MONOTONIC), shape (n,). At
+            the tail, records are taken as soon as the client has them. From the beginning, they may gather for up to
+            2 ms before.
     """
 
     partitions: NDArray[np.int32]

@@ -1,6 +1,7 @@
 """Counts the records that a consumer takes, checks their order, and notes when they were taken.
 
-Nothing here runs Python code for each record: offsets are compared as arrays.
+Offsets are compared as arrays. Python code runs for each run of consecutive offsets of one partition: a few for each
+batch, and more only on topics where compaction has removed records.
 """
 
 from collections import Counter
@@ -61,7 +62,7 @@ class ReadCounter:
         self.stretches = tuple(self.stretches)
         self._places = {each.partition: _Place(each.first, each.end, each.first == each.end) for each in self.stretches}
         self.unfinished = sum(not place.ended for place in self._places.values())
-        self._arrivals: list[Arrivals] = []
+        self._runs: list[tuple[int, int, int, int]] = []
 
     def add(self, partitions: NDArray[np.int32], offsets: NDArray[np.int64], value_bytes: int, at_ns: int) -> None:
         """Count records that were taken at the same moment.
@@ -72,32 +73,26 @@ class ReadCounter:
             value_bytes: Size of all values.
             at_ns: When they were taken, on the monotonic clock.
         """
-        self.taken += len(offsets)
+        count = len(offsets)
+        self.taken += count
         self.value_bytes += value_bytes
         # Records of one partition come in runs of ascending offsets, so that there are few runs to look at.
-        breaks = np.flatnonzero((partitions[1:] != partitions[:-1]) | (offsets[1:] != offsets[:-1] + 1)) + 1
-        starts = np.concatenate((_ZERO, breaks))
-        runs = Arrivals(
-            partitions[starts],
-            offsets[starts],
-            offsets[np.concatenate((breaks - 1, [len(offsets) - 1]))],
-            np.full(len(starts), at_ns, dtype=np.int64),
-        )
+        follows = (partitions[1:] == partitions[:-1]) & (offsets[1:] - offsets[:-1] == 1)
+        starts = [0] if follows.all() else [0, *(np.flatnonzero(~follows) + 1).tolist()]
+        lasts = [*(start - 1 for start in starts[1:]), count - 1]
+        runs = list(zip(partitions[starts].tolist(), offsets[starts].tolist(), offsets[lasts].tolist(), strict=True))
         if self.keep_arrivals:
-            self._arrivals.append(runs)
-        for partition in set(runs.partitions.tolist()):
-            mine = runs.partitions == partition
-            self._check(self._places[partition], runs.first_offsets[mine], runs.last_offsets[mine])
+            self._runs += [(*run, at_ns) for run in runs]
+        for partition, first, last in runs:
+            self._check(self._places[partition], first, last)
 
-    def _check(self, place: _Place, firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> None:
-        """Compare runs of offsets of one partition with the offset that should come next."""
-        if len(firsts) == 1 and firsts[0] == place.following:
-            self._proceed(place, int(lasts[0]) + 1)
-            return
-        highest = np.maximum.accumulate(np.concatenate(([place.following - 1], lasts)))
-        self.skipped += int(np.maximum(firsts - highest[:-1] - 1, 0).sum())
-        self.repeated += int(np.maximum(np.minimum(lasts, highest[:-1]) - firsts + 1, 0).sum())
-        self._proceed(place, int(highest[-1]) + 1)
+    def _check(self, place: _Place, first: int, last: int) -> None:
+        """Compare a run of offsets of one partition with the offset that should come next."""
+        if first > place.following:
+            self.skipped += first - place.following
+        elif first < place.following:
+            self.repeated += min(last + 1, place.following) - first
+        self._proceed(place, max(place.following, last + 1))
 
     def _proceed(self, place: _Place, following: int) -> None:
         place.following = following
@@ -149,7 +144,7 @@ class ReadCounter:
 
     def arrivals(self) -> Arrivals | None:
         """Return when all records were taken; None if this was not to be noted."""
-        return Arrivals.joined(self._arrivals) if self.keep_arrivals else None
-
-
-_ZERO = np.zeros(1, dtype=np.int64)
+        if not self.keep_arrivals:
+            return None
+        table = np.array(self._runs, dtype=np.int64).reshape(-1, 4)
+        return Arrivals(table[:, 0].astype(np.int32), table[:, 1], table[:, 2], table[:, 3])

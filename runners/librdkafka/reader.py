@@ -14,13 +14,14 @@ from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumption import Consumption, ReadOrigin
 from runners.consumers.counting import ReadCounter
 from runners.consumers.reader import Reader, ReadWatch
-from runners.consumers.reading import Reading, Stretch
+from runners.consumers.reading import Reading, Start, Stretch
 from runners.errors import BrokerLost, TargetRefused
 from runners.host import HostProbe, usage
 from runners.interpreter import quiet_interpreter
 from runners.librdkafka import capi
 from runners.librdkafka.consumer import ConsumerClient
 from runners.librdkafka.reading_load import ReadingLoad
+from runners.librdkafka.taker import REST_NS
 from runners.runner import Phases
 from runners.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
 
@@ -76,7 +77,8 @@ class LibrdkafkaReader(Reader):
                 silence=_SILENCE,
             )
             phases = Phases.lasting(reading.warmup_s, reading.measured_s)
-            load = ReadingLoad(client, self.stretches, counter, phases, clock, watchdog, probe)
+            rest_ns = REST_NS if reading.start is Start.BEGINNING else 0
+            load = ReadingLoad(client, self.stretches, counter, phases, clock, watchdog, probe, rest_ns)
             result = load.run(start_ns, watch)
         return Consumption(
             reading=reading,

@@ -1,7 +1,7 @@
 """Runs the load of one consumer: takes its records as fast as they come, in windows of at most a second.
 
-One thread takes records. The main thread collects the counters of the windows, the client's statistics and its
-messages, and asks the watchdog whether the load can go on.
+One thread takes records (`Taker`). The main thread collects the counters of the windows, the client's statistics and
+its messages, and asks the watchdog whether the load can go on.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from runners.clock import NS_PER_MS, NS_PER_S, Clock
+from runners.clock import NS_PER_S, Clock
 from runners.consumers.consumption import FetchActivity, ReadCounts, ReadWindow
 from runners.consumers.counting import ReadCounter
 from runners.consumers.reader import ReadWatch
@@ -20,6 +20,7 @@ from runners.consumers.reading import Stretch
 from runners.host import HostProbe, Reading
 from runners.librdkafka.consumer import ConsumerClient
 from runners.librdkafka.fetch_statistics import FetchAccount, FetchReport
+from runners.librdkafka.taker import ReadCut, Taker
 from runners.receiving import Receiving
 from runners.runner import Phases, WatchDecision
 from runners.watchdog import Watchdog
@@ -27,82 +28,6 @@ from runners.watchdog import Watchdog
 _LOOK_S: Final = 0.1
 _POLL_MS: Final = 20
 _LAST_REPORT_PATIENCE_S: Final = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class ReadCut:
-    """The counters at the end of a window. They begin with the load.
-
-    Attributes:
-        at_ns: Time on the benchmark's clock.
-        records: Number of records taken.
-        value_bytes: Size of their values.
-        waited_ns: Time for which there was no record to take.
-        ended: Whether everything was read.
-    """
-
-    at_ns: int
-    records: int = 0
-    value_bytes: int = 0
-    waited_ns: int = 0
-    ended: bool = False
-
-
-@dataclass(slots=True)
-class Taker:
-    """Takes records until the windows are over, everything was read, or `over` is set.
-
-    Attributes:
-        client: The client.
-        counter: Counts the records.
-        clock: The benchmark's clock.
-        stretches: What to read.
-        start_ns: Start of the load. The times in `phases` are relative to this moment.
-        phases: The windows of the warm-up and of the measured phase.
-        cuts: Queue that receives the counters at the end of each window, or the error that ended this thread.
-        over: Set by another thread to end this one.
-    """
-
-    client: ConsumerClient
-    counter: ReadCounter
-    clock: Clock
-    stretches: Sequence[Stretch]
-    start_ns: int
-    phases: Phases
-    cuts: "queue.SimpleQueue[ReadCut | BaseException]" = field(default_factory=queue.SimpleQueue)
-    over: threading.Event = field(default_factory=threading.Event)
-    _waited_ns: int = 0
-
-    def run(self) -> None:
-        """Start to fetch at the start of the load, and take records."""
-        try:
-            self.clock.sleep_until(self.start_ns)
-            self.client.start(self.stretches)
-            for end_ns in self.phases.ends_ns:
-                ended = self._take_until(self.start_ns + end_ns)
-                self.cuts.put(self._cut(ended=ended))
-                if ended or self.over.is_set():
-                    break
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that controls the load
-            self.cuts.put(error)
-        # The thread lives on until the end, so that its CPU time can still be read.
-        self.over.wait()
-
-    def _take_until(self, end_ns: int) -> bool:
-        """Take records until a moment, and return whether everything was read before it."""
-        client, counter, clock = self.client, self.counter, self.clock
-        while (now := clock.now_ns()) < end_ns and not self.over.is_set():
-            if not counter.unfinished:
-                return True
-            if client.take(0, counter):
-                continue
-            client.take(max(1, min(_POLL_MS, (end_ns - now) // NS_PER_MS)), counter)
-            self._waited_ns += clock.now_ns() - now
-        return not counter.unfinished
-
-    def _cut(self, *, ended: bool) -> ReadCut:
-        counter = self.counter
-        return ReadCut(self.clock.now_ns(), counter.taken, counter.value_bytes, self._waited_ns, ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +108,7 @@ class ReadingLoad:
         clock: The benchmark's clock.
         watchdog: Raises an error if the load can't go on.
         probe: Reads the counters of this process, the host and local brokers.
+        rest_ns: See `Taker`.
     """
 
     client: ConsumerClient
@@ -192,6 +118,7 @@ class ReadingLoad:
     clock: Clock
     watchdog: Watchdog
     probe: HostProbe
+    rest_ns: int = 0
     _progress: Progress = field(init=False)
     _account: FetchAccount = field(default_factory=FetchAccount)
     _receiving: Receiving = field(default_factory=Receiving)
@@ -211,7 +138,7 @@ class ReadingLoad:
         Raises:
             RunnerError: The errors that `Watchdog` and `ConsumerClient` raise.
         """
-        taker = Taker(self.client, self.counter, self.clock, self.stretches, start_ns, self.phases)
+        taker = Taker(self.client, self.counter, self.clock, self.stretches, start_ns, self.phases, self.rest_ns)
         thread = threading.Thread(target=taker.run, name="tuner-take", daemon=True)
         self.probe.threads = {"drain": thread}
         thread.start()

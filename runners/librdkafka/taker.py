@@ -1,0 +1,102 @@
+"""The thread that takes records from a consumer of librdkafka, and cuts the load into windows."""
+
+import queue
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from runners.clock import NS_PER_MS, Clock
+from runners.consumers.counting import ReadCounter
+from runners.consumers.reading import Stretch
+from runners.librdkafka.consumer import ConsumerClient
+from runners.runner import Phases
+
+REST_NS: Final = 2_000_000
+"""How long records may gather before they are taken, when they are read from the beginning.
+
+Waking for each fetch would take CPU time from the client and from a broker on the same host. Longer rests could let the
+client's queue grow so full that it pauses fetching.
+"""
+_POLL_MS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCut:
+    """The counters at the end of a window. They begin with the load.
+
+    Attributes:
+        at_ns: Time on the benchmark's clock.
+        records: Number of records taken.
+        value_bytes: Size of their values.
+        waited_ns: Time for which there was no record to take.
+        ended: Whether everything was read.
+    """
+
+    at_ns: int
+    records: int = 0
+    value_bytes: int = 0
+    waited_ns: int = 0
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class Taker:
+    """Takes records until the windows are over, everything was read, or `over` is set.
+
+    Attributes:
+        client: The client.
+        counter: Counts the records.
+        clock: The benchmark's clock.
+        stretches: What to read.
+        start_ns: Start of the load. The times in `phases` are relative to this moment.
+        phases: The windows of the warm-up and of the measured phase.
+        rest_ns: How long records may gather when there are none to take; 0 takes them as soon as they come.
+        cuts: Queue that receives the counters at the end of each window, or the error that ended this thread.
+        over: Set by another thread to end this one.
+    """
+
+    client: ConsumerClient
+    counter: ReadCounter
+    clock: Clock
+    stretches: Sequence[Stretch]
+    start_ns: int
+    phases: Phases
+    rest_ns: int = 0
+    cuts: "queue.SimpleQueue[ReadCut | BaseException]" = field(default_factory=queue.SimpleQueue)
+    over: threading.Event = field(default_factory=threading.Event)
+    _waited_ns: int = 0
+
+    def run(self) -> None:
+        """Start to fetch at the start of the load, and take records."""
+        try:
+            self.clock.sleep_until(self.start_ns)
+            self.client.start(self.stretches)
+            for end_ns in self.phases.ends_ns:
+                ended = self._take_until(self.start_ns + end_ns)
+                self.cuts.put(self._cut(ended=ended))
+                if ended or self.over.is_set():
+                    break
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that controls the load
+            self.cuts.put(error)
+        # The thread lives on until the end, so that its CPU time can still be read.
+        self.over.wait()
+
+    def _take_until(self, end_ns: int) -> bool:
+        """Take records until a moment, and return whether everything was read before it."""
+        client, counter, clock = self.client, self.counter, self.clock
+        while (now := clock.now_ns()) < end_ns and not self.over.is_set():
+            if not counter.unfinished:
+                return True
+            if client.take(0, counter):
+                continue
+            if self.rest_ns:
+                clock.sleep_until(min(now + self.rest_ns, end_ns))
+            else:
+                client.take(max(1, min(_POLL_MS, (end_ns - now) // NS_PER_MS)), counter)
+            self._waited_ns += clock.now_ns() - now
+        return not counter.unfinished
+
+    def _cut(self, *, ended: bool) -> ReadCut:
+        counter = self.counter
+        return ReadCut(self.clock.now_ns(), counter.taken, counter.value_bytes, self._waited_ns, ended)
