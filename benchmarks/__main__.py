@@ -17,6 +17,7 @@ from benchmarks.evidence import WRITE, commands
 PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "generator": ("--rounds", "2", "--seconds", "1", "--warmup", "1"),
     "java_generator": ("--rounds", "2", "--seconds", "1", "--warmup", "1"),
+    "consumer_generator": ("--rounds", "2", "--megabytes", "200", "--peers", "java"),
     "paced": ("--runs", "2", "--seconds", "3"),
     "latency_agreement": ("--runs", "1", "--seconds", "5"),
     "memory": (

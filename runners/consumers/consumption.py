@@ -51,6 +51,23 @@ class Arrivals:
             np.concatenate([_NO_OFFSETS, *(each.at_ns for each in parts)]),
         )
 
+    def of(self, partition: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return when the records of a partition at these offsets were taken, shape (n,); -1 for those that were not.
+
+        For a record that came twice, this is one of the two moments.
+
+        Args:
+            partition: The partition.
+            offsets: The offsets, in any order, shape (n,).
+        """
+        mine = np.flatnonzero(self.partitions == partition)
+        if not len(mine):
+            return np.full(len(offsets), -1, dtype=np.int64)
+        mine = mine[np.argsort(self.first_offsets[mine], kind="stable")]
+        place = np.searchsorted(self.first_offsets[mine], offsets, side="right") - 1
+        run = mine[np.maximum(place, 0)]
+        return np.where((place >= 0) & (offsets <= self.last_offsets[run]), self.at_ns[run], -1)
+
     @property
     def records(self) -> int:
         """Number of records, including repeated ones."""

@@ -19,11 +19,12 @@ def run_tool(main_class: str, arguments: Sequence[str]) -> "subprocess.Completed
 
 def set_producer_quota(bootstrap: str, client_id: str, bytes_per_s: int | None) -> None:
     """Limit the bytes per second that producers of one client id may send to each broker; None removes the limit."""
-    change = (
-        ["--delete-config", "producer_byte_rate"]
-        if bytes_per_s is None
-        else ["--add-config", f"producer_byte_rate={bytes_per_s}"]
-    )
+    set_quota(bootstrap, client_id, "producer_byte_rate", bytes_per_s)
+
+
+def set_quota(bootstrap: str, client_id: str, quota: str, bytes_per_s: int | None) -> None:
+    """Set a quota of one client id for each broker, such as `consumer_byte_rate`; None removes it."""
+    change = ["--delete-config", quota] if bytes_per_s is None else ["--add-config", f"{quota}={bytes_per_s}"]
     arguments = ["--bootstrap-server", bootstrap, "--alter", *change]
     ran = run_tool("kafka.admin.ConfigCommand", [*arguments, "--entity-type", "clients", "--entity-name", client_id])
     assert ran.returncode == 0, ran.stderr or ran.stdout

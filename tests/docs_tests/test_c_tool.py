@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rdkafka_performance import records_per_s
+from benchmarks import consumer_performance
+from benchmarks.rdkafka_performance import consumed_summary, records_per_s
 from runners.errors import GeneratorError
 
 # The output of librdkafka 2.0.2.
@@ -62,3 +63,22 @@ def test_a_source_folder_without_the_tool_is_refused(tmp_path: Path) -> None:
     )
     assert run.returncode == 1
     assert f"'{tmp_path}' has no examples/rdkafka_performance.c" in run.stderr
+
+
+def test_the_summary_of_a_consumer_is_read() -> None:
+    said = "% 0 messages (0 bytes) consumed in 0ms: 0 msgs/s (0.00 MB/s)\n"
+    said += "% 300000 messages (30000000 bytes) consumed in 621ms: 483090 msgs/s (48.31 MB/s)\n"
+    assert consumed_summary(said + "% Average application fetch latency: 3us\n") == (300_000, 0.621)
+    with pytest.raises(GeneratorError, match="no such property"):
+        consumed_summary("% Failed to create Kafka consumer: no such property")
+    with pytest.raises(GeneratorError, match="consumed in 0ms"):
+        consumed_summary(said.splitlines()[0])
+
+
+def test_the_summary_of_kafka_s_consumer_tool_is_read() -> None:
+    line = (
+        "2026-11-25 14:23:13:000, 2026-11-25 14:23:14:101, 28.6102, 25.98, 300000, 272479.5, 768, 333, 85.9, 900900.9"
+    )
+    assert consumer_performance.records_per_s(line, 300_000) == 900_900.9
+    assert consumer_performance.records_per_s(line, 300_001) is None
+    assert consumer_performance.records_per_s("WARNING: Exiting before consuming the expected number", 1) is None

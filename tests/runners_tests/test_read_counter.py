@@ -64,6 +64,17 @@ def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tup
     assert told == [(number, record) for number, batch in enumerate(batches) for record in batch]
 
 
+def test_the_moment_of_each_record_can_be_looked_up() -> None:
+    counter = ReadCounter([Stretch(0, 0, None), Stretch(1, 0, None)], keep_arrivals=True)
+    add(counter, [(0, 2), (0, 3), (1, 0), (0, 7)], 10)
+    add(counter, [(0, 4), (0, 5)], 20)
+    arrivals = counter.arrivals()
+    assert arrivals is not None
+    assert arrivals.of(0, np.arange(9)).tolist() == [-1, -1, 10, 10, 20, 20, -1, 10, -1]
+    assert arrivals.of(1, np.array([1, 0])).tolist() == [-1, 10]
+    assert arrivals.of(2, np.array([0])).tolist() == [-1]
+
+
 def test_a_partition_ends_at_its_end_or_where_the_client_finds_nothing_more() -> None:
     counter = ReadCounter([Stretch(0, 5, 8), Stretch(1, 3, 3), Stretch(2, 0, None)])
     assert counter.unfinished == 2, "an empty partition has nothing to read"

@@ -33,11 +33,12 @@ _EVERYTHING = AclBindingFilter(
 )
 _OPERATIONS = {operation_name(operation.name): operation for operation in AclOperation}
 
-OURS, YOURS, LIKE, USEFUL = (
+OURS, YOURS, LIKE, USEFUL, READING = (
     "Let the tuner create its topics",
     "Use an existing topic",
     "Copy the settings of a topic",
     "Optional: read the record size limit",
+    "Read a topic",
 )
 
 

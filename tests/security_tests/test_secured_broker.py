@@ -15,6 +15,7 @@ from tests.cli_tests.command import tuner
 from tests.security_tests.acls import (
     LIKE,
     OURS,
+    READING,
     USEFUL,
     YOURS,
     bindings,
@@ -119,6 +120,23 @@ def test_copying_settings_needs_exactly_the_documented_rights(secured: Secured, 
     with topics_of(secured) as topics:
         assert topics.create(like=TOPIC).partitions == 1
     remove_leftovers(secured.admin, find_leftovers(secured.admin))
+
+
+@pytest.mark.parametrize("right", ["Read", "Describe"])
+def test_reading_needs_exactly_the_documented_rights(secured: Secured, client_file: Path, right: str) -> None:
+    file = write_client(client_file, secured.scram)
+    words = ("consume", TOPIC, "--bootstrap", secured.address("SCRAM"), "--command-config", str(file), "--json")
+    read = [re.sub("--topic orders", f"--topic {TOPIC}", command) for command in documented(READING)]
+    wanted = [each for command in read for each in bindings(command)]
+    # The right to read a topic includes the right to describe it.
+    grant_only(secured.admin, [] if right == "Describe" else without(wanted, right))
+    refused = tuner(*words, "--start", "tail", "--seconds", "1")
+    assert refused.code == 3
+    assert re.search(rf"\bRead\b.*on topic {TOPIC}", refused.complaint)
+    grant_only(secured.admin, wanted)
+    found = tuner(*words, "--start", "tail", "--seconds", "1").json
+    assert found["counts"]["taken"] == 0
+    assert PASSWORD not in refused.err + str(found)
 
 
 def test_doctor_reports_rights_and_names_missing_ones(secured: Secured, client_file: Path) -> None:

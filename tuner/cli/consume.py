@@ -60,7 +60,7 @@ def consume(
         ),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", "--measured", help="Seconds of load that are measured.")] = 10,
-    warmup: Annotated[float, typer.Option(help="Seconds of load before the measurement.")] = 1.0,
+    warmup: Annotated[float, typer.Option(help="Seconds of load before the measurement.")] = 0.5,
     bootstrap: options.ClusterBootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
@@ -73,7 +73,7 @@ def consume(
             help="Bytes of values that are written before they are read.",
             rich_help_panel=_OWN,
         ),
-    ] = "1GB",
+    ] = "2GB",
     record_bytes: Annotated[
         str,
         typer.Option(
