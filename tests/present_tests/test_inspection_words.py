@@ -33,10 +33,11 @@ def said(sample: BatchSample) -> str:
 
 def test_single_records_and_no_codec() -> None:
     text = said(sample_of(single(), merged=HALVED))
-    assert "1.00 records a batch: nobody waits for a second record (linger.ms: at most 51)." in text
+    assert "1.00 records a batch: nobody waits for a second record (linger.ms: at most 51, if one producer" in text
     assert "40 batches would become 10: 75 % of them would fall away, for up to 20 ms more latency." in text
     assert "Batches are not compressed: lz4 would take 31 % of the bytes away in batches as they are, and 50 %" in text
     assert "No batch has a producer id: enable.idempotence is off" in text
+    assert "If there are several, longer waits would bring less." in text
     assert in_short(found_in(sample_of(single()))) == "1.00 records a batch, not compressed"
 
 

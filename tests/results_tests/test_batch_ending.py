@@ -67,6 +67,9 @@ def test_records_that_come_one_by_one_say_only_how_long_the_wait_is_at_most() ->
     assert found.linger_at_least_ms == 0
     assert found.linger_at_most_ms is not None
     assert found.linger_at_most_ms >= 5
+    assert found.one_producer_assumed, "the next record may be another producer's"
+    own = [batch_of([each], producer_id=1) for each in arrivals(100, 200)]
+    assert not ending_of(sample_of(own)).one_producer_assumed
 
 
 def test_records_of_bursts_say_little_of_the_wait() -> None:

@@ -50,7 +50,12 @@ def notes(sample: BatchSample, found: Inspection) -> Iterator[str]:
     if found.traffic.several_producers:
         yield (
             "Several producers without a producer id write to one partition, so the time between batches of one of "
-            "them is not known, and what longer waits would bring is an upper limit."
+            "them is not known."
+        )
+    if found.traffic.idempotent_ratio < 1 and found.savings.batches_ratio >= _FEW_RATIO:
+        yield (
+            "Batches without a producer id were taken for those of one producer in each partition. If there are "
+            "several, longer waits would bring less."
         )
     reasons: dict[str, list[int]] = {}
     for partition, reason in sample.unread.items():
@@ -80,7 +85,8 @@ def linger(ending: BatchEnding) -> str:
     low, high = ending.linger_at_least_ms, ending.linger_at_most_ms
     if high is None:
         return f"at least {_ms(low)}" if low else "not known"
-    return f"{_ms(low)} to {_ms(high)}" if low else f"at most {_ms(high)}"
+    limits = f"{_ms(low)} to {_ms(high)}" if low else f"at most {_ms(high)}"
+    return f"{limits}, if one producer writes to a partition" if ending.one_producer_assumed else limits
 
 
 def _ms(value: float) -> str:

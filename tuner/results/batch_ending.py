@@ -62,6 +62,8 @@ class BatchEnding:
         linger_at_most_ms: The most that `linger.ms` can be; None if the batches do not tell.
         full_bytes: The size of a full batch, as `batch.size` counts it; None if the batches are not full.
         producers_differ: Whether the batches of one producer end otherwise than those of another.
+        one_producer_assumed: Whether the most that `linger.ms` can be is known only if one producer writes to each
+            partition, because batches have no producer id.
     """
 
     ending: Ending
@@ -69,6 +71,7 @@ class BatchEnding:
     linger_at_most_ms: float | None = None
     full_bytes: int | None = None
     producers_differ: bool = False
+    one_producer_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,15 @@ def ending_of(sample: BatchSample) -> BatchEnding:
     for stream in streams(sample):
         by_producer.setdefault(stream[0].producer_id, []).append(stream)
     several = overlapping(sample)
-    each = {name: _ending(_joined(own), several and name is None) for name, own in by_producer.items()}
+    each = {name: _ending(_joined(own), name is not None, several) for name, own in by_producer.items()}
     known = [found for found in each.values() if found is not None]
     if len(known) > 1 and not all(_alike(found, other) for found in known for other in known):
         highest = [found.linger_at_most_ms for found in known]
         at_most = None if None in highest else max(value for value in highest if value is not None)
         return BatchEnding(Ending.UNCLEAR, min(found.linger_at_least_ms for found in known), at_most, None, True)
-    pooled = _ending(_joined([stream for own in by_producer.values() for stream in own]), several)
+    pooled = _ending(
+        _joined([stream for own in by_producer.values() for stream in own]), None not in by_producer, several
+    )
     return pooled or BatchEnding(Ending.UNCLEAR)
 
 
@@ -118,22 +123,25 @@ def _alike(one: BatchEnding, other: BatchEnding) -> bool:
     return lowest <= min(highest) and (one.full_bytes is None) == (other.full_bytes is None)
 
 
-def _ending(batches: _Batches, several: bool) -> BatchEnding | None:
+def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None:
     """Return what ends batches; None if there are too few.
 
     Args:
         batches: The batches of one producer, or of several that are alike.
-        several: Whether producers without an id mix their batches, so that the next one may be another's.
+        known: Whether the batches have producer ids, so that the next batch of a producer is known.
+        several: Whether batches without a producer id are of several producers.
     """
+    several = several and not known
     if batches.span_ms.size < _LEAST_BATCHES:
         return None
     # Some batches are sent late, or early, as by a flush. Quartiles leave them out.
     least, low = (float(value) for value in np.quantile(batches.span_ms, [0.25, 0.75]))
     high = float(np.quantile(batches.between_ms, 0.25))
     if float(np.mean(batches.records == 1)) >= _NEARLY_ALL:
-        return BatchEnding(Ending.EACH_RECORD, 0.0, None if several else high + _CLOCK_MS)
+        at_most = None if several else high + _CLOCK_MS
+        return BatchEnding(Ending.EACH_RECORD, 0.0, at_most, one_producer_assumed=not known and not several)
     waited = low <= high + _LATE_MS + _LATE_RATIO * low
-    at_least, at_most = max(0.0, min(least, high) - _CLOCK_MS), max(low, high) + _CLOCK_MS
+    at_least = max(0.0, min(least, high) - _CLOCK_MS)
     if batches.compared.any() and float(np.mean(batches.full[batches.compared])) >= _NEARLY_ALL:
         full_bytes = int(np.median(batches.full_bytes[batches.compared]))
         if not waited or low < _CLEAR_MS or _only_size_explains(batches):
@@ -143,9 +151,11 @@ def _ending(batches: _Batches, several: bool) -> BatchEnding | None:
     if several:
         return BatchEnding(Ending.UNCLEAR, at_least, None)
     if not waited:
-        return BatchEnding(Ending.UNCLEAR, 0.0, high + _CLOCK_MS)
-    narrow = at_most <= 2 * at_least + 2 * (_LATE_MS + _CLOCK_MS)
-    return BatchEnding(Ending.WAIT if narrow else Ending.UNCLEAR, at_least, at_most)
+        return BatchEnding(Ending.UNCLEAR, 0.0, high + _CLOCK_MS, one_producer_assumed=not known)
+    at_most = max(low, high) + _CLOCK_MS
+    if at_most <= 2 * at_least + 2 * (_LATE_MS + _CLOCK_MS):
+        return BatchEnding(Ending.WAIT, at_least, at_most)
+    return BatchEnding(Ending.UNCLEAR, at_least, at_most, one_producer_assumed=not known)
 
 
 def _only_size_explains(batches: _Batches) -> bool:

@@ -4,9 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
-import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.DefaultRecord;
 import org.apache.kafka.common.record.internal.DefaultRecordBatch;
@@ -36,7 +34,7 @@ final class Batch {
                 } else {
                     look(read);
                 }
-            } catch (IOException | KafkaException | IllegalArgumentException | BufferUnderflowException error) {
+            } catch (IOException | RuntimeException error) {
                 read = null;
                 broken = true;
             }
