@@ -34,12 +34,20 @@ from tests.runners_tests.runner_contract import Left, check_nothing_left
 pytestmark = pytest.mark.broker
 
 CONFIG: Final = ProducerConfig.parse({"linger.ms": 5})
+SMALL_BATCHES: Final = ProducerConfig.parse({"batch.num.messages": 10})
+"""However slow the machine is, its batches are small. A broker sends at least one whole batch."""
 SMALL: Final = Workload(RecordSizes.parse("50:1,150:1"), key_bytes=4)
 WHOLE: Final = Reading(warmup_s=0.0, measured_s=60.0)
 
 
-def filled(cluster: RunningCluster, topic: Topic, records: int, workload: Workload = SMALL) -> Topic:
-    fill(cluster, topic, CONFIG, workload, records, DEFAULT_LIMITS)
+def filled(
+    cluster: RunningCluster,
+    topic: Topic,
+    records: int,
+    workload: Workload = SMALL,
+    config: ProducerConfig = CONFIG,
+) -> Topic:
+    fill(cluster, topic, config, workload, records, DEFAULT_LIMITS)
     return topic
 
 
@@ -67,7 +75,7 @@ def test_produced_stored_and_consumed_agree(
 
 
 def test_fetches_are_measured_and_a_property_changes_them(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    topic = filled(broker, new_topic(1, KEPT), 300_000)
+    topic = filled(broker, new_topic(1, KEPT), 300_000, config=SMALL_BATCHES)
 
     def with_properties(**properties: str) -> Consumption:
         given = {name.replace("_", "."): value for name, value in properties.items()}
@@ -83,7 +91,7 @@ def test_fetches_are_measured_and_a_property_changes_them(broker: RunningCluster
 
 
 def test_a_load_that_is_over_first_says_what_it_did_not_reach(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    topic = filled(broker, new_topic(2, KEPT), 200_000)
+    topic = filled(broker, new_topic(2, KEPT), 200_000, config=SMALL_BATCHES)
     slow = {"fetch.message.max.bytes": "1000", "fetch.max.bytes": "2000", "message.max.bytes": "2000"}
     seen = TopicConsumption(broker, topic.name, Reading(warmup_s=0.1, measured_s=0.2, properties=slow)).run()
     counts = seen.counts

@@ -101,6 +101,8 @@ def test_errors_are_counted_by_name() -> None:
         ({"repeated": 2, "taken": 12, "received": 12}, "2 records came twice"),
         ({"taken": 9, "skipped": 1, "sole_writer": True}, "LOSS: 1 offsets"),
         ({"taken": 9, "skipped": 1, "received": 9}, None),
+        ({"taken": 9, "skipped": 1, "received": 12}, None),
+        ({"taken": 9, "skipped": 1, "received": 8}, "statistics count 8"),
         ({"taken": 9, "received": 9}, r"differ from the records taken by -1"),
         ({"received": 11}, "statistics count 11 records, but 10 were taken"),
         ({"taken": 8, "unread": 2, "received": 9}, None),
