@@ -37,6 +37,7 @@ def test_a_topic_of_a_cluster_is_read_once_and_left_as_it_was(broker: RunningClu
     assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == 50_000
 
 
+@pytest.mark.campaign
 def test_without_a_cluster_a_topic_is_filled_and_read() -> None:
     ran = tuner("consume", "--fill", "5MB", "--record-bytes", "500", "--consumers", "2", "--warmup", "0")
     assert ran.code == 0, ran.err
@@ -45,6 +46,7 @@ def test_without_a_cluster_a_topic_is_filled_and_read() -> None:
     assert "embedded cluster" in ran.out
 
 
+@pytest.mark.campaign
 def test_without_a_cluster_a_producer_writes_while_the_tail_is_read() -> None:
     words = ("--start", "tail", "--rate", "5000", "--seconds", "2", "--warmup", "0.5", "--producer", "linger.ms=5")
     found = tuner("consume", *words, "--json").json

@@ -66,6 +66,7 @@ def test_figures_and_sentences_without_any_content(broker: RunningCluster, new_t
         assert "accepted" not in said
 
 
+@pytest.mark.campaign
 def test_codecs_and_idempotence_are_read_from_the_headers(broker: RunningCluster, new_topic: TopicMaker) -> None:
     for codec in ("gzip", "snappy", "lz4", "zstd"):
         topic = new_topic(partitions=2)
@@ -79,6 +80,7 @@ def test_codecs_and_idempotence_are_read_from_the_headers(broker: RunningCluster
         assert traffic["coded_bytes"][codec] == pytest.approx(traffic["bytes"], rel=0.15)
 
 
+@pytest.mark.campaign
 def test_transactions_and_the_time_of_the_broker_are_told(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2, configs={"message.timestamp.type": "LogAppendTime"})
     write(broker, topic, 5, 10, **{"transactional.id": f"inspected-{time.time_ns()}"})
@@ -93,6 +95,7 @@ def test_transactions_and_the_time_of_the_broker_are_told(broker: RunningCluster
     assert any("10 that end transactions were left out" in sentence for sentence in found["says"])
 
 
+@pytest.mark.campaign
 def test_a_batch_that_grows_without_bounds_is_left_out(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, 1)
@@ -104,6 +107,7 @@ def test_a_batch_that_grows_without_bounds_is_left_out(broker: RunningCluster, n
     assert found["traffic"]["batches"] == ROUNDS
 
 
+@pytest.mark.campaign
 def test_nothing_is_left_behind(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, 1)
@@ -125,6 +129,7 @@ def readers_of(owner: int) -> list[psutil.Process]:
     return with_word(INSPECTOR.main_class, psutil.Process(owner).children())
 
 
+@pytest.mark.campaign
 def test_topics_are_ranked_by_what_there_is_to_gain(broker: RunningCluster, new_topic: TopicMaker) -> None:
     small, large, empty = new_topic(partitions=2), new_topic(partitions=2), new_topic()
     write(broker, small, 1)

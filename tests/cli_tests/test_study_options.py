@@ -211,6 +211,7 @@ def test_a_grid_without_a_file_measures_the_named_knobs_alone() -> None:
     assert size["trials"] >= 17
 
 
+@pytest.mark.campaign
 def test_a_name_made_by_the_program_never_meets_other_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
     words = ("run", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--trials", "2", "--rounds", "0")

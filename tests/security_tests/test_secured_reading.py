@@ -12,7 +12,7 @@ from tests.clusters_tests.waiting import eventually
 from tests.security_tests.acls import bindings, commands, documented, grant, grant_only, rights
 from tests.security_tests.secured import PASSWORD, Secured, principal, write_client
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.campaign]
 ORDERS: Final = "orders"
 OTHERS: Final = "payments"
 READING: Final = "Read a topic of yours"

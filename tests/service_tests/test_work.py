@@ -93,6 +93,7 @@ def test_a_plan_is_that_of_the_service(served: Serving, tmp_path: Path, monkeypa
     assert not (served.root / "mine-quick").exists()
 
 
+@pytest.mark.campaign
 def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     before = confirmations(served, "orders")
     done = at(served, "confirm", "orders", "--goal", "throughput", "--rounds", "3", "--max-rounds", "3", "--json")
