@@ -123,7 +123,8 @@ def test_the_config_is_told_from_the_batches(
     found = inspected(read(broker, topic))
     assert found is not None
     said = f"{found.ending}: {' '.join(remarks(found))}"
-    assert found.traffic.codecs == {known.codec: found.traffic.batches}
+    # The load begins with a single record, which a client sends as it is if the codec does not make it smaller.
+    assert {codec for codec, batches in found.traffic.codecs.items() if batches > 1} == {known.codec}, said
     idempotent = DEFAULT_IDEMPOTENCE[name] if known.idempotent is None else known.idempotent
     assert found.traffic.idempotent_ratio == float(idempotent)
     check_fill(found, known, said)
