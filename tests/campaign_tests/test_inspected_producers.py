@@ -55,6 +55,8 @@ class Case:
     idempotent: bool | None = None
 
 
+LONGEST: Final = ("500 ms", "full", "no wait")
+"""Cases of the long campaign."""
 CASES: Final = {
     "defaults": Case({}, 2_000, 2, linger_ms=5),
     "no wait": Case({"linger.ms": 0, "enable.idempotence": False}, 500, 2, linger_ms=0, idempotent=False),
@@ -105,7 +107,9 @@ def read(broker: RunningCluster, topic: Topic) -> BatchSample:
     return sample
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.long if case in LONGEST else ()) for case in CASES]
+)
 @pytest.mark.parametrize("name", CLIENTS)
 def test_the_config_is_told_from_the_batches(
     broker: RunningCluster, new_topic: TopicMaker, name: str, case: str
