@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install run test campaign failures containers check docs format bench ci image lock clean
+.PHONY: help install run test campaign experiments failures containers check docs format bench ci image lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,11 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
+
+experiments: $(DEV) ## Run three of the papers' experiments with two rounds, and report them (ARGS="--rounds 5" for more)
+	for name in thesis-default linkedin-consumers linkedin-end-to-end; do \
+	  $(BIN)/tuner experiment run $$name --quick --no-mlflow --rounds 2 $(ARGS) || exit 1; \
+	done
 
 failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100 times (ARGS=--write fills docs/evidence)
 	$(BIN)/python -m benchmarks.failures $(ARGS)

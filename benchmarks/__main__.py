@@ -25,6 +25,8 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "0.5",
     ),
     "overhead": ("--real-trials", "3", "--trials", "40", "--large", "300"),
+    "end_to_end": ("--rounds", "1", "--records", "2000"),
+    "prediction": (),
     "inspection": ("--topics", "32", "--runs", "1"),
     "simulated_agreement": (),
     "racing": ("--seeds", "2", "--trials", "20"),

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
+from benchmarks.evidence import add_keep, benchmark_parser, run_benchmark, whole_number
 from tuner.model.errors import ExitCode, NoFeasibleConfig
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.present.wording import in_short
@@ -106,12 +106,8 @@ def main() -> None:
     """Run the study from cold starts. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--starts", type=whole_number, default=10, help="how often to run the study (default 10)")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder that keeps the studies of the starts")
+    add_keep(parser, "the studies of the starts")
     asked = parser.parse_args()
-    if asked.keep:
-        if asked.keep.exists():
-            parser.error(f"--keep must name a new folder, but {asked.keep} exists")
-        asked.keep.mkdir(parents=True)
     starts: list[list[Found]] = []
     for number in range(asked.starts):
         dropped = _drop_caches()

@@ -30,6 +30,8 @@ from typing_extensions import override
 PAGES: Final = Path(__file__).parents[1] / "docs" / "evidence"
 END: Final = "<!-- end of result -->"
 WRITE: Final = "--write"
+KEEP: Final = "--keep"
+"""The option that names a new folder for what was measured. Like `--write`, it is no part of the command on a page."""
 _PLACE: Final = re.compile("<!-- result of: (.*?) -->")
 
 
@@ -42,6 +44,26 @@ def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument(WRITE, action="store_true", help="put the result on its page of docs/evidence")
     return parser
+
+
+def add_keep(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the option `--keep FOLDER`, whose value is a new, empty folder that is made at once.
+
+    Args:
+        parser: The parser of the benchmark.
+        what: What the folder keeps, for the help.
+    """
+    parser.add_argument(KEEP, type=_new_folder, metavar="FOLDER", help=f"a new folder that keeps {what}")
+
+
+def _new_folder(text: str) -> Path:
+    try:
+        Path(text).mkdir(parents=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"must name a new folder, but {text} can't be made: {error.strerror}"
+        ) from None
+    return Path(text)
 
 
 def whole_number(text: str) -> int:
@@ -92,10 +114,14 @@ def run_benchmark(main: Callable[[], None]) -> None:
 
 
 def this_command() -> str:
-    """Return the command that runs this process, without `--write`."""
+    """Return the command that runs this process, without `--write` and `--keep FOLDER`."""
     spec = sys.modules["__main__"].__spec__
     name = spec.name if spec else Path(sys.argv[0]).name
-    return shlex.join(["python", "-m", name, *(word for word in sys.argv[1:] if word != WRITE)])
+    words = [word for word in sys.argv[1:] if word != WRITE]
+    if KEEP in words:
+        place = words.index(KEEP)
+        del words[place : place + 2]
+    return shlex.join(["python", "-m", name, *words])
 
 
 def commands() -> list[str]:

@@ -21,8 +21,8 @@ from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
 from objectives.repeats import t_quantile
 from objectives.scoring import Constraint
+from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
-from runners.simulated.inputs import EMBEDDED
 from runners.workload import RecordSizes
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study

@@ -17,7 +17,7 @@ from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.problems.agreement import Agreement, agreements
 from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
-from runners.simulated.inputs import EMBEDDED, SimulatedCluster
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
 
 GOAL: Final = 0.7
 OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")
@@ -45,7 +45,7 @@ def main() -> None:
     sys.exit(0 if all(met) else 1)
 
 
-def _shown(table: MeasuredTable, cluster: SimulatedCluster, *, points: bool) -> bool:
+def _shown(table: MeasuredTable, cluster: ClusterConstants, *, points: bool) -> bool:
     print(f"{table.title}: {len(table.rows)} rows, compared with the preset {cluster.name}\n")
     print("| metric | configs | correlation | within record sizes |\n| --- | ---: | ---: | ---: |")
     found = agreements(table, cluster)

@@ -1,7 +1,8 @@
 """Pools of records that are prepared before the load starts, so that the timed loop neither builds nor copies payload.
 
-All records of a pool differ, and a pool is larger than a usual batch. A single payload that is sent again and again
-compresses to almost nothing, and makes codecs look several times better than they are. Source: KAFKA-12611, where
+All records of a pool differ unless one payload is asked for, and a pool is larger than a usual batch. A single payload
+that is sent again and again compresses to almost nothing, and makes codecs look several times better than they are.
+Source: KAFKA-12611, where
 Kafka's own tool reported a compression rate of 0.005 for data whose true rate is 0.611.
 """
 
@@ -85,9 +86,14 @@ class PayloadPool:
 
 
 def make_pool(
-    sizes: RecordSizes, *, key_bytes: int = 0, compressibility_ratio: float = 0.0, seed: int = 0
+    sizes: RecordSizes,
+    *,
+    key_bytes: int = 0,
+    compressibility_ratio: float = 0.0,
+    one_payload: bool = False,
+    seed: int = 0,
 ) -> PayloadPool:
-    """Make a pool of distinct records; the same arguments always give the same bytes.
+    """Make a pool of records; the same arguments always give the same bytes. All values differ unless `one_payload`.
 
     Args:
         sizes: Sizes of the values. Each size gets its exact share of the pool (rounded to a whole record), in random
@@ -95,6 +101,7 @@ def make_pool(
         key_bytes: Size of each key; 0 for no keys. If all keys take more than `MOST_POOL_BYTES`, keys are repeated.
         compressibility_ratio: Share of each value that is filler text, which is the same in all records. The rest is
             random.
+        one_payload: Whether all values are the same; the sizes must be equal then.
         seed: Any non-negative integer.
     """
     rng = np.random.default_rng(seed)
@@ -105,7 +112,9 @@ def make_pool(
     values = rng.integers(0, 256, size=int(lengths.sum()), dtype=np.uint8)
     if compressibility_ratio:
         _fill(values, offsets, lengths, compressibility_ratio)
-    if lengths.min() * (1 - compressibility_ratio) < _SURELY_DISTINCT_BYTES:
+    if one_payload:
+        values = np.resize(values[: int(lengths[0])], len(values))
+    elif lengths.min() * (1 - compressibility_ratio) < _SURELY_DISTINCT_BYTES:
         _number(values, offsets, lengths)
     distinct = min(len(lengths), max(FEWEST_RECORDS, MOST_POOL_BYTES // max(key_bytes, 1)))
     keys = rng.integers(0, 256, size=(distinct, key_bytes), dtype=np.uint8)
@@ -117,14 +126,22 @@ def payload_of(workload: Workload) -> tuple[PayloadPool, float]:
 
     The last pool is kept for the next measurement, because making one takes a third of a second.
     """
-    return _kept_pool(workload.record_sizes, workload.key_bytes, workload.compressibility_ratio, workload.seed)
+    return _kept_pool(
+        workload.record_sizes, workload.key_bytes, workload.compressibility_ratio, workload.one_payload, workload.seed
+    )
 
 
 @lru_cache(maxsize=1)
 def _kept_pool(
-    sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, seed: int
+    sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, one_payload: bool, seed: int
 ) -> tuple[PayloadPool, float]:
-    pool = make_pool(sizes, key_bytes=key_bytes, compressibility_ratio=compressibility_ratio, seed=seed)
+    pool = make_pool(
+        sizes,
+        key_bytes=key_bytes,
+        compressibility_ratio=compressibility_ratio,
+        one_payload=one_payload,
+        seed=seed,
+    )
     return pool, pool.zlib_ratio()
 
 

@@ -18,12 +18,14 @@ from runners.kernel_counters import Connection, tcp_infos
 
 _RECEIVED: Final = struct.Struct("=Q")
 _RECEIVED_OFFSET: Final = 128
-_APART_S: Final = 0.002
+SHORTEST_S: Final = 0.002
+LONGEST_S: Final = 0.02
+_PARTS: Final = 8
 
 
 @dataclass(slots=True)
 class Receiving:
-    """Looks at the connections of this process, each time for 2 ms.
+    """Looks at the connections of this process, each time for some milliseconds.
 
     Attributes:
         looks: Number of looks so far.
@@ -34,10 +36,17 @@ class Receiving:
     _last_bytes: dict[Connection, int] = field(default_factory=dict)
     _receiving: Counter[Connection] = field(default_factory=Counter)
 
-    def look(self) -> None:
-        """Look once."""
+    def look(self, exchange_s: float = 0.0) -> None:
+        """Look once, for an eighth of an exchange, and for 2 to 20 ms.
+
+        A slow network passes bytes in portions, some milliseconds apart. A look must be longer than that, and shorter
+        than the gap between two exchanges of a connection that waits for answers.
+
+        Args:
+            exchange_s: Mean time from a request to the end of its response; 0 if unknown.
+        """
         before = _received()
-        time.sleep(_APART_S)
+        time.sleep(min(max(exchange_s / _PARTS, SHORTEST_S), LONGEST_S))
         after = _received()
         self.looks += 1
         for connection, count in after.items():

@@ -119,6 +119,7 @@ class Workload:
         rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent
             as fast as the client accepts them.
         consumers: Number of consumers that read the topic at its tail while it is written.
+        one_payload: Whether all records have the same value, as some tools send them. A codec then removes nearly all.
         seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
             simulated runs.
     """
@@ -133,6 +134,7 @@ class Workload:
     rate_records_per_s: float | None = None
     # Left out of the text form, on which the noise of simulated runs depends: kept simulated studies stay as they are.
     consumers: int = field(default=0, repr=False)
+    one_payload: bool = field(default=False, repr=False)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -158,6 +160,8 @@ class Workload:
         for holds, rule, value in rules:
             if not holds:
                 raise WorkloadRefused(f"{rule} must hold, but got {value}")
+        if self.one_payload and len(self.record_sizes.shares) > 1:
+            raise WorkloadRefused(f"one payload has one size, but got the record sizes {self.record_sizes}")
 
     @property
     def load(self) -> str:

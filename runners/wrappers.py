@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,7 +45,12 @@ class Leased:
 
 
 def owned_topic(
-    topics: OwnedTopics, like: str | None = None, tell: Say = silent, *, overlapping: bool = False
+    topics: OwnedTopics,
+    like: str | None = None,
+    tell: Say = silent,
+    *,
+    overlapping: bool = False,
+    configs: Mapping[str, str] | None = None,
 ) -> Lease:
     """Return a `Lease` that creates a topic for each run and deletes the topic afterwards.
 
@@ -59,6 +64,7 @@ def owned_topic(
         overlapping: Whether a deletion may go on while the next run begins. A deletion takes up to a second, because
             the broker first writes the data to disk. By then the next run is still in its warm-up. There are never more
             than three topics at a time. Closing `topics` waits for the last deletion.
+        configs: Topic configs that override those of `OwnedTopics.create`.
     """
 
     def await_deleted() -> None:
@@ -67,7 +73,7 @@ def owned_topic(
 
     @contextlib.contextmanager
     def lease(workload: Workload) -> Iterator[Topic]:
-        topic = topics.create(workload.partitions, workload.replication, like=like)
+        topic = topics.create(workload.partitions, workload.replication, configs, like=like)
         try:
             yield topic
         finally:

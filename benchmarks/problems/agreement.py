@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.problems.latency import mean_ms, percentile_ms
 from benchmarks.problems.table import MeasuredTable, Row
-from runners.simulated.inputs import SimulatedCluster
-from runners.simulated.model import Performance, performance
+from runners.performance_model.constants import ClusterConstants
+from runners.performance_model.performance import Performance, performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -61,7 +61,7 @@ class _Point(NamedTuple):
     simulated: float
 
 
-def agreements(table: MeasuredTable, cluster: SimulatedCluster) -> tuple[Agreement, ...]:
+def agreements(table: MeasuredTable, cluster: ClusterConstants) -> tuple[Agreement, ...]:
     """Compare a model with a table, for each metric that both of them have.
 
     Latencies with acks=0 are left out, because then the broker acknowledges nothing.
@@ -112,7 +112,7 @@ def _correlation(points: Sequence[_Point]) -> float:
     return rank_correlation([point.measured for point in points], [point.simulated for point in points])
 
 
-def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCluster) -> float | None:
+def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: ClusterConstants) -> float | None:
     """Return the model's value of a metric for a row's config and load, or None if the model lacks the metric."""
     saturated = metric.startswith(_SATURATED) or metric in ("mb_per_s", "records_per_s")
     if not saturated and row.rate_records_per_s is None:

@@ -1,26 +1,12 @@
-"""Simulated clusters for benchmarks: a remote broker, and the laptop of the VU thesis."""
+"""Simulated clusters for benchmarks: those of the performance model, and the laptop of the VU thesis."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from runners.simulated.inputs import EMBEDDED, SimulatedCluster
+from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
 
-REMOTE: Final = SimulatedCluster(
-    "remote",
-    client_cores=4.0,
-    broker_cores=8.0,
-    shared_host=False,
-    round_trip_s=2e-3,
-    network_bytes_per_s=125e6,
-    disk_bytes_per_s=500e6,
-    broker_s_per_byte=1.2e-9,
-    socket_bytes=6.0e6,
-    tail_s=1.5e-3,
-)
-"""A broker with a round trip of 2 ms on a network of 1 Gbit/s. The network limits a config, and processors do not."""
-
-JAVA_LAPTOP: Final = SimulatedCluster(
+JAVA_LAPTOP: Final = ClusterConstants(
     "java-laptop",
     client_cores=4.0,
     broker_cores=4.0,
@@ -53,6 +39,6 @@ megabytes were taken for 1,000,000 bytes, so the throughput is about 5 % too low
 Source: De Vos Meaker (2020), tables 14 to 22.
 """
 
-PRESETS: Final[Mapping[str, SimulatedCluster]] = MappingProxyType(
+PRESETS: Final[Mapping[str, ClusterConstants]] = MappingProxyType(
     {cluster.name: cluster for cluster in (EMBEDDED, REMOTE, JAVA_LAPTOP)}
 )

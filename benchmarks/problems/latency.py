@@ -4,7 +4,7 @@ import math
 from statistics import NormalDist
 from typing import Final
 
-from runners.simulated.model import Performance
+from runners.performance_model.performance import Performance
 
 _NORMAL: Final = NormalDist()
 

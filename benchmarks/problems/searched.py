@@ -16,7 +16,7 @@ from benchmarks.problems.grid import published_grid
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid
 from benchmarks.problems.truth import Truth
 from objectives.scoring import HELD_RATE_RATIO
-from runners.simulated.inputs import SimulatedCluster
+from runners.performance_model.constants import ClusterConstants
 from runners.workload import RecordSizes
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
@@ -118,7 +118,7 @@ class SimulatedProblem:
         noise_ratio: The noise between trials, as a standard deviation of the logarithm of each metric.
     """
 
-    cluster: SimulatedCluster
+    cluster: ClusterConstants
     size: RecordSizes
     noise_ratio: float = 0.05
     _seen: dict[str, tuple[dict[str, float], tuple[float, float]]] = field(default_factory=dict)

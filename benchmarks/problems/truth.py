@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from benchmarks.problems.latency import percentile_ms
-from runners.simulated.inputs import EMBEDDED, Settings, SimulatedCluster
-from runners.simulated.model import Performance, perform
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.performance import Performance, perform
+from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -55,7 +56,7 @@ class Truth:
         standard: The outcome of the baseline, without noise.
     """
 
-    cluster: SimulatedCluster
+    cluster: ClusterConstants
     saturating: Workload
     paced: Workload
     baseline: ProducerConfig
@@ -65,7 +66,7 @@ class Truth:
     def of(
         cls,
         load: int | Workload,
-        cluster: SimulatedCluster = EMBEDDED,
+        cluster: ClusterConstants = EMBEDDED,
         baseline: ProducerConfig | None = None,
         rate_ratio: float = RATE_RATIO,
     ) -> Self:
@@ -105,7 +106,7 @@ class Truth:
         return outcome.mb_per_s / self.standard.mb_per_s, self.standard.latency_p99_ms / outcome.latency_p99_ms
 
 
-def _outcome(cluster: SimulatedCluster, settings: Settings, load: Workload) -> TrueOutcome:
+def _outcome(cluster: ClusterConstants, settings: Settings, load: Workload) -> TrueOutcome:
     """Return the outcome of a config in the paced phase, without noise."""
     paced = perform(cluster, settings, load)
     assert load.rate_records_per_s is not None

@@ -26,7 +26,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 KEPT: Final = {"retention.bytes": "-1"}
-"""The settings of a topic that is filled before it is read: it must keep all of its records."""
+"""The settings of a topic that is filled before it is measured: it must keep all of its records."""
 _LATENCIES_RATIO: Final = 1e-6
 _POLL_MS: Final = 20
 _LOOK_S: Final = 0.2
@@ -73,6 +73,23 @@ def fill(
                 look_ns = clock.now_ns() + int(_LOOK_S * NS_PER_S)
     if tally.acknowledged != records:
         raise DeliveryFailed(f"all {records:,} records must be written, but the client gave up {dict(tally.failed)}")
+
+
+def fill_bytes(
+    cluster: RunningCluster, topic: Topic, config: ProducerConfig, workload: Workload, stored_bytes: int, limits: Limits
+) -> int:
+    """Write about so many bytes of values to a topic, as `fill` does, and return how many bytes of values and keys.
+
+    At least one record is written.
+
+    Raises:
+        RunnerError: The errors that `fill` raises.
+        RuleBroken: The config or the topic does not allow records of this size.
+    """
+    each_bytes = workload.record_sizes.mean_bytes
+    records = max(1, int(stored_bytes // each_bytes))
+    fill(cluster, topic, config, workload, records, limits)
+    return int(records * (each_bytes + workload.key_bytes))
 
 
 @dataclass(frozen=True, slots=True)

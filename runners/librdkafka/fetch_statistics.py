@@ -97,6 +97,11 @@ class FetchAccount:
         self._rtt_us += report.rtt_us
         self._throttle_ms += report.throttle_ms
 
+    @property
+    def exchange_s(self) -> float:
+        """Mean time from a request to the end of its response; 0 before the first report."""
+        return self._rtt_us.mean / 1e6
+
     def restarted(self) -> "FetchAccount":
         """Return an empty account for the period that begins with the newest report."""
         return FetchAccount(start=self.last, last=self.last)

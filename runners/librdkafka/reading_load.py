@@ -191,7 +191,7 @@ class ReadingLoad:
                 raise found
             self._listen()
             self._check()
-            self._receiving.look()
+            self._receiving.look(self._account.exchange_s)
 
     def _check(self) -> None:
         # A consumer always waits for an answer: without records, a broker answers after fetch.wait.max.ms.

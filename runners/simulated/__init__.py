@@ -1,7 +1,7 @@
 """A simulation of producer and cluster, for rehearsing a study, for tests and for comparing samplers.
 
-`SimulatedRunner` computes measurements with the model in `runners.simulated.model`. `benchmarks/problems` has simulated
-problems whose best configs are known.
+`SimulatedRunner` computes measurements with the performance model (`runners.performance_model`). `benchmarks/problems`
+has simulated problems whose best configs are known.
 """
 
 from runners.simulated.simulated_runner import SimulatedRunner

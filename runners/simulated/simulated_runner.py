@@ -1,6 +1,7 @@
 """A runner that simulates measurements instead of sending records to Kafka.
 
-The model in `runners.simulated.model` computes throughput and latency, and random noise is added if it is requested.
+The performance model (`runners.performance_model`) computes throughput and latency, and random noise is added if it is
+requested.
 """
 
 import hashlib
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.measurement import ClientActivity, Counts, Measurement, Origin, Phase, Resources, TimePoint, Window
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.performance import performance
 from runners.runner import Phases, Watch, WatchDecision, go_on
-from runners.simulated.inputs import EMBEDDED, SimulatedCluster
-from runners.simulated.model import performance
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -253,7 +254,7 @@ class SimulatedRunner:
     """
 
     noise_ratio: float = 0.0
-    cluster: SimulatedCluster = EMBEDDED
+    cluster: ClusterConstants = EMBEDDED
     window_noise_ratio: float | None = None
     latency_noise_ratio: float | None = None
     latency_window_noise_ratio: float | None = None

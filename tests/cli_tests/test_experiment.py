@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,8 @@ rows:
   - {row: alone}
   - {row: with a consumer, consumers: 1, rate_records_per_s: 2000}
   - {row: two consumers afterwards, producers: 0, consumers: 2, stored_bytes: 20MB}
+  - {row: on stored data, stored_bytes: 20MB}
+  - {row: one payload, payload: one, compression.type: lz4}
 rounds: 2
 metrics: [mb_per_s, end_to_end_p50_ms, consumer_records_per_s]
 findings:
@@ -66,7 +70,7 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     file.write_text(FILE)
     ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
     assert ran.code == 0, ran.err
-    assert "6 of 6 measurements" in ran.out
+    assert "10 of 10 measurements" in ran.out
     assert "holds here" in ran.out
     assert (tmp_path / "studies" / "reader" / "report.html").is_file()
 
@@ -76,17 +80,35 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     assert rows["with a consumer"]["end_to_end_p50_ms"]["value"] > 0
     assert rows["with a consumer"]["consumer_records_per_s"]["value"] == pytest.approx(2000, rel=0.5)
     assert rows["two consumers afterwards"]["mb_per_s"] is None
+    assert rows["on stored data"]["mb_per_s"]["value"] > 0
+    assert rows["one payload"]["wire_bytes_per_value_byte"]["value"] < 0.5 * plain_wire_bytes(rows)
     # The counts of the producers, of the topic and of the consumers agree, or a warning would say so.
     assert not [said for row in found["rows"] for said in row["warnings"] if "LOSS" in said or "came twice" in said]
 
     lines = list(csv.DictReader(io.StringIO(tuner("experiment", "report", "reader", "--csv").out)))
-    assert len(lines) == 6
+    assert len(lines) == 10
     assert "| alone (control) |" in tuner("experiment", "report", "reader", "--format", "markdown").out
     assert "reader (experiment)" in tuner("studies").out
     assert tuner("sync", "reader").code == 0
     again = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
     assert "reader is finished" in again.err
     assert "is an experiment, not a study" in tuner("report", "reader").complaint
+
+
+def plain_wire_bytes(rows: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return the bytes on the wire per byte of value of the row without compression."""
+    value = rows["alone"]["wire_bytes_per_value_byte"]["value"]
+    assert isinstance(value, float)
+    return value
+
+
+def test_a_report_of_papers_that_were_not_run_says_how_to_run_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    ran = tuner("experiment", "report", "papers-quick")
+    assert ran.code == 2
+    assert "tuner experiment run papers --quick" in ran.complaint
 
 
 @pytest.mark.broker
@@ -101,7 +123,7 @@ def test_an_experiment_that_was_killed_goes_on(
     with subprocess.Popen(arguments(*words), stderr=subprocess.PIPE, text=True, start_new_session=True) as killed:
         assert killed.stderr is not None
         for line in killed.stderr:
-            if line.startswith("round 1,   2/6"):
+            if line.startswith("round 1,   2/10"):
                 break
         os.killpg(killed.pid, signal.SIGKILL)
     time.sleep(1.0)  # its child processes end when their pipes close

@@ -13,10 +13,12 @@ from tuner.course.experiment import run_experiment
 from tuner.model.errors import NotAStudy
 from tuner.present.experiment_view import (
     because,
-    experiment_csv,
     experiment_lines,
     experiment_markdown,
     experiment_record,
+    experiments_csv,
+    experiments_markdown,
+    overview_lines,
     planned_lines,
 )
 from tuner.results.experiment_results import ExperimentResults, Outcome, load_experiment, mean_of
@@ -94,9 +96,18 @@ def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
     record = json.loads(json.dumps(experiment_record(results)))
     assert record["rows"][2]["paper"] == {"mb_per_s": 95.0}
     assert record["findings"][0]["outcome"] == "holds here"
-    lines = experiment_csv(results).splitlines()
+    lines = experiments_csv([results]).splitlines()
     assert len(lines) == 1 + 20
     assert lines[0].startswith("row,set.record_bytes,set.acks,round,")
+
+
+def test_the_report_of_several_begins_with_all_findings(results: ExperimentResults) -> None:
+    text = experiments_markdown([results, results])
+    assert text.startswith("6 findings in 2 experiments: ")
+    assert text.count("Rate cap: the tool was given 102400 records/s") == 2
+    assert text.count("## small") == 2
+    assert "small:" in overview_lines([results, results])
+    assert experiments_csv([results, results]).startswith("experiment,row,")
 
 
 def test_the_plan_says_time_and_bytes() -> None:

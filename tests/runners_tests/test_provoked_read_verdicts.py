@@ -99,9 +99,6 @@ def _read_on_a_slow_network(answer: "multiprocessing.Queue[Consumption | BaseExc
         answer.put(error)
 
 
-@pytest.mark.xfail(
-    reason="the verdict names the broker: its answer waits for the network, which the sign does not see", strict=True
-)
 def test_the_network() -> None:
     """The network passes 10 MB/s, a hundredth of what client and broker could do."""
     if reason := slow_network.why_not():

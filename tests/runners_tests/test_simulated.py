@@ -7,10 +7,10 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from benchmarks.problems.clusters import REMOTE
 from benchmarks.problems.truth import Truth
 from objectives.outcome import metrics_of
 from runners.measurement import Measurement, Window
+from runners.performance_model.constants import REMOTE
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

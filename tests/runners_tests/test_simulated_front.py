@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.problems.clusters import REMOTE
 from benchmarks.problems.front import FrontPoint, known_front
 from benchmarks.problems.grid import published_grid
 from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import Truth
 from objectives.front import dominates, hypervolume
 from objectives.outcome import Direction
+from runners.performance_model.constants import REMOTE
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace

@@ -77,6 +77,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "experiment:app",
         "Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
     ),
+    "predict": (
+        "predict:predict",
+        "Predict what a config would do, from what a study has measured, without sending anything.",
+    ),
     "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
     "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
     "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),

@@ -3,6 +3,8 @@
 import datetime
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -17,14 +19,19 @@ from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.course.experiment import ExperimentReporter, Step, run_experiment
 from tuner.experiment_file import PAPERS, named_experiments, read_experiment
+from tuner.experiment_file.loading import QUICK_SUFFIX
+from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.trial import State, Trial
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.experiment_view import (
-    experiment_csv,
     experiment_lines,
     experiment_markdown,
     experiment_record,
+    experiments_csv,
+    experiments_markdown,
+    experiments_record,
+    overview_lines,
     planned_lines,
     planned_record,
 )
@@ -142,14 +149,22 @@ def run(
         if not as_json:
             _print(found[-1])
     if as_json:
-        records = [experiment_record(each) for each in found]
-        whole = {"schema_version": 1, "kind": "experiments", "experiments": records}
-        options.print_json(records[0] if len(records) == 1 else whole)
+        options.print_json(_record(found))
+    elif len(found) > 1:
+        for line in overview_lines(found):
+            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 
 @app.command()
 def report(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of an experiment that was run.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|papers",
+            help=f"Name of an experiment that was run; {PAPERS} and {PAPERS}{QUICK_SUFFIX} stand for those that come "
+            "along.",
+        ),
+    ],
     form: Annotated[ReportForm, typer.Option("--format", help="Form of the report.")] = ReportForm.TEXT,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
     force: Force = False,
@@ -158,35 +173,60 @@ def report(
 ) -> None:
     """Report an experiment: a table of its rows beside the paper's values, and what came out of the paper's findings.
 
+    With papers, the report begins with all findings of the experiments that were run.
+
     \b
     Examples:
         tuner experiment report thesis-default-quick
         tuner experiment report thesis-default --format markdown -o thesis-default.md
         tuner experiment report thesis-default --format html -o thesis-default.html
         tuner experiment report thesis-default --csv > measurements.csv
+        tuner experiment report papers-quick --format markdown
     """
     options.check_one_form(json=as_json, csv=as_csv)
     check_output(output, force=force)
-    results = load_experiment(find_study(name))
+    found = _run_before(name)
     chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
     match chosen:
         case ReportForm.TEXT:
-            text = "\n".join([*experiment_lines(results), ""])
+            head = [*overview_lines(found), ""] if len(found) > 1 else []
+            text = "\n".join([*head, *(line for each in found for line in (*experiment_lines(each), ""))])
         case ReportForm.MARKDOWN:
-            text = experiment_markdown(results)
+            text = experiment_markdown(found[0]) if len(found) == 1 else experiments_markdown(found)
         case ReportForm.CSV:
-            text = experiment_csv(results)
+            text = experiments_csv(found)
         case ReportForm.JSON:
-            text = json.dumps(experiment_record(results), indent=2) + "\n"
+            text = json.dumps(_record(found), indent=2) + "\n"
         case ReportForm.HTML:
+            if len(found) > 1:
+                raise typer.BadParameter(f"a page shows one experiment, but {name} are {len(found)}; name one of them")
             from tuner.present.report.page import experiment_page  # it imports plotly
 
-            text = experiment_page(results)
+            text = experiment_page(found[0])
     if output is None:
         OUT.print(text, markup=False, soft_wrap=True, end="", highlight=False)
     else:
         write_output(output, text, force=force)
         say(f"wrote {output}")
+
+
+def _record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+    return experiment_record(found[0]) if len(found) == 1 else experiments_record(found)
+
+
+def _run_before(name: str) -> list[ExperimentResults]:
+    """Return the results of an experiment, or of all that come with the tuner and were run."""
+    form = name.removeprefix(PAPERS)
+    if form not in ("", QUICK_SUFFIX):
+        return [load_experiment(find_study(name))]
+    found = []
+    for each in named_experiments():
+        with suppress(StudyNotFound):
+            found.append(load_experiment(find_study(each + form)))
+    if not found:
+        flag = " --quick" if form else ""
+        raise StudyNotFound(f"no experiment of the papers has results here; run `tuner experiment run papers{flag}`")
+    return found
 
 
 def _at(

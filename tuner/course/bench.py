@@ -78,6 +78,7 @@ class TrialJob:
             trial that has a fixed length.
         producers: How many producers share the load.
         same_zone: Whether the clients are in the brokers' zone, even if the target has a link to another zone.
+        stored_bytes: Bytes of values that are written to the topic before the first phase.
     """
 
     started: StartedTrial
@@ -91,6 +92,7 @@ class TrialJob:
     ready_bytes: float | None = None
     producers: int = 1
     same_zone: bool = False
+    stored_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -256,7 +258,12 @@ class Bench:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
             lease = stack.enter_context(
                 self._targets[index].lease(
-                    job.phases[0][1], limits, job.started.number, job.producers, same_zone=job.same_zone
+                    job.phases[0][1],
+                    limits,
+                    job.started.number,
+                    job.producers,
+                    same_zone=job.same_zone,
+                    stored_bytes=job.stored_bytes,
                 )
             )
         except (BrokerLost, TargetUnreachable):
@@ -269,6 +276,7 @@ class Bench:
         # trial nor creating this topic had to wait for the disk.
         self._give_back(index)
         self._under_way[index] = _UnderWay(done, stack, lease, done.sent_bytes)
+        done.sent_bytes += lease.filled_bytes
         self._run_phase(index)
 
     def _run_phase(self, index: int) -> None:

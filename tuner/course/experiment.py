@@ -235,6 +235,8 @@ def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
 
 def _row_identity(row: Row) -> dict[str, Any]:
     load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
+    if not row.workload.one_payload:
+        del load["one_payload"]  # the first release with experiments did not have it
     return {
         "client": row.config.client.identity,
         "config": row.config.values,
@@ -369,6 +371,7 @@ class _Course:
             ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
             producers=row.producers,
             same_zone=row.same_zone,
+            stored_bytes=0 if burns_in else row.stored_bytes,
         )
         self.bench.submit(job)
         done = self.bench.next_done()
@@ -396,7 +399,7 @@ class _Course:
         return self.target.opened.in_same_zone() if row.same_zone else self.target.opened
 
     def _tell_step(self, step: Step) -> None:
-        left_s = sum(each.row.load_s + 1.0 for each in _steps_left(self.spec, self.store.trials()))
+        left_s = sum(each.row.planned_s for each in _steps_left(self.spec, self.store.trials()))
         ends_at = utc_now() + datetime.timedelta(seconds=left_s)
         where = (
             "burn-in" if step.round is None else f"round {step.round + 1}, measurement {step.number} of {step.total}"

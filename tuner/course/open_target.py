@@ -22,6 +22,7 @@ from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.consumers.beside import WithConsumers
+from runners.consumers.own_topic import KEPT, fill_bytes
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner
@@ -43,6 +44,8 @@ _SETTLING_S: Final = 1.5
 If a worker is lost, its load ends within a second, at the end of the window.
 """
 _SETTLING_LOOKS: Final = 20
+_FILLING: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
+"""How a topic is filled before a trial: in large batches, because that is fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +72,19 @@ class OpenTarget:
         """Return the target as clients in the brokers' own zone see it: without the link to another zone."""
         return replace(self, cluster=self.cluster.in_same_zone())
 
-    def lease(self, *, overlapping: bool = False) -> Lease:
+    def lease(self, *, overlapping: bool = False, kept: bool = False) -> Lease:
         """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
 
         The topic is new and is deleted after the run, unless the study file names a topic of the cluster.
 
         Args:
             overlapping: Whether the deletion of a topic may continue while the next run warms up.
+            kept: Whether a new topic keeps all of its records, because it is filled before the run.
         """
         if self.target.topic is not None:
             return named_topic(self.topics, self.target.topic)
-        return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
+        configs = KEPT if kept else None
+        return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping, configs=configs)
 
     def on_topic(
         self, topic: Topic, generator: str = "native", limits: Limits = DEFAULT_LIMITS, client: Client | None = None
@@ -206,19 +211,28 @@ class TrialLease:
         owned: Whether only these runners write to the topic.
         settled: Waits until the number of records no longer grows, and returns that number as `stored` does. The
             load of a lost worker may go on for a while.
+        filled_bytes: Bytes of values and keys that were written to the topic before the runners get it.
     """
 
     runners: Callable[[int, Client], tuple[Runner, ...]]
     stored: Callable[[], int | None]
     owned: bool
     settled: Callable[[], int | None] = lambda: None
+    filled_bytes: int = 0
 
 
 class TrialTarget(Protocol):
     """A cluster on which `tuner.course.bench.Bench` can measure trials (a protocol)."""
 
     def lease(
-        self, workload: Workload, limits: Limits, trial: int, producers: int, *, same_zone: bool = False
+        self,
+        workload: Workload,
+        limits: Limits,
+        trial: int,
+        producers: int,
+        *,
+        same_zone: bool = False,
+        stored_bytes: int = 0,
     ) -> AbstractContextManager[TrialLease]:
         """Provide a topic, and runners that measure on this topic, until the context is left.
 
@@ -228,6 +242,7 @@ class TrialTarget(Protocol):
             trial: The number of the trial.
             producers: How many producers the trial has.
             same_zone: Whether the clients are in the brokers' zone, even if the target has a link to another zone.
+            stored_bytes: Bytes of values that are written to the topic before the runners get it.
         """
 
     def start_anew(self) -> None:
@@ -271,13 +286,24 @@ class ClusterTarget:
 
     @contextmanager
     def lease(
-        self, workload: Workload, limits: Limits, trial: int, producers: int, *, same_zone: bool = False
+        self,
+        workload: Workload,
+        limits: Limits,
+        trial: int,
+        producers: int,
+        *,
+        same_zone: bool = False,
+        stored_bytes: int = 0,
     ) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
-        with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
+        stored, opened = bool(stored_bytes), self.opened
+        with opened.lease(overlapping=self._overlapping, kept=stored)(workload) as topic:
+            filled_bytes = 0
+            if stored:
+                filled_bytes = fill_bytes(opened.cluster, topic, _FILLING, workload, stored_bytes, limits)
             # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
             ours = topic if producers == 1 else replace(topic, owned=False)
-            opened = self.opened.in_same_zone() if same_zone else self.opened
+            opened = opened.in_same_zone() if same_zone else opened
 
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
@@ -285,7 +311,9 @@ class ClusterTarget:
                 # The consumers read what all producers write, so only one producer has consumers beside it.
                 return (WithConsumers(each, opened.cluster, ours), *(each,) * (producers - 1))
 
-            yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
+            yield TrialLease(
+                runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic), filled_bytes
+            )
 
     def start_anew(self) -> None:
         """Stop the brokers that we started, and measure on new ones from now on."""
@@ -353,7 +381,14 @@ class SimulatedTarget:
 
     @contextmanager
     def lease(
-        self, workload: Workload, limits: Limits, trial: int, producers: int, *, same_zone: bool = False
+        self,
+        workload: Workload,
+        limits: Limits,
+        trial: int,
+        producers: int,
+        *,
+        same_zone: bool = False,
+        stored_bytes: int = 0,
     ) -> Iterator[TrialLease]:
         """Provide the runners; there is no topic."""
         seeded = (_SeededByTrial(self.runner, trial),) * producers

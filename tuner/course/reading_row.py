@@ -1,8 +1,6 @@
 """Measures a row of an experiment whose consumers read what was stored before: fill a topic, and read it."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from objectives.read_verdict import ReadEvidence, judge_reading
@@ -10,7 +8,7 @@ from objectives.row_metrics import read_metrics_of
 from runners.clusters.topics import Topic
 from runners.consumers.consumption import Consumption
 from runners.consumers.on_topic import TopicConsumption
-from runners.consumers.own_topic import KEPT, fill
+from runners.consumers.own_topic import fill_bytes
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
 from runners.limits import Limits
@@ -38,11 +36,10 @@ def measure_reading(
     """
     error, seen, sent_bytes = "", None, 0
     try:
-        with _kept_topic(opened, row) as topic:
-            records = max(1, int(row.stored_bytes // row.workload.record_sizes.mean_bytes))
+        with opened.lease(kept=True)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
-            sent_bytes = int(records * (row.workload.record_sizes.mean_bytes + row.workload.key_bytes))
-            fill(opened.cluster, topic, row.config, row.workload, records, limits)
+            sent_bytes = row.stored_bytes  # the most that a fill has sent that then fails
+            sent_bytes = fill_bytes(opened.cluster, topic, row.config, row.workload, row.stored_bytes, limits)
             seen = _read(opened, topic, row)
     except RunnerError as failure:
         error = str(failure)
@@ -71,18 +68,6 @@ def measure_reading(
         row=started.row,
     )
     return trial, {} if seen is None else {"consumption": consumption_record(seen)}
-
-
-@contextmanager
-def _kept_topic(opened: OpenTarget, row: Row) -> Iterator[Topic]:
-    """Give a topic that keeps all of its records, and delete it at the end."""
-    topic = opened.topics.create(row.workload.partitions, row.workload.replication, KEPT)
-    try:
-        yield topic
-    finally:
-        opened.topics.begin_delete(topic)
-        for warning in opened.topics.await_deleted():
-            opened.progress(warning)
 
 
 def _read(opened: OpenTarget, topic: Topic, row: Row) -> Consumption:

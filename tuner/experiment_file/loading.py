@@ -234,11 +234,11 @@ class _Builder:
         return Row(name, varied, config, workload, section.producers, section.zone == "same", section.stored_bytes)
 
     def _check_readers(self, load: LoadSection, place: KeyPath) -> None:
-        """Check that a row without producers has stored records and consumers, and that no other row has them."""
-        if bool(load.producers) == bool(load.stored_bytes) or not (load.producers or load.consumers):
-            self.problems.add(
-                place, "a row with `producers: 0` needs stored_bytes and consumers, and other rows have no stored_bytes"
-            )
+        """Check that a row without producers has stored records, and that consumers have partitions and a client."""
+        if not load.producers and not (load.stored_bytes and load.consumers):
+            self.problems.add(place, "a row with `producers: 0` needs stored_bytes and consumers")
+        if load.stored_bytes and self.file.target.topic is not None:
+            self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
         if load.consumers > load.partitions:
             self.problems.add(
                 place,

@@ -28,6 +28,9 @@ from tuner.study_file.sections import (
 
 _LOAD: Final = Workload(RecordSizes.fixed(1000))
 _MOST_ROWS: Final = 1_000
+MANY: Final = "many"
+ONE: Final = "one"
+"""The values of the key `payload`."""
 
 Settings = Mapping[str, RowValue]
 
@@ -84,6 +87,8 @@ class LoadSection(Section):
     """Bytes of a record's key. 0 sends no keys."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = 0.5
     """Share of each value that compression can remove. 0 sends random bytes."""
+    payload: Annotated[str, fields.word((MANY, ONE))] = MANY
+    """many: all values differ. one: the same value again and again, as some tools send it."""
     partitions: Annotated[int, fields.whole(1, 10_000)] = _LOAD.partitions
     """Partitions of the topic, which is new for each measurement."""
     replication: Annotated[int, fields.whole(1, 100)] = _LOAD.replication
@@ -91,7 +96,7 @@ class LoadSection(Section):
     producers: Annotated[int, fields.whole(0, 100)] = 1
     """Number of producers that write at the same time. 0: only consumers, which read what was stored before."""
     stored_bytes: Annotated[int, fields.size(0, 10**15)] = 0
-    """Bytes of values that are written before the consumers read them, in a row with producers: 0."""
+    """Bytes of values that are written to the topic before the measurement. Such a topic keeps all of its records."""
     consumers: Annotated[int, fields.whole(0, 64)] = 0
     """Number of consumers that read the topic while it is written, for the end-to-end latency."""
     zone: Annotated[str, fields.word(("same", "other"))] = "other"
@@ -115,6 +120,7 @@ class LoadSection(Section):
             measured_s=self.measured,
             rate_records_per_s=self.rate_records_per_s,
             consumers=self.consumers,
+            one_payload=self.payload == ONE,
             seed=seed,
         )
 

@@ -17,6 +17,8 @@ from tuner.model.target import Target
 
 OVERHEAD_S: Final = 1.0
 """Seconds that a measurement takes beside its load: a new topic, the last deliveries, storing the result."""
+FILLED_BYTES_PER_S: Final = 100e6
+"""How fast a topic is filled before a measurement, about: 100 B records on brokers on two cores."""
 BURN_IN_S: Final = 24.0
 """The longest time for which the control is measured before the first round, until its throughput shows no trend."""
 
@@ -42,7 +44,7 @@ class Row:
         workload: The load, and the topic's shape.
         producers: How many producers share the load. 0: only consumers, which read what was stored before.
         same_zone: Whether the clients are in the brokers' zone, although the target has a link to another zone.
-        stored_bytes: Bytes of values that are written before the consumers read them, in a row without producers.
+        stored_bytes: Bytes of values that are written to the topic before the measurement.
     """
 
     name: str
@@ -57,6 +59,11 @@ class Row:
     def load_s(self) -> float:
         """Seconds of load in one measurement of the row."""
         return self.workload.warmup_s + self.workload.measured_s
+
+    @property
+    def planned_s(self) -> float:
+        """Seconds that one measurement of the row takes, about."""
+        return self.load_s + self.stored_bytes / FILLED_BYTES_PER_S + OVERHEAD_S
 
     def matches(self, selected: Mapping[str, RowValue]) -> bool:
         """Return whether the row has all these settings. The setting `row` is the row's name."""
@@ -244,8 +251,8 @@ class ExperimentSpec:
         """Seconds that the whole experiment takes, about."""
         control = self.row(self.control)
         others = len(self.rows) - 1
-        per_round = sum(row.load_s + OVERHEAD_S for row in self.rows)
-        per_round += (others // self.control_every) * (control.load_s + OVERHEAD_S)
+        per_round = sum(row.planned_s for row in self.rows)
+        per_round += (others // self.control_every) * control.planned_s
         return BURN_IN_S + self.rounds * per_round
 
     @property
@@ -265,4 +272,5 @@ class ExperimentSpec:
             return row.stored_bytes
         if rate is None:
             return self.safety.max_bytes_per_trial
-        return min(self.safety.max_bytes_per_trial, rate * row.load_s * (load.record_sizes.mean_bytes + load.key_bytes))
+        sent = rate * row.load_s * (load.record_sizes.mean_bytes + load.key_bytes)
+        return min(self.safety.max_bytes_per_trial, row.stored_bytes + sent)

@@ -41,6 +41,7 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
             "load": seen.workload.load,
             "rate_records_per_s": seen.workload.rate_records_per_s,
             "consumers": seen.workload.consumers,
+            "one_payload": seen.workload.one_payload,
             "seed": seen.workload.seed,
         },
         "origin": asdict(seen.origin),

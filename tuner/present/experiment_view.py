@@ -1,6 +1,7 @@
 """An experiment as text, Markdown, CSV and JSON: what it will measure, its rows, and the paper's findings."""
 
 import datetime
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
@@ -57,6 +58,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
 _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "record bytes": lambda row: str(row.workload.record_sizes),
     "compressible": lambda row: f"{row.workload.compressibility_ratio:g}",
+    "payload": lambda row: "one" if row.workload.one_payload else "many",
     "partitions": lambda row: str(row.workload.partitions),
     "replicas": lambda row: str(row.workload.replication),
     "producers": lambda row: str(row.producers),
@@ -229,10 +231,10 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
     return [*lines, *notes_of(results)]
 
 
-def experiment_markdown(results: ExperimentResults) -> str:
-    """Return the report of an experiment as Markdown."""
+def experiment_markdown(results: ExperimentResults, *, findings: bool = True) -> str:
+    """Return the report of an experiment as Markdown, with what came out of the findings if `findings`."""
     parts = [f"{results.spec.about}", "", *_markdown(row_cells(results)), ""]
-    if results.spec.findings:
+    if results.spec.findings and findings:
         parts += [*_markdown(finding_cells(results)), ""]
     return "\n".join([*parts, *(f"- {note}" for note in notes_of(results)), ""])
 
@@ -297,11 +299,52 @@ def experiment_record(results: ExperimentResults) -> dict[str, Any]:
     }
 
 
-def experiment_csv(results: ExperimentResults) -> str:
-    """Return every measurement of an experiment as CSV, one per line."""
-    names = [name for name in ROW_METRICS if any(name in trial.metrics for row in results.rows for trial in row.trials)]
+def overview_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
+    """Return the table of all findings of several experiments: the headings, then a list of cells for each finding."""
+    return [
+        ["experiment", *finding_cells(found[0])[0]],
+        *([results.spec.name, *cells] for results in found for cells in finding_cells(results)[1:]),
+    ]
+
+
+def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
+    """Return how many findings of several experiments had each outcome, as a sentence."""
+    outcomes = Counter(str(each.outcome) for results in found for each in results.findings)
+    parts = [f"{outcomes[str(outcome)]} {outcome}" for outcome in Outcome if outcomes[str(outcome)]]
+    return f"{outcomes.total()} findings in {len(found)} experiments: {', '.join(parts)}."
+
+
+def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:
+    """Return what came out of each finding of several experiments, as lines of text."""
+    lines = [counted_outcomes(found), ""]
+    for results in found:
+        lines += [
+            f"{results.spec.name}:",
+            *(f"{each.outcome!s:>18}  {each.finding.claim}" for each in results.findings),
+        ]
+    return lines
+
+
+def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
+    """Return the report of several experiments as Markdown: the table of all findings, then each experiment."""
+    parts = [counted_outcomes(found), "", *_markdown(overview_cells(found)), ""]
+    for results in found:
+        parts += [f"## {results.spec.name}", "", experiment_markdown(results, findings=False)]
+    return "\n".join(parts)
+
+
+def experiments_record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+    """Return the results of several experiments as JSON types; unknown values are null."""
+    return {"schema_version": 1, "kind": "experiments", "experiments": [experiment_record(each) for each in found]}
+
+
+def experiments_csv(found: Sequence[ExperimentResults]) -> str:
+    """Return every measurement of experiments as CSV, one per line; of several, a column names the experiment."""
+    trials = [trial for results in found for row in results.rows for trial in row.trials]
+    names = [name for name in ROW_METRICS if any(name in trial.metrics for trial in trials)]
     return csv_of(
         {
+            **({"experiment": results.spec.name} if len(found) > 1 else {}),
             "row": row.row.name,
             **{f"set.{name}": value for name, value in row.row.varied.items() if name != "row"},
             "round": trial.round,
@@ -310,6 +353,7 @@ def experiment_csv(results: ExperimentResults) -> str:
             "error": trial.error,
             **{name: trial.metrics.get(name) for name in names},
         }
+        for results in found
         for row in results.rows
         for trial in row.trials
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, STUDY_ID
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.experiment_view import experiment_csv, experiment_markdown
+from tuner.present.experiment_view import experiment_markdown, experiments_csv
 from tuner.results.experiment_results import ExperimentResults, RowResults
 from tuner.storage.files import STUDY_FILE
 from tuner.tracking.layout import (
@@ -108,7 +108,7 @@ def experiment_files(results: ExperimentResults, text: str) -> dict[str, str]:
     """Return the files to store with the experiment's run, as a mapping from path to text."""
     return {
         "report.md": experiment_markdown(results),
-        "measurements.csv": experiment_csv(results),
+        "measurements.csv": experiments_csv([results]),
         STUDY_FILE: text,
     }
 

@@ -1,4 +1,4 @@
-"""The simulated cluster makes the same trade-offs as a real one."""
+"""The performance model makes the same trade-offs as a real cluster."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS, REMOTE
+from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.latency import mean_ms, percentile_ms
-from runners.simulated.inputs import CODECS, EMBEDDED, Settings, SimulatedCluster
-from runners.simulated.model import Performance, perform, performance
+from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
+from runners.performance_model.performance import Performance, perform, performance
+from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
@@ -38,7 +39,7 @@ def load(size: int = 1_000, rate: float | None = None, *, compressibility: float
 
 
 def gives(
-    rate: float | None = None, cluster: SimulatedCluster = EMBEDDED, size: int = 1_000, **properties: Value
+    rate: float | None = None, cluster: ClusterConstants = EMBEDDED, size: int = 1_000, **properties: Value
 ) -> Performance:
     config = ProducerConfig.parse({name.replace("_", "."): value for name, value in properties.items()})
     return performance(cluster, config, load(size, rate))
@@ -47,7 +48,7 @@ def gives(
 @quick
 @given(drawn, clusters, st.floats(0.01, 3.0))
 def test_every_config_has_finite_and_consistent_numbers(
-    config: tuple[int, ProducerConfig], cluster: SimulatedCluster, share: float
+    config: tuple[int, ProducerConfig], cluster: ClusterConstants, share: float
 ) -> None:
     size, drawn_config = config
     full = performance(cluster, drawn_config, load(size))
@@ -69,7 +70,7 @@ def test_every_config_has_finite_and_consistent_numbers(
 
 @quick
 @given(drawn, clusters)
-def test_no_load_exceeds_network_disk_or_cores(config: tuple[int, ProducerConfig], cluster: SimulatedCluster) -> None:
+def test_no_load_exceeds_network_disk_or_cores(config: tuple[int, ProducerConfig], cluster: ClusterConstants) -> None:
     size, drawn_config = config
     told = performance(cluster, drawn_config, load(size))
     wire_bytes_per_s = told.records_per_s * size * told.wire_bytes_per_value_byte
@@ -93,7 +94,7 @@ def test_a_slower_part_makes_nothing_faster(config: tuple[int, ProducerConfig], 
 @quick
 @given(drawn, clusters)
 def test_more_requests_in_flight_never_lower_the_capacity(
-    config: tuple[int, ProducerConfig], cluster: SimulatedCluster
+    config: tuple[int, ProducerConfig], cluster: ClusterConstants
 ) -> None:
     size, drawn_config = config
     at = Settings.of(drawn_config, load(size))
@@ -125,7 +126,7 @@ def test_a_higher_level_takes_longer_and_compresses_more(codec: str, level: int)
 @quick
 @given(batch_sizes, st.floats(0.0, 100.0), st.sampled_from(["none", "lz4", "zstd"]), clusters)
 def test_a_small_step_has_no_large_effect(
-    batch_bytes: int, linger_ms: float, codec: str, cluster: SimulatedCluster
+    batch_bytes: int, linger_ms: float, codec: str, cluster: ClusterConstants
 ) -> None:
     capacity = performance(cluster, DEFAULTS, load()).records_per_s
     here = replace(Settings.of(DEFAULTS, load()), batch_bytes=batch_bytes, linger_s=linger_ms / 1e3, codec=codec)
@@ -165,7 +166,7 @@ def test_one_request_in_flight_makes_batches_and_costs_throughput() -> None:
 
 
 def test_the_round_trip_matters_with_few_requests_in_flight() -> None:
-    def lost(cluster: SimulatedCluster) -> float:
+    def lost(cluster: ClusterConstants) -> float:
         one = gives(cluster=cluster, batch_size=65_536, max_in_flight=1).mb_per_s
         return one / gives(cluster=cluster, batch_size=65_536).mb_per_s
 

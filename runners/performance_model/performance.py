@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Self
 
-from runners.simulated.inputs import Settings, SimulatedCluster
-from runners.simulated.line import Costs, Line, least_of, most_of
+from runners.performance_model.constants import ClusterConstants
+from runners.performance_model.settings import Settings
+from runners.performance_model.stages import Costs, Line, least_of, most_of, slowest_stage
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -61,6 +62,7 @@ class Performance:
         sender_cpu_ratio: CPU of the application's thread, as a share of one core.
         client_cpu_ratio: CPU of the client's sending thread, as a share of one core.
         broker_cpu_cores: CPU of the broker, in cores.
+        bound_by: The stage that limits a saturating load, in words.
     """
 
     records_per_s: float
@@ -77,6 +79,7 @@ class Performance:
     sender_cpu_ratio: float
     client_cpu_ratio: float
     broker_cpu_cores: float
+    bound_by: str
 
     @property
     def latency_spread(self) -> float:
@@ -87,13 +90,13 @@ class Performance:
         return math.log(self.latency_p99_ms / self.latency_p50_ms) / _P99_OF_NORMAL
 
 
-def performance(cluster: SimulatedCluster, config: ProducerConfig, workload: Workload) -> Performance:
-    """Compute the throughput, latency and resource use of a config on a simulated cluster under a workload."""
+def performance(cluster: ClusterConstants, config: ProducerConfig, workload: Workload) -> Performance:
+    """Compute the throughput, latency and resource use of a config on a cluster under a workload."""
     return perform(cluster, Settings.of(config, workload), workload)
 
 
-def perform(cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Performance:
-    """Compute the throughput, latency and resource use of a client's settings on a simulated cluster under a workload.
+def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -> Performance:
+    """Compute the throughput, latency and resource use of a client's settings on a cluster under a workload.
 
     `performance` does the same for a config. This function is for callers that vary the settings without a config.
     """
@@ -105,7 +108,7 @@ def perform(cluster: SimulatedCluster, settings: Settings, workload: Workload) -
 
 @dataclass(slots=True)
 class _Full:
-    """The simulated stages under a saturating load.
+    """The stages under a saturating load.
 
     Attributes:
         backed_up_s: Time of a record in the slowest stage after the sender, when the queue and all batches are full.
@@ -143,7 +146,8 @@ def _saturated(line: Line, full: _Full) -> Performance:
     p50_s, p99_s, _, _ = _latency_s(line, full.rate, full.backed_up_s)
     buffer_s = line.settings.queue_records / full.rate * full.outrun**_FULL_QUEUE_POWER
     latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
-    return _performance(line, full.rate, full.rate, latency_s, full.costs, full.batch, _FULL_WAIT_RATIO * full.outrun)
+    full_ratio = _FULL_WAIT_RATIO * full.outrun
+    return _performance(line, full, full.rate, latency_s, full.costs, full.batch, full_ratio)
 
 
 def _paced(line: Line, offered: float, full: _Full) -> Performance:
@@ -153,11 +157,11 @@ def _paced(line: Line, offered: float, full: _Full) -> Performance:
     overflow_s = line.settings.queue_records / rate * overflow
     latency_s = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
-    return _performance(line, rate, full.rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
+    return _performance(line, full, rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
 
 
 def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
-    """Compute the simulated latency at `rate`, a rate in records per second that all stages can carry.
+    """Compute the latency at `rate`, a rate in records per second that all stages can carry.
 
     `backed_up_s` is the time of a record in the slowest stage when all batches are full.
 
@@ -220,8 +224,8 @@ def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
 
 def _performance(
     line: Line,
+    full: _Full,
     rate: float,
-    capacity: float,
     latency_s: tuple[float, float],
     costs: Costs,
     batch: float,
@@ -231,7 +235,7 @@ def _performance(
     p50_s, p99_s = latency_s
     return Performance(
         records_per_s=rate,
-        capacity_records_per_s=capacity,
+        capacity_records_per_s=full.rate,
         mb_per_s=rate * line.value_bytes / 1e6,
         latency_p50_ms=p50_s * 1e3,
         latency_p99_ms=p99_s * 1e3,
@@ -244,4 +248,5 @@ def _performance(
         sender_cpu_ratio=min(1.0, rate * line.sender_s),
         client_cpu_ratio=min(1.0, rate * costs.client_s),
         broker_cpu_cores=rate * costs.broker_s,
+        bound_by=slowest_stage(line, full.batch, full.costs),
     )

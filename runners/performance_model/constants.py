@@ -1,27 +1,14 @@
-"""The inputs of the simulated model: the physical constants of a cluster, the costs of codecs, and a client's settings.
-
-The settings are the part of a config that affects the simulated client, as plain numbers. Code that searches the model
-for the best settings can vary these numbers without building a config.
-"""
+"""The constants of the performance model: what a record, a byte and a request cost on a cluster, and in each codec."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from runners.workload import Workload
-from search_spaces.client import Kind
-from search_spaces.producer_config import ProducerConfig
-
-_RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
-_USUAL_LEVEL: Final = -1
-_REMEMBERED: Final = 4_096
-
 
 @dataclass(frozen=True, slots=True)
-class SimulatedCluster:
-    """The constants of one simulated producer and one simulated cluster. Costs are in seconds of one core.
+class ClusterConstants:
+    """The constants of one producer's host and one cluster. Costs are in seconds of one core.
 
     The default values are those of `EMBEDDED`, whose description says how they were chosen.
 
@@ -67,6 +54,10 @@ class SimulatedCluster:
             throughput.
         capacity_norm: How much the slowest stage (client, network, broker, disk) dominates. With a larger value, the
             other stages matter less.
+        gzip_ratio: CPU time of gzip, relative to that of `CODECS`; the same for the other codecs below.
+        snappy_ratio: CPU time of snappy.
+        lz4_ratio: CPU time of lz4.
+        zstd_ratio: CPU time of zstd.
     """
 
     name: str
@@ -102,9 +93,18 @@ class SimulatedCluster:
     busy_tail_s: float = 2.0e-3
     disk_tail_s: float = 6e-3
     capacity_norm: float = 6.0
+    gzip_ratio: float = 1.0
+    snappy_ratio: float = 1.0
+    lz4_ratio: float = 1.0
+    zstd_ratio: float = 1.0
+
+    def codec_ratio(self, codec: str) -> float:
+        """Return the CPU time of a codec of `CODECS` on this cluster, relative to the time given there."""
+        ratios = {"gzip": self.gzip_ratio, "snappy": self.snappy_ratio, "lz4": self.lz4_ratio, "zstd": self.zstd_ratio}
+        return ratios[codec]
 
 
-EMBEDDED: Final = SimulatedCluster("embedded")
+EMBEDDED: Final = ClusterConstants("embedded")
 """A librdkafka producer and one broker on the same two cores.
 
 Source of its constants: fitted, by eye and by random steps, to our own measurements of a grid of 168 configs with
@@ -114,9 +114,24 @@ second request in flight gained almost nothing on this host.
 """
 
 
+REMOTE: Final = ClusterConstants(
+    "remote",
+    client_cores=4.0,
+    broker_cores=8.0,
+    shared_host=False,
+    round_trip_s=2e-3,
+    network_bytes_per_s=125e6,
+    disk_bytes_per_s=500e6,
+    broker_s_per_byte=1.2e-9,
+    socket_bytes=6.0e6,
+    tail_s=1.5e-3,
+)
+"""A broker with a round trip of 2 ms on a network of 1 Gbit/s. The network limits a config, and processors do not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Costs and compression of one compression codec in the simulated model.
+    """Costs and compression of one compression codec in the performance model.
 
     Attributes:
         found_ratio: Share of the compressible bytes that the codec's lowest level removes.
@@ -170,95 +185,3 @@ CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
         "zstd": Codec(0.95, 2.3e-9, 0.35e-9, 40e-6, usual_level=3, effort=1.25, found_per_level_ratio=0.06),
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The part of a config that affects the simulated client.
-
-    Attributes:
-        batch_bytes: Largest size of a batch, including framing.
-        batch_records: Largest number of records in a batch.
-        linger_s: How long a record waits for other records to share its batch.
-        in_flight: Number of requests that may be in flight; a very large number means no limit.
-        queue_records: Number of records that the client's queue can hold.
-        sticky_s: How long records without a key are sent to the same partition.
-        codec: `none`, or a name in `runners.simulated.inputs.CODECS`.
-        level: Level of the codec; None is its default level.
-        acks: 0, 1 or -1 (all).
-        idempotent: Whether the broker discards duplicates.
-        send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
-        nagle: Whether small requests wait for the response to earlier requests.
-    """
-
-    batch_bytes: float
-    batch_records: float
-    linger_s: float
-    in_flight: float
-    queue_records: float
-    sticky_s: float
-    codec: str = "none"
-    level: int | None = None
-    acks: int = -1
-    idempotent: bool = False
-    send_buffer_bytes: float = 0.0
-    nagle: bool = False
-
-    @staticmethod
-    def of(config: ProducerConfig, workload: Workload) -> "Settings":
-        """Return the client's settings that a config gives, for the mean value size and the key size of a workload."""
-        return _read(config, workload.record_sizes.mean_bytes, workload.key_bytes)
-
-
-_FAST_LZ4: Final = "9"
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _read(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
-    if config.client.kind is Kind.JAVA:
-        return _read_java(config, value_bytes, key_bytes)
-    force = config.in_force
-    sticks = not key_bytes and force.text("partitioner") in _RANDOM_PARTITIONERS
-    bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
-    messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
-    codec, level = force.text("compression.type"), force.integer("compression.level")
-    return Settings(
-        batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
-        batch_records=force.integer("batch.num.messages"),
-        linger_s=force.number("linger.ms") / 1e3,
-        in_flight=force.integer("max.in.flight.requests.per.connection"),
-        queue_records=max(1.0, min(messages_hold, bytes_hold)),
-        sticky_s=force.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0,
-        codec=codec,
-        level=None if level == _USUAL_LEVEL or codec == "none" else level,
-        acks=force.integer("acks"),
-        idempotent=force.flag("enable.idempotence"),
-        send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
-        nagle=not force.flag("socket.nagle.disable"),
-    )
-
-
-def _read_java(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
-    """Return the settings of the Java client, which limits batches and its buffer by bytes only.
-
-    For records without a key, it stays on a partition until it has sent `batch.size` bytes there, which takes about as
-    long as it waits for a batch to fill.
-    """
-    force = config.in_force
-    codec, batch_bytes = config.compression, config.max_batch_bytes
-    level = config.client.spelt_out(force, knob.sets) if (knob := config.client.level_knobs.get(codec)) else ""
-    usual = codec not in CODECS or level in ("", str(CODECS[codec].usual_level)) or (codec, level) == ("lz4", _FAST_LZ4)
-    return Settings(
-        batch_bytes=batch_bytes,
-        batch_records=max(1.0, batch_bytes / (value_bytes + key_bytes)),
-        linger_s=config.linger_ms / 1e3,
-        in_flight=force.integer("max.in.flight.requests.per.connection"),
-        queue_records=max(1.0, config.queue_bytes / (value_bytes + key_bytes)),
-        sticky_s=0.0 if key_bytes else 2 * max(config.linger_ms, 1.0) / 1e3,
-        codec=codec,
-        level=None if usual else int(level),
-        acks=config.acks,
-        idempotent=config.idempotent,
-        send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
-        nagle=False,
-    )

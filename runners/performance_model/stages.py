@@ -1,4 +1,4 @@
-"""The stages that a batch passes in the simulated model, and what a record costs in each stage.
+"""The stages that a batch passes in the performance model, and what a record costs in each stage.
 
 The stages follow each other like those of a production line: the sender (the application's thread), the client's
 sending thread, the network, the broker and the disk.
@@ -8,7 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import Final, Self
 
-from runners.simulated.inputs import CODECS, Settings, SimulatedCluster
+from runners.performance_model.constants import CODECS, ClusterConstants
+from runners.performance_model.settings import Settings
 from runners.workload import Workload
 
 _BATCH_HEADER_BYTES: Final = 61.0
@@ -35,7 +36,7 @@ def most_of(one: float, other: float) -> float:
 
 @dataclass(slots=True)
 class Costs:
-    """What one record costs in the simulated model, including its share of the costs of its batch.
+    """What one record costs in the performance model, including its share of the costs of its batch.
 
     Attributes:
         client_s: Time in the client's sending thread.
@@ -58,7 +59,7 @@ class Costs:
 
 @dataclass(slots=True)
 class Line:
-    """The stages that records pass in the simulated model, from the application's thread to the broker's disk.
+    """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
     A `Line` holds the costs for one cluster, one client's settings and one workload, as far as they depend neither on
     the rate nor on the number of records in a batch.
@@ -89,7 +90,7 @@ class Line:
         barren_records: Number of records in a batch that compresses half as well as a large batch.
     """
 
-    cluster: SimulatedCluster
+    cluster: ClusterConstants
     settings: Settings
     value_bytes: float
     record_bytes: float
@@ -113,7 +114,7 @@ class Line:
     barren_records: float
 
     @classmethod
-    def of(cls, cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Self:
+    def of(cls, cluster: ClusterConstants, settings: Settings, workload: Workload) -> Self:
         """Compute the stages' costs for a cluster, a client's settings and a workload.
 
         The workload's rate is not used.
@@ -124,7 +125,8 @@ class Line:
         codec = CODECS.get(settings.codec)
         replicas, compressible = workload.replication, workload.compressibility_ratio
         contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + linger_s)
-        client_request_s = cluster.client_s_per_request + (codec.s_per_batch if codec else 0.0)
+        codec_ratio = cluster.codec_ratio(settings.codec) if codec else 1.0
+        client_request_s = cluster.client_s_per_request + (codec_ratio * codec.s_per_batch if codec else 0.0)
         broker_request_s = cluster.broker_s_per_request
         if settings.idempotent:
             broker_request_s *= _IDEMPOTENT_RATIO
@@ -142,8 +144,8 @@ class Line:
         norm = cluster.capacity_norm
         client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
         if codec is not None:
-            client_s += codec.cost_s(settings.level) * value
-            broker_s += codec.opening_s_per_byte * value
+            client_s += codec_ratio * codec.cost_s(settings.level) * value
+            broker_s += codec_ratio * codec.opening_s_per_byte * value
         return cls(
             cluster=cluster,
             settings=settings,
@@ -231,7 +233,27 @@ class Line:
         return Costs(client_s, broker_s, host_s, slowest_s, turn_s, wire)
 
 
-def _request_s(cluster: SimulatedCluster, client_s: float, broker_s: float, window_s: float) -> float:
+def slowest_stage(line: Line, batch_records: float, costs: Costs) -> str:
+    """Return which stage takes the most time for a record in words.
+
+    Args:
+        line: The stages.
+        batch_records: Number of records in a batch.
+        costs: What a record costs in such batches.
+    """
+    times = {
+        "the application's thread": line.sender_s,
+        "the client's thread": costs.client_s,
+        "the broker": costs.broker_s,
+        "the host's processors": costs.host_s,
+        "the network": costs.wire_bytes * line.network_byte_s,
+        "the disk": costs.wire_bytes / line.cluster.disk_bytes_per_s,
+        "waiting for responses": costs.turn_s / (batch_records * line.window(batch_records)),
+    }
+    return max(times, key=lambda stage: times[stage])
+
+
+def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, window_s: float) -> float:
     """Return the time of a request in the slowest stage after the sender, without the time for its records."""
     norm = cluster.capacity_norm
     host_s = (client_s + broker_s) / cluster.client_cores if cluster.shared_host else broker_s / cluster.broker_cores

@@ -1,0 +1,165 @@
+"""How far predictions are from measurements that the fit did not see, on the kept tables of measurements.
+
+    python -m benchmarks.prediction
+
+Some configs of a table calibrate the performance model, and the others are predicted. The configs that calibrate it are
+chosen one after another, each so that it tells most about the constants that are still uncertain (D-optimal, greedily).
+Each measurement was made once, so its own noise is part of the error.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import exp, log
+from statistics import fmean, median
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.problems.table import MeasuredTable, Row, embedded_grid, java_grid
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.prediction.calibration import SCATTER, SPREAD, Calibration, calibrate, value_of
+from tuner.prediction.observations import PACED, SATURATED, Observation
+from tuner.prediction.predicting import predict
+
+PHASES: Final[Mapping[str, tuple[str, ...]]] = {"saturated": SATURATED, "paced": PACED}
+PROBES: Final = (12, 25)
+GOAL_RATIO: Final[Mapping[str, float]] = {"records_per_s": 0.05, "latency_p50_ms": 0.15, "latency_p99_ms": 0.30}
+"""The largest mean error that the predictions should have, by metric."""
+_HELD: Final = 0.98
+_STEP: Final = 1e-3
+_RUNS: Final = 200
+
+
+def main() -> None:
+    """Print the errors of the predictions, and how long a prediction takes."""
+    benchmark_parser(__doc__).parse_args()
+    print("| table | probes | metric | predicted | mean error | median error | goal | in the interval (goal: 90 %) |")
+    print("| --- | ---: | --- | ---: | ---: | ---: | --- | ---: |")
+    calibration = None
+    for name, table in (("librdkafka", embedded_grid()), ("Java", java_grid())):
+        seen = observed(table)
+        for count in (0, *PROBES):
+            chosen = spread_out(list(seen), count)
+            calibration = calibrate([each for config in chosen for each in seen[config]]) if count else None
+            rest = {config: each for config, each in seen.items() if config not in chosen}
+            for line in _lines(rest, calibration):
+                print(f"| {name} | {count or 'none'} | {line} |")
+    assert calibration is not None
+    config, (first, *_) = next(iter(observed(java_grid()).items()))
+    began_s = time.perf_counter()
+    for _ in range(_RUNS):
+        predict(calibration, config, first.workload)
+    print(f"\nA prediction takes {1e3 * (time.perf_counter() - began_s) / _RUNS:.1f} ms (goal: 50 ms).")
+
+
+def observed(table: MeasuredTable) -> dict[ProducerConfig, list[Observation]]:
+    """Return what a table has measured, by config: the saturating load, and the paced load if the config held it."""
+    rows: dict[ProducerConfig, list[Row]] = defaultdict(list)
+    for row in table.rows:
+        rows[row.config].append(row)
+    return {config: _observations(table, repeats) for config, repeats in rows.items()}
+
+
+def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observation]:
+    first = repeats[0]
+    load = Workload(
+        first.sizes,
+        compressibility_ratio=float(table.facts["compressibility_ratio"]),
+        partitions=int(table.facts["partitions"]),
+    )
+    records_per_s = _mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
+    found = [Observation(first.config, load, {"records_per_s": records_per_s})]
+    held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
+    if held:
+        values = {name: _mean([row.metrics[name] for row in held]) for name in PACED}
+        found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
+    return found
+
+
+def spread_out(
+    configs: Sequence[ProducerConfig], count: int, start: ClusterConstants = EMBEDDED
+) -> list[ProducerConfig]:
+    """Return the configs that tell most about the model's constants, chosen greedily (D-optimal).
+
+    Args:
+        configs: The configs to choose from, under the load of the kept tables.
+        count: How many to choose.
+        start: The constants at which the sensitivity of the model is computed.
+    """
+    slopes = {config: _slopes(config, start) for config in configs}
+    known = np.diag([SPREAD[name] ** -2.0 for name in SPREAD])
+    chosen: list[ProducerConfig] = []
+    for _ in range(count):
+        inverse = np.linalg.inv(known)
+        gains = {
+            config: np.linalg.slogdet(np.eye(len(each)) + each @ inverse @ each.T)[1]
+            for config, each in slopes.items()
+            if config not in chosen
+        }
+        best = max(gains, key=lambda config: float(gains[config]))
+        known += slopes[best].T @ slopes[best]
+        chosen.append(best)
+    return chosen
+
+
+def _slopes(config: ProducerConfig, start: ClusterConstants) -> NDArray[np.float64]:
+    """Return how the model's values change with the logarithms of its constants, in units of their scatter.
+
+    The shape is (values, constants).
+    """
+    calibration = Calibration(start, tuple(SPREAD), np.diag([sd**2 for sd in SPREAD.values()]), SCATTER, ())
+    rows = []
+    for rate, metrics in ((None, SATURATED), (100_000.0, PACED)):
+        load = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5, rate_records_per_s=rate)
+        settings = Settings.of(config, load)
+        here = perform(start, settings, load)
+        there = [perform(calibration.with_logs(step), settings, load) for step in _STEP * np.eye(len(SPREAD))]
+        rows += [
+            [log(value_of(each, name) / value_of(here, name)) / _STEP / SCATTER[name] for each in there]
+            for name in metrics
+        ]
+    return np.array(rows)
+
+
+def _lines(rest: Mapping[ProducerConfig, Sequence[Observation]], calibration: Calibration | None) -> list[str]:
+    """Return the cells of each metric: how many values, their errors, the goal, and how many are in the interval."""
+    errors: dict[str, list[float]] = defaultdict(list)
+    inside: dict[str, list[bool]] = defaultdict(list)
+    for config, seen in rest.items():
+        for each in seen:
+            told = None if calibration is None else predict(calibration, config, each.workload)
+            bare = perform(EMBEDDED, Settings.of(config, each.workload), each.workload)
+            for name, value in each.values.items():
+                if told is not None and name not in told.values:
+                    continue
+                predicted = value_of(bare, name) if told is None else told.values[name].value
+                errors[name].append(abs(predicted / value - 1))
+                if told is not None:
+                    inside[name].append(told.values[name].low <= value <= told.values[name].high)
+    return [
+        f"{name} | {len(off)} | {fmean(off):.1%} | {median(off):.1%} | {_goal(name, fmean(off), calibration)} | "
+        f"{f'{fmean(inside[name]):.0%}' if inside[name] else '-'}"
+        for name, off in errors.items()
+    ]
+
+
+def _goal(metric: str, mean: float, calibration: Calibration | None) -> str:
+    if calibration is None or metric not in GOAL_RATIO:
+        return "-"
+    return f"{GOAL_RATIO[metric]:.0%}, {'met' if mean <= GOAL_RATIO[metric] else '**missed**'}"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return exp(fmean(map(log, values)))
+
+
+if __name__ == "__main__":
+    run_benchmark(main)

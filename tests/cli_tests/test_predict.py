@@ -1,0 +1,79 @@
+"""`tuner predict` on a simulated study, whose truth is known."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.performance_model.constants import EMBEDDED
+from runners.performance_model.performance import performance
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.cli_tests.command import tuner
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one simulated study, `small`."""
+    folder = tmp_path_factory.mktemp("studies")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_STUDIES", str(folder))
+        words = ("--name", "small", "--record-bytes", "1000", "--trials", "14", "--executor", "simulated")
+        ran = tuner("run", *words, "--no-mlflow", "--quiet")
+    assert ran.code == 0, ran.err
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(studies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(studies))
+
+
+def test_a_study_is_calibrated_by_its_own_trials() -> None:
+    ran = tuner("predict", "small", "-X", "linger.ms=20", "-X", "batch.size=200000", "--json")
+    assert ran.code == 0, ran.err
+    asked = ran.json["predictions"]["asked"]
+    assert asked["config"]["linger.ms"] == "20"
+    load = Workload(
+        RecordSizes.fixed(1000),
+        compressibility_ratio=asked["compressibility_ratio"],
+        partitions=asked["partitions"],
+    )
+    truth = performance(EMBEDDED, ProducerConfig.parse(asked["config"]), load)
+    told = asked["metrics"]["records_per_s"]
+    assert told["low"] < truth.records_per_s < told["high"]
+    assert told["value"] == pytest.approx(truth.records_per_s, rel=0.15)
+    assert asked["metrics"]["latency_p50_ms"]["value"] > 0
+    assert len(ran.json["predictions"]) == 2
+
+
+def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
+    ran = tuner("predict", "small")
+    assert ran.code == 0, ran.err
+    assert "an estimate by a model, nothing was measured for it" in ran.out
+    assert "bound by" in ran.out
+    assert "stored, GB per day" in ran.out
+    assert "simulated" in ran.err
+
+
+def test_a_sweep_has_a_row_for_each_value() -> None:
+    told = tuner("predict", "small", "--sweep", "partitions=1..6", "--json").json["predictions"]
+    assert list(told) == ["1", "2", "3", "4", "5", "6"]
+    lines = tuner("predict", "small", "--sweep", "linger.ms=0,5,20").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["linger.ms", "0", "5", "20"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
+        (("--record-bytes", "10"), "the record size is 10 B"),
+        (("--sweep", "linger.ms"), "--sweep must be SETTING=VALUES"),
+        (("--sweep", "partitions=1,x"), "partitions must be a number"),
+        (("--sweep", "linger.ms=1,,2"), "--sweep takes 1 to 1000 values"),
+        (("-X", "linger.mss=1"), "linger.mss"),
+    ],
+)
+def test_what_can_not_be_told_is_said(words: tuple[str, ...], said: str) -> None:
+    ran = tuner("predict", "small", *words)
+    assert ran.code == 2
+    assert said in ran.complaint

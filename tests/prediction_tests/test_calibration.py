@@ -1,0 +1,151 @@
+"""The performance model is fitted to measurements, and then predicts others."""
+
+from dataclasses import replace
+from itertools import product
+from math import log
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from benchmarks.prediction import PHASES, observed, spread_out
+from benchmarks.problems.table import embedded_grid
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.performance import performance
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.prediction.calibration import SCATTER, calibrate, value_of
+from tuner.prediction.observations import PACED, SATURATED, Observation
+from tuner.prediction.predicting import Interval, outside, predict
+
+RATE: Final = 50_000.0
+LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
+OTHER_HOST: Final = replace(
+    EMBEDDED,
+    client_cores=1.7,
+    client_s_per_byte=0.3e-9,
+    broker_s_per_byte=0.6e-9,
+    broker_s_per_request=180e-6,
+    tail_s=0.9e-3,
+)
+"""A host whose truth differs from what the fit begins with."""
+
+
+def told_by(cluster: ClusterConstants, config: ProducerConfig, workload: Workload) -> Observation:
+    """Return what a load would measure on a cluster without noise."""
+    told = performance(cluster, config, workload)
+    metrics = SATURATED if workload.rate_records_per_s is None else PACED
+    return Observation(config, workload, {name: value_of(told, name) for name in metrics})
+
+
+def configs(*batch_sizes: int) -> list[ProducerConfig]:
+    return [
+        ProducerConfig.parse({"linger.ms": linger, "batch.size": batch, "compression.type": codec})
+        for linger, batch, codec in product((0.5, 5, 50), batch_sizes, ("none", "lz4"))
+    ]
+
+
+def measured(cluster: ClusterConstants, among: list[ProducerConfig]) -> list[Observation]:
+    loads = (LOAD, replace(LOAD, rate_records_per_s=RATE))
+    return [told_by(cluster, config, load) for config in among for load in loads]
+
+
+def test_a_dozen_configs_tell_how_others_do_on_another_host() -> None:
+    calibration = calibrate(measured(OTHER_HOST, configs(16_384, 300_000)))
+    for config in configs(60_000, 1_000_000):
+        truth = performance(OTHER_HOST, config, LOAD)
+        told = predict(calibration, config, replace(LOAD, rate_records_per_s=RATE))
+        assert told.values["records_per_s"].value == pytest.approx(truth.records_per_s, rel=0.08)
+        assert told.values["records_per_s"].low < truth.records_per_s < told.values["records_per_s"].high
+        uncalibrated = performance(EMBEDDED, config, LOAD)
+        assert abs(log(told.values["records_per_s"].value / truth.records_per_s)) < abs(
+            log(uncalibrated.records_per_s / truth.records_per_s)
+        )
+
+
+def test_a_measurement_that_a_stall_has_spoilt_does_not_bend_the_fit() -> None:
+    seen = measured(OTHER_HOST, configs(16_384, 300_000))
+    spoilt = [
+        replace(seen[0], values={**seen[0].values, "records_per_s": seen[0].values["records_per_s"] / 4}),
+        *seen[1:],
+    ]
+    straight, bent = calibrate(seen), calibrate(spoilt)
+    for config in configs(60_000):
+        one, other = predict(straight, config, LOAD), predict(bent, config, LOAD)
+        assert other.values["mb_per_s"].value == pytest.approx(one.values["mb_per_s"].value, rel=0.1)
+
+
+def test_what_was_not_measured_stays_uncertain() -> None:
+    calibration = calibrate(measured(OTHER_HOST, configs(16_384, 300_000)))
+    assert {"gzip_ratio", "zstd_ratio", "network_bytes_per_s"} <= set(calibration.undetermined)
+    assert calibration.constants.gzip_ratio == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("properties", "changes", "reason"),
+    [
+        ({"compression.type": "zstd"}, {}, "compression.type is zstd"),
+        ({}, {"record_sizes": RecordSizes.fixed(10)}, "the record size is 10 B, and 1000 B was measured"),
+        ({}, {"replication": 3}, "the replication factor is 3"),
+        ({}, {"partitions": 100}, "the number of partitions is 100"),
+        ({"acks": "0", "enable.idempotence": "false"}, {}, "acks is 0"),
+        ({"compression.type": "lz4"}, {"compressibility_ratio": 0.95}, "the compressible share is 0.95"),
+        ({"linger.ms": "17"}, {"partitions": 5}, None),
+    ],
+)
+def test_nothing_is_told_beyond_what_was_measured(
+    properties: dict[str, str], changes: dict[str, Any], reason: str | None
+) -> None:
+    calibration = calibrate(measured(EMBEDDED, configs(16_384)))
+    found = outside(calibration, ProducerConfig.parse(properties), replace(LOAD, **changes))
+    assert bool(found) == bool(reason)
+    assert reason is None or reason in found[0]
+
+
+def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:
+    calibration = calibrate(measured(EMBEDDED, configs(16_384)))
+    told = predict(calibration, configs(16_384)[0], replace(LOAD, rate_records_per_s=50e6))
+    assert told.falls_behind
+    assert "latency_p50_ms" not in told.values
+
+
+def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
+    """The kept table of 168 configs, of which the fit sees twelve."""
+    table = observed(embedded_grid())
+    chosen = spread_out(list(table), 12)
+    calibration = calibrate([each for config in chosen for each in table[config]])
+
+    def off(cluster: ClusterConstants, metric: str) -> float:
+        rest = [
+            each for config, seen in table.items() if config not in chosen for each in seen if metric in each.values
+        ]
+        errors = [
+            abs(log(value_of(performance(cluster, each.config, each.workload), metric) / each.values[metric]))
+            for each in rest
+        ]
+        assert len(errors) > 100
+        return float(np.median(errors))
+
+    assert off(calibration.constants, "records_per_s") < 0.15
+    assert off(calibration.constants, "latency_p50_ms") < 0.5
+
+
+def test_most_real_measurements_lie_in_their_intervals() -> None:
+    table = observed(embedded_grid())
+    chosen = spread_out(list(table), 12)
+    calibration = calibrate([each for config in chosen for each in table[config]])
+    inside: list[bool] = []
+    for config, seen in table.items():
+        for each in seen if config not in chosen else ():
+            told = predict(calibration, config, each.workload).values
+            inside += [_holds(told[name], value) for name, value in each.values.items() if name in told]
+    assert np.mean(inside) > 0.8
+
+
+def _holds(interval: Interval, value: float) -> bool:
+    return interval.low <= value <= interval.high
+
+
+def test_each_metric_that_is_fitted_has_a_scatter() -> None:
+    assert set(SCATTER) == {*SATURATED, *PACED}
+    assert set(PHASES) == {"saturated", "paced"}

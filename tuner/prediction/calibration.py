@@ -1,0 +1,205 @@
+"""Fits the constants of the performance model to measurements, and says how uncertain they are.
+
+The constants are fitted on their logarithms, by least squares. Each begins at the value of a known host
+(`runners.performance_model.constants.EMBEDDED`), and may differ from it as far as hosts differ (`SPREAD`): this prior
+counts as one more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
+about keeps its value and its uncertainty.
+
+A measurement that a stall has spoilt must not bend the fit. So far-off values count by their distance and not by its
+square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, section 3.3, as in
+`scipy.optimize.least_squares`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.performance import Performance, perform
+from runners.performance_model.settings import Settings
+from runners.workload import Workload
+from tuner.prediction.observations import Observation
+
+SPREAD: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "client_cores": 0.4,
+        "sender_s_per_record": 0.7,
+        "sender_s_per_byte": 0.7,
+        "client_s_per_record": 0.7,
+        "client_s_per_byte": 0.7,
+        "client_s_per_request": 0.7,
+        "contention_ratio": 0.7,
+        "broker_s_per_record": 0.7,
+        "broker_s_per_byte": 0.7,
+        "broker_s_per_request": 0.7,
+        "all_acks_s": 0.7,
+        "round_trip_s": 1.0,
+        "network_bytes_per_s": 1.0,
+        "disk_bytes_per_s": 0.7,
+        "socket_bytes": 0.5,
+        "wake_s": 0.7,
+        "refill_s": 0.7,
+        "usual_queue_ratio": 1.0,
+        "stall_s": 0.7,
+        "tail_s": 0.7,
+        "busy_tail_s": 0.7,
+        "disk_tail_s": 0.7,
+        "gzip_ratio": 0.4,
+        "snappy_ratio": 0.4,
+        "lz4_ratio": 0.4,
+        "zstd_ratio": 0.4,
+    }
+)
+"""The constants that are fitted, with the standard deviation of each logarithm among hosts; 0.7 is a factor of 2."""
+SCATTER: Final[Mapping[str, float]] = MappingProxyType(
+    {"records_per_s": 0.10, "wire_bytes_per_value_byte": 0.02, "latency_p50_ms": 0.2, "latency_p99_ms": 0.5}
+)
+"""How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
+_STEP: Final = 1e-4
+_MOST_EVALUATIONS: Final = 60
+_FAR: Final = 3.0
+"""Deviations beyond so many typical ones count as if they were not further off, when the scatter is estimated."""
+_NORMAL_OF_MEDIAN: Final = 1.4826
+_FULL_LEVERAGE: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The constants of the performance model, fitted to measurements.
+
+    Attributes:
+        constants: The fitted constants.
+        names: The names of the constants that were fitted, in the order of `covariance`.
+        covariance: Covariance of the logarithms of the fitted constants, shape (constants, constants).
+        scatter: By metric, the standard deviation of a measurement's logarithm around the model.
+        observations: What the constants were fitted to.
+    """
+
+    constants: ClusterConstants
+    names: tuple[str, ...]
+    covariance: NDArray[np.float64]
+    scatter: Mapping[str, float]
+    observations: tuple[Observation, ...]
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """The constants that the measurements say little about: less than half of their uncertainty is gone."""
+        spreads = np.sqrt(np.diag(self.covariance))
+        return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > SPREAD[name] / 2)
+
+    def with_logs(self, logs: NDArray[np.float64]) -> ClusterConstants:
+        """Return the constants with these numbers added to the logarithms of the fitted ones, shape (constants,)."""
+        return _moved(self.constants, self.names, logs)
+
+
+def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMBEDDED) -> Calibration:
+    """Fit the constants of the performance model to measurements.
+
+    Args:
+        observations: What was measured; at least one observation.
+        start: The constants of a host that is as similar as possible.
+    """
+    names = tuple(name for name in SPREAD if getattr(start, name) > 0)
+    spreads = np.array([SPREAD[name] for name in names])
+    data = _Data.of(observations)
+
+    def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.concatenate([_softened(data.off(_moved(start, names, logs))), logs / spreads])
+
+    def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        here = off(logs)
+        moved = [off(logs + step) for step in _STEP * np.eye(len(names))]
+        return np.column_stack([(there - here) / _STEP for there in moved])
+
+    # mypy takes the function for the module of the same name.
+    found = least_squares(  # type: ignore[operator,unused-ignore]
+        off, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
+    )
+    constants = _moved(start, names, found.x)
+    steps = _STEP * np.eye(len(names))
+    here = data.off(constants)
+    jacobian = np.column_stack([(data.off(_moved(constants, names, step)) - here) / _STEP for step in steps])
+    known = jacobian.T @ jacobian + np.diag(spreads**-2.0)
+    bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
+    leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)
+    typical = here / np.sqrt(1.0 - leverage)
+    scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
+    wider = max(1.0, _typical(typical) ** 2)
+    return Calibration(constants, names, bare * wider, scatter, tuple(observations))
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Measured values, and the model's deviations from them.
+
+    Attributes:
+        loads: The settings and the load of each observation.
+        places: For each value, the number of its observation, shape (values,).
+        metrics: For each value, the name of its metric, shape (values,).
+        logs: The logarithms of the values, shape (values,).
+        noise: The expected scatter of each metric that has values.
+    """
+
+    loads: tuple[tuple[Settings, Workload], ...]
+    places: NDArray[np.int64]
+    metrics: NDArray[np.str_]
+    logs: NDArray[np.float64]
+    noise: Mapping[str, float]
+
+    @classmethod
+    def of(cls, observations: Sequence[Observation]) -> "_Data":
+        values = [
+            (place, name, log(value))
+            for place, each in enumerate(observations)
+            for name, value in each.values.items()
+            if name in SCATTER
+        ]
+        places, metrics, logs = zip(*values, strict=True)
+        return cls(
+            tuple((Settings.of(each.config, each.workload), each.workload) for each in observations),
+            np.array(places),
+            np.array(metrics),
+            np.array(logs),
+            {name: SCATTER[name] for name in dict.fromkeys(metrics)},
+        )
+
+    def off(self, constants: ClusterConstants) -> NDArray[np.float64]:
+        """Return how far the model is from each value, in expected standard deviations, shape (values,)."""
+        told = [perform(constants, settings, workload) for settings, workload in self.loads]
+        model = [log(value_of(told[place], name)) for place, name in zip(self.places, self.metrics, strict=True)]
+        expected = np.array([self.noise[name] for name in self.metrics])
+        off: NDArray[np.float64] = (np.array(model) - self.logs) / expected
+        return off
+
+
+def value_of(told: Performance, metric: str) -> float:
+    """Return a metric of the model's performance, by the metric's name."""
+    value: float = getattr(told, metric)
+    return value
+
+
+def _moved(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.float64]) -> ClusterConstants:
+    moved = {name: getattr(constants, name) * exp(each) for name, each in zip(names, logs, strict=True)}
+    return replace(constants, **moved)
+
+
+def _softened(off: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return deviations whose squares are the soft L1 loss of the given ones."""
+    softened: NDArray[np.float64] = np.sign(off) * np.sqrt(2.0 * (np.sqrt(1.0 + off**2) - 1.0))
+    return softened
+
+
+def _typical(off: NDArray[np.float64]) -> float:
+    """Return the standard deviation of deviations around 0, in which a few outliers count as moderate ones.
+
+    With few deviations, the expected 1.0 counts as one of them.
+    """
+    usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(off))), 1e-3)
+    near = np.clip(off, -_FAR * usual, _FAR * usual)
+    return sqrt((1.0 + float(near @ near)) / (1 + len(near)))

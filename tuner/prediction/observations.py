@@ -1,0 +1,121 @@
+"""What a study or an experiment has measured, in the form in which the performance model is fitted to it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from statistics import fmean
+from typing import Final
+
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.errors import StudyError
+from tuner.model.experiment import Row
+from tuner.model.facts import QUESTION
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.experiment_results import ExperimentResults
+from tuner.results.study_results import SizeResults, StudyResults
+
+SATURATED: Final = ("records_per_s", "wire_bytes_per_value_byte")
+"""The metrics of a load as fast as the client takes it that the model computes."""
+PACED: Final = ("latency_p50_ms", "latency_p99_ms")
+"""The metrics of a load at a fixed rate that the model computes."""
+_HELD_RATIO: Final = 0.98
+"""At a lower share of the fixed rate, a latency tells for how long the load went on."""
+
+
+class NothingToFit(StudyError):
+    """A study has no measurements to which the performance model can be fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one config did under one load.
+
+    Attributes:
+        config: The config.
+        workload: The load.
+        values: The measured values by metric, all above 0; for a config that was measured several times, the geometric
+            means.
+    """
+
+    config: ProducerConfig
+    workload: Workload
+    values: Mapping[str, float]
+
+
+def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: float | None = None) -> Workload:
+    """Return the load of a study's trials for a record size, saturating or at a rate.
+
+    Raises:
+        NothingToFit: Each trial of the study has several producers, which the model does not describe.
+    """
+    load = study.facts[QUESTION]["workload"]
+    if load["producers"] != 1:
+        raise NothingToFit(
+            f"the performance model describes one producer, but each trial of {study.name} has {load['producers']}"
+        )
+    return Workload(
+        record_sizes=RecordSizes.parse(record_bytes),
+        key_bytes=load["key_bytes"],
+        compressibility_ratio=load["compressibility_ratio"],
+        partitions=load["partitions"],
+        replication=load["replication"],
+        rate_records_per_s=rate_records_per_s,
+    )
+
+
+def observations_of(study: StudyResults) -> list[Observation]:
+    """Return what the trials of a study have measured: for each config, its saturating and its paced load.
+
+    Burn-in runs are left out, because the target was cold, and trials that were stopped early.
+
+    Raises:
+        NothingToFit: The study has no such trials, or trials that the model does not describe.
+    """
+    found = [each for size in study.sizes for each in _of_size(study, size)]
+    if not found:
+        raise NothingToFit(f"a prediction needs measured trials, but {study.name} has none yet")
+    return found
+
+
+def _of_size(study: StudyResults, size: SizeResults) -> Iterable[Observation]:
+    by_config: dict[str, list[Trial]] = defaultdict(list)
+    for trial in size.trials:
+        if trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early:
+            by_config[trial.fingerprint].append(trial)
+    saturating = study_workload(study, size.record_bytes)
+    for trials in by_config.values():
+        config = trials[0].config()
+        if values := _means(trials, SATURATED):
+            yield Observation(config, saturating, values)
+        held = [trial for trial in trials if trial.metrics.get("held_rate_ratio", 0.0) >= _HELD_RATIO]
+        if size.rate_records_per_s and (values := _means(held, PACED)):
+            yield Observation(config, replace(saturating, rate_records_per_s=size.rate_records_per_s), values)
+
+
+def observations_in(experiment: ExperimentResults) -> list[Observation]:
+    """Return what the rows of an experiment have measured. Rows that the model does not describe are left out.
+
+    Raises:
+        NothingToFit: The model describes none of the measured rows.
+    """
+    found = []
+    for row in experiment.rows:
+        metrics = SATURATED if row.row.workload.rate_records_per_s is None else PACED
+        complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
+        if _is_described(row.row) and (values := _means(complete, metrics)):
+            found.append(Observation(row.row.config, row.row.workload, values))
+    if not found:
+        raise NothingToFit(f"a prediction needs rows with one producer, but {experiment.spec.name} has none yet")
+    return found
+
+
+def _is_described(row: Row) -> bool:
+    return row.producers == 1 and not row.workload.consumers and not row.workload.one_payload
+
+
+def _means(trials: Sequence[Trial], metrics: Sequence[str]) -> dict[str, float]:
+    """Return the geometric mean of each metric over the trials that have it."""
+    values = {name: [trial.metrics[name] for trial in trials if trial.metrics.get(name, 0.0) > 0] for name in metrics}
+    return {name: exp(fmean(map(log, known))) for name, known in values.items() if known}

@@ -1,0 +1,165 @@
+"""Computes what a config would do from a calibrated performance model, with intervals, or why it can't be told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from objectives.ratios import LEVEL
+from runners.performance_model.performance import Performance, perform
+from runners.performance_model.settings import Settings
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.prediction.calibration import SCATTER, Calibration, value_of
+from tuner.prediction.observations import Observation
+
+AT_FULL_SPEED: Final = ("records_per_s", "mb_per_s", "batch_records", "wire_bytes_per_value_byte")
+"""The metrics that are predicted for a load as fast as the client takes it, by name."""
+AT_RATE: Final = ("latency_p50_ms", "latency_p99_ms")
+"""The metrics that are predicted for a load at a rate, by name."""
+_SAME_SCATTER: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s"}
+_UNMEASURED_SCATTER: Final = 0.1
+"""The scatter of a metric that no measurement checks."""
+_STEP: Final = 1e-4
+_QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
+_FACTOR: Final = 3.0
+"""How far beyond the measured record sizes and partitions the model is asked."""
+_COMPRESSIBILITY: Final = 0.3
+_SECONDS_PER_DAY: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A predicted value.
+
+    Attributes:
+        value: The value.
+        low: Lower end of the interval in which one measurement would lie with a probability of 95 %.
+        high: Upper end of the interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a config would do under a load.
+
+    Attributes:
+        config: The config.
+        workload: The load. Its rate is the rate at which the latencies hold; None without latencies.
+        values: The predicted metrics by name. Throughput, batches and bytes on the wire are those of a load as fast as
+            the client takes it, and latencies those at the rate.
+        bound_by: What limits the throughput, in words.
+        stored_gb_per_day: Gigabytes that all replicas store in a day at the rate; None without a rate.
+        falls_behind: Whether the config can't hold the rate, so that there are no latencies.
+    """
+
+    config: ProducerConfig
+    workload: Workload
+    values: Mapping[str, Interval]
+    bound_by: str
+    stored_gb_per_day: float | None
+    falls_behind: bool
+
+
+def predict(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Prediction:
+    """Compute what a config would do under a load.
+
+    `outside` says whether the measurements cover the config and the load; this function does not ask.
+
+    Args:
+        calibration: The fitted constants.
+        config: The config.
+        workload: The load; with a rate, latencies are predicted too.
+    """
+    rate = workload.rate_records_per_s
+    full_load = replace(workload, rate_records_per_s=None)
+    values = _intervals(calibration, config, full_load, AT_FULL_SPEED)
+    told = _told(calibration, config, full_load)
+    stored, falls_behind = None, False
+    if rate is not None:
+        paced = _told(calibration, config, workload)
+        falls_behind = paced.falling_behind_ratio > 0
+        if not falls_behind:
+            values |= _intervals(calibration, config, workload, AT_RATE)
+        value_bytes = workload.record_sizes.mean_bytes * paced.wire_bytes_per_value_byte
+        stored = paced.records_per_s * value_bytes * workload.replication * _SECONDS_PER_DAY / 1e9
+    return Prediction(config, workload, values, told.bound_by, stored, falls_behind)
+
+
+def outside(calibration: Calibration, config: ProducerConfig, workload: Workload) -> tuple[str, ...]:
+    """Return why the measurements do not cover a config and a load, in sentences; nothing if they do."""
+    seen = calibration.observations
+    wanted = Settings.of(config, workload)
+    settings = [Settings.of(each.config, each.workload) for each in seen]
+    found = []
+    clients = dict.fromkeys(each.config.client.kind.value for each in seen)
+    if config.client.kind.value not in clients:
+        found.append(f"the client is {config.client.kind.value}, and {_and(clients)} was measured")
+    found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in seen])
+    found += _beyond("number of partitions", "", workload.partitions, [each.workload.partitions for each in seen])
+    replicas = dict.fromkeys(each.workload.replication for each in seen)
+    if workload.replication not in replicas:
+        found.append(f"the replication factor is {workload.replication}, and {_and(replicas)} was measured")
+    codecs = dict.fromkeys(each.codec for each in settings)
+    if wanted.codec not in codecs:
+        found.append(f"compression.type is {wanted.codec}, and {_and(codecs)} was measured")
+    acks = dict.fromkeys(_waits_for(each.acks, replicas) for each in settings)
+    if (waits := _waits_for(wanted.acks, replicas)) not in acks:
+        found.append(f"acks is {waits}, and {_and(acks)} was measured")
+    ratios = [each.workload.compressibility_ratio for each in seen]
+    if wanted.codec != "none" and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
+        found.append(f"the compressible share is {workload.compressibility_ratio:g}, and {ratios[0]:g} was measured")
+    return tuple(found)
+
+
+def _told(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Performance:
+    return perform(calibration.constants, Settings.of(config, workload), workload)
+
+
+def _intervals(
+    calibration: Calibration, config: ProducerConfig, workload: Workload, metrics: tuple[str, ...]
+) -> dict[str, Interval]:
+    """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
+    settings = Settings.of(config, workload)
+    steps = _STEP * np.eye(len(calibration.names))
+    here = perform(calibration.constants, settings, workload)
+    there = [perform(calibration.with_logs(step), settings, workload) for step in steps]
+    found = {}
+    for name in metrics:
+        value = value_of(here, name)
+        slopes = np.array([log(value_of(each, name) / value) / _STEP for each in there])
+        measured = _SAME_SCATTER.get(name, name)
+        scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))
+        sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
+        found[name] = Interval(value, value * exp(-_QUANTILE * sd), value * exp(_QUANTILE * sd))
+    return found
+
+
+def _size(each: Observation) -> float:
+    return each.workload.record_sizes.mean_bytes
+
+
+def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:
+    low, high = min(measured), max(measured)
+    if low / _FACTOR <= wanted <= high * _FACTOR:
+        return []
+    span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return [
+        f"the {what} is {wanted:g}{' ' + unit if unit else ''}, and {span}{' ' + unit if unit else ''} was measured"
+    ]
+
+
+def _waits_for(acks: int, replicas: Mapping[int, None]) -> str:
+    """Return whom a producer waits for; with one replica, the leader is all of them."""
+    return "0" if acks == 0 else "1 or all" if set(replicas) == {1} else "all" if acks == -1 else "1"
+
+
+def _and(values: Mapping[str, None] | Mapping[int, None]) -> str:
+    return ", ".join(map(str, values))

@@ -1,0 +1,96 @@
+"""What a study or an experiment offers for predictions: its measurements, and a config to begin a what-if from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.errors import NoFeasibleConfig, NotAStudy
+from tuner.model.facts import QUESTION
+from tuner.prediction.observations import Observation, observations_in, observations_of, study_workload
+from tuner.results.experiment_results import ExperimentResults, load_experiment
+from tuner.results.recommend import recommend_for
+from tuner.results.study_results import SizeResults, StudyResults, load_results
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a study or an experiment offers for predictions.
+
+    Attributes:
+        name: Name of the study or experiment.
+        observations: What it has measured.
+        start: The constants that the fit begins with.
+        config: A config of it: the one that it recommends, the baseline, or the control.
+        named: Which of these it is.
+        workload: The load of that config, at the rate of its latencies if it has one.
+        simulated: Whether nothing was measured on Kafka.
+    """
+
+    name: str
+    observations: tuple[Observation, ...]
+    start: ClusterConstants
+    config: ProducerConfig
+    named: str
+    workload: Workload
+    simulated: bool = False
+
+
+def source_in(folder: Path, record_bytes: str | None = None) -> Source:
+    """Read a study or an experiment for predictions.
+
+    Args:
+        folder: The folder of the study or experiment.
+        record_bytes: The record size whose config is returned; None for the first. If the study did not measure it,
+            the nearest measured size is taken.
+
+    Raises:
+        NothingToFit: It has no measurements, or none that the model describes.
+        StudyNotFound: The folder holds no study and no experiment.
+        RecordDamaged: Its results can't be read.
+    """
+    try:
+        study = load_results(folder)
+    except NotAStudy:
+        return _of_experiment(load_experiment(folder))
+    observations = observations_of(study)
+    size = _nearest(study, record_bytes)
+    config, named = _recommended(study, size)
+    ours = study.facts[QUESTION]["target"][0]["bootstrap"] is None
+    workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
+    start = EMBEDDED if ours else REMOTE
+    return Source(study.name, tuple(observations), start, config, named, workload, study.simulated)
+
+
+def _nearest(study: StudyResults, record_bytes: str | None) -> SizeResults:
+    measured = [size for size in study.sizes if size.baseline is not None] or list(study.sizes)
+    if record_bytes is None or not record_bytes.isdecimal():
+        return (study.size(record_bytes) if record_bytes else None) or measured[0]
+    wanted = int(record_bytes)
+    return min(
+        measured, key=lambda size: abs(study_workload(study, size.record_bytes).record_sizes.mean_bytes - wanted)
+    )
+
+
+def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig, str]:
+    """Return the config that the study recommends for a record size, and what to call it."""
+    try:
+        found = recommend_for(study, size.record_bytes, None)
+    except NoFeasibleConfig:
+        first = size.baseline or size.trials[0]
+        return first.config(), "baseline"
+    return found.trial.config(), "baseline" if found.is_baseline else "recommended"
+
+
+def _of_experiment(experiment: ExperimentResults) -> Source:
+    control = experiment.control.row
+    ours = experiment.spec.target.bootstrap is None
+    return Source(
+        experiment.spec.name,
+        tuple(observations_in(experiment)),
+        EMBEDDED if ours else REMOTE,
+        control.config,
+        control.name,
+        control.workload,
+    )
