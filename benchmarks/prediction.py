@@ -3,8 +3,8 @@
     python -m benchmarks.prediction
 
 Some configs of a table calibrate the performance model, and the others are predicted. The configs that calibrate it are
-chosen one after another, each so that it tells most about the constants that are still uncertain (D-optimal, greedily).
-Each measurement was made once, so its own noise is part of the error.
+chosen as `tuner calibrate` chooses its probes (`tuner.prediction.probes`). Each measurement was made once, so its own
+noise is part of the error.
 """
 
 import time
@@ -15,26 +15,23 @@ from math import exp, log
 from statistics import fmean, median
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.problems.table import MeasuredTable, Row, embedded_grid, java_grid
-from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.workload import RecordSizes, Workload
+from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.prediction.calibration import SCATTER, SPREAD, Calibration, calibrate, value_of
+from tuner.prediction.calibration import Calibration, calibrate, value_of
 from tuner.prediction.observations import PACED, SATURATED, Observation
 from tuner.prediction.predicting import predict
+from tuner.prediction.probes import spread_out
 
 PHASES: Final[Mapping[str, tuple[str, ...]]] = {"saturated": SATURATED, "paced": PACED}
 PROBES: Final = (12, 25)
 GOAL_RATIO: Final[Mapping[str, float]] = {"records_per_s": 0.05, "latency_p50_ms": 0.15, "latency_p99_ms": 0.30}
 """The largest mean error that the predictions should have, by metric."""
 _HELD: Final = 0.98
-_STEP: Final = 1e-3
 _RUNS: Final = 200
 
 
@@ -47,7 +44,7 @@ def main() -> None:
     for name, table in (("librdkafka", embedded_grid()), ("Java", java_grid())):
         seen = observed(table)
         for count in (0, *PROBES):
-            chosen = spread_out(list(seen), count)
+            chosen = spread_out(list(seen), count, paced_load(seen), EMBEDDED)
             calibration = calibrate([each for config in chosen for each in seen[config]]) if count else None
             rest = {config: each for config, each in seen.items() if config not in chosen}
             for line in _lines(rest, calibration):
@@ -84,49 +81,9 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
     return found
 
 
-def spread_out(
-    configs: Sequence[ProducerConfig], count: int, start: ClusterConstants = EMBEDDED
-) -> list[ProducerConfig]:
-    """Return the configs that tell most about the model's constants, chosen greedily (D-optimal).
-
-    Args:
-        configs: The configs to choose from, under the load of the kept tables.
-        count: How many to choose.
-        start: The constants at which the sensitivity of the model is computed.
-    """
-    slopes = {config: _slopes(config, start) for config in configs}
-    known = np.diag([SPREAD[name] ** -2.0 for name in SPREAD])
-    chosen: list[ProducerConfig] = []
-    for _ in range(count):
-        inverse = np.linalg.inv(known)
-        gains = {
-            config: np.linalg.slogdet(np.eye(len(each)) + each @ inverse @ each.T)[1]
-            for config, each in slopes.items()
-            if config not in chosen
-        }
-        best = max(gains, key=lambda config: float(gains[config]))
-        known += slopes[best].T @ slopes[best]
-        chosen.append(best)
-    return chosen
-
-
-def _slopes(config: ProducerConfig, start: ClusterConstants) -> NDArray[np.float64]:
-    """Return how the model's values change with the logarithms of its constants, in units of their scatter.
-
-    The shape is (values, constants).
-    """
-    calibration = Calibration(start, tuple(SPREAD), np.diag([sd**2 for sd in SPREAD.values()]), SCATTER, ())
-    rows = []
-    for rate, metrics in ((None, SATURATED), (100_000.0, PACED)):
-        load = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5, rate_records_per_s=rate)
-        settings = Settings.of(config, load)
-        here = perform(start, settings, load)
-        there = [perform(calibration.with_logs(step), settings, load) for step in _STEP * np.eye(len(SPREAD))]
-        rows += [
-            [log(value_of(each, name) / value_of(here, name)) / _STEP / SCATTER[name] for each in there]
-            for name in metrics
-        ]
-    return np.array(rows)
+def paced_load(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Workload:
+    """Return the load of a table's paced phases."""
+    return next(each.workload for found in seen.values() for each in found if each.workload.rate_records_per_s)
 
 
 def _lines(rest: Mapping[ProducerConfig, Sequence[Observation]], calibration: Calibration | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""`tuner predict` on a simulated study, whose truth is known."""
+"""`tuner predict` on a simulated study, whose truth is known, and `tuner cost`."""
 
 from pathlib import Path
 
@@ -9,6 +9,8 @@ from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.cli_tests.command import tuner
+
+pytestmark = pytest.mark.campaign
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +79,17 @@ def test_what_can_not_be_told_is_said(words: tuple[str, ...], said: str) -> None
     ran = tuner("predict", "small", *words)
     assert ran.code == 2
     assert said in ran.complaint
+
+
+def test_a_terabyte_costs_what_the_study_measured(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("{network_gb: 0.01, core_hour: 0.04, currency: EUR}")
+    found = tuner("cost", "small", str(file), "--json").json["sizes"][0]["per_tb"]["baseline"]
+    wire = next(each for each in tuner("trials", "small", "--json").json["trials"] if each["kind"] == "baseline")
+    assert found["network"] == pytest.approx(10 * wire["metrics"]["wire_bytes_per_value_byte"], rel=0.05)
+    assert found["disk"] is None
+    ran = tuner("cost", "small", str(file))
+    assert "1000 B, for 1 TB of values (EUR)" in ran.out
+    assert "not known, so not counted: " in ran.out
+    file.write_text("core_hours: 1")
+    assert "core_hour" in tuner("cost", "small", str(file)).complaint

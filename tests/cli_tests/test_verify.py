@@ -261,6 +261,7 @@ class TestAsAStudy:
         assert [size.record_bytes for size in after.sizes] == ["100", "1000"]
         assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is Kind.CONFIRM} == {2.0}
 
+    @pytest.mark.campaign
     def test_the_studys_constraints_must_be_kept(self, tmp_path: Path, worse: Path) -> None:
         study = STUDY.replace("study: small", "study: bounded").replace("[1000]", "[100]")
         file = written(tmp_path / "bounded.yaml", f'{study}constraints: ["latency_p99_ms <= 1.5 x baseline"]\n')

@@ -8,15 +8,17 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.prediction import PHASES, observed, spread_out
+from benchmarks.prediction import PHASES, observed, paced_load
 from benchmarks.problems.table import embedded_grid
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import Client, client_of, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import SCATTER, calibrate, value_of
 from tuner.prediction.observations import PACED, SATURATED, Observation
 from tuner.prediction.predicting import Interval, outside, predict
+from tuner.prediction.probes import candidates, spread_out
 
 RATE: Final = 50_000.0
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
@@ -96,8 +98,7 @@ def test_what_was_not_measured_stays_uncertain() -> None:
 def test_nothing_is_told_beyond_what_was_measured(
     properties: dict[str, str], changes: dict[str, Any], reason: str | None
 ) -> None:
-    calibration = calibrate(measured(EMBEDDED, configs(16_384)))
-    found = outside(calibration, ProducerConfig.parse(properties), replace(LOAD, **changes))
+    found = outside(measured(EMBEDDED, configs(16_384)), ProducerConfig.parse(properties), replace(LOAD, **changes))
     assert bool(found) == bool(reason)
     assert reason is None or reason in found[0]
 
@@ -112,7 +113,7 @@ def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:
 def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
     """The kept table of 168 configs, of which the fit sees twelve."""
     table = observed(embedded_grid())
-    chosen = spread_out(list(table), 12)
+    chosen = spread_out(list(table), 12, paced_load(table), EMBEDDED)
     calibration = calibrate([each for config in chosen for each in table[config]])
 
     def off(cluster: ClusterConstants, metric: str) -> float:
@@ -132,7 +133,7 @@ def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
 
 def test_most_real_measurements_lie_in_their_intervals() -> None:
     table = observed(embedded_grid())
-    chosen = spread_out(list(table), 12)
+    chosen = spread_out(list(table), 12, paced_load(table), EMBEDDED)
     calibration = calibrate([each for config in chosen for each in table[config]])
     inside: list[bool] = []
     for config, seen in table.items():
@@ -144,6 +145,14 @@ def test_most_real_measurements_lie_in_their_intervals() -> None:
 
 def _holds(interval: Interval, value: float) -> bool:
     return interval.low <= value <= interval.high
+
+
+@pytest.mark.parametrize("client", [librdkafka(), client_of("java")], ids=str)
+def test_probes_differ_in_what_matters(client: Client) -> None:
+    chosen = spread_out(candidates(client), 12, replace(LOAD, rate_records_per_s=RATE), EMBEDDED)
+    assert len(set(chosen)) == 12
+    for name in ("linger.ms", "batch.size", "compression.type"):
+        assert len({config.values[name] for config in chosen}) > 1, name
 
 
 def test_each_metric_that_is_fitted_has_a_scatter() -> None:

@@ -69,6 +69,7 @@ def test_consumers_beside_a_load_take_every_record(
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_a_linger_of_the_producer_is_part_of_the_end_to_end_latency(
     broker: RunningCluster, new_topic: TopicMaker
 ) -> None:

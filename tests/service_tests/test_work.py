@@ -46,6 +46,7 @@ def confirmations(served: Serving, name: str) -> int:
     return sum(trial.kind is Kind.CONFIRM for size in sizes for trial in size.trials)
 
 
+@pytest.mark.campaign
 def test_options_alone_make_a_study_for_the_service(served: Serving, tmp_path: Path) -> None:
     words = ("--record-bytes", "500", "--target", "simulated", "--trials", "4", "--rounds", "2", "--max-rounds", "2")
     baseline = ("--current", properties(tmp_path, "linger.ms=20\n"))
@@ -164,6 +165,7 @@ def test_a_config_that_breaks_a_promise_is_refused_without_a_measurement(served:
     assert served.ask("GET", "/v1/studies/orders/verification").status == 404
 
 
+@pytest.mark.campaign
 def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -> None:
     made = at(served, "fork", "orders", "orders-2", "--json")
     assert made.code == 0, made.err
@@ -185,6 +187,7 @@ def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -
     assert served.ask("GET", "/v1/studies/fourth").status == 404
 
 
+@pytest.mark.campaign
 def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
     assert served.submit(text_of("gone", trials=400)).status == 201
     eventually(lambda: state_of(served, "gone") == "running")

@@ -77,6 +77,14 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "experiment:app",
         "Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
     ),
+    "cost": (
+        "cost:cost",
+        "Compute what a terabyte costs with the baseline and with the recommended config, from unit prices of yours.",
+    ),
+    "calibrate": (
+        "calibrate:calibrate",
+        "Measure a few configs that calibrate the performance model, for tuner predict without a study.",
+    ),
     "predict": (
         "predict:predict",
         "Predict what a config would do, from what a study has measured, without sending anything.",

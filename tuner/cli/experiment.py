@@ -145,7 +145,7 @@ def run(
         say(f"{count} measurements take about {_taken(seconds)} and send at most {most / 1e9:,.0f} GB")
     found = []
     for spec, text in planned:
-        found.append(_run(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
+        found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
         if not as_json:
             _print(found[-1])
     if as_json:
@@ -240,7 +240,10 @@ def _at(
     return spec, text
 
 
-def _run(spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool) -> ExperimentResults:
+def run_experiment_shown(
+    spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool
+) -> ExperimentResults:
+    """Run an experiment with its progress on the screen, write its report, and return its results."""
     folder = study_folder(spec.name)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = Mirror(folder, tracking, warn) if tracking.enabled else None

@@ -1,6 +1,6 @@
 """`tuner predict`: what a config would do, computed from what a study has measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,8 +11,8 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
-from tuner.model.errors import ExitCode
-from tuner.prediction.calibration import Calibration, calibrate
+from tuner.model.errors import NothingToTell
+from tuner.prediction.calibration import calibrate
 from tuner.prediction.predicting import Prediction, outside
 from tuner.prediction.predicting import predict as prediction_of
 from tuner.prediction.source import Source, source_in
@@ -83,19 +83,12 @@ def predict(
         base = ProducerConfig.parse(options.config_values(config, [], base.client), base.client)
     load = _Load(record_bytes, rate, partitions, replication, compressibility)
     asked = _Asked(base, source.workload).with_load(load).with_properties(parse_pairs(pairs or []))
-    calibration = calibrate(source.observations, source.start)
     if source.simulated:
         warn(SIMULATED)
-    if sweep is not None:
-        told = dict(_swept(calibration, asked, sweep))
-        if as_json:
-            options.print_json(prediction_record(source, calibration, told))
-            return
-        OUT.print(f"{len(source.observations)} measurements of {source.name} calibrate the model", markup=False)
-        for line in sweep_lines(sweep.partition("=")[0], _SHOWN, told):
-            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
-        return
-    _show(source, calibration, asked, as_json=as_json)
+    if sweep is None:
+        _show(source, asked, as_json=as_json)
+    else:
+        _show_sweep(source, asked, sweep, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +137,16 @@ class _Asked:
             raise typer.BadParameter(f"--sweep: {name} must be a number, but got {value!r}") from None
 
 
-def _show(source: Source, calibration: Calibration, asked: _Asked, *, as_json: bool) -> None:
-    reasons = outside(calibration, asked.config, asked.workload)
+def _show(source: Source, asked: _Asked, *, as_json: bool) -> None:
+    reasons = outside(source.observations, asked.config, asked.workload)
     if reasons:
-        warn(f"the measurements of {source.name} can't tell: {'; '.join(reasons)}")
-        if as_json:
-            options.print_json(prediction_record(source, calibration, {"asked": "; ".join(reasons)}))
-        raise typer.Exit(ExitCode.USAGE)
+        raise NothingToTell(f"the measurements of {source.name} can't tell: {'; '.join(reasons)}")
+    calibration = calibrate(source.observations, source.start)
     told = {"asked": prediction_of(calibration, asked.config, asked.workload)}
-    if (asked.config, asked.workload) != (source.config, source.workload):
-        told = {source.named: prediction_of(calibration, source.config, source.workload), **told}
-    else:
+    if (asked.config, asked.workload) == (source.config, source.workload):
         told = {source.named: told["asked"]}
+    else:
+        told = {source.named: prediction_of(calibration, source.config, source.workload), **told}
     if as_json:
         options.print_json(prediction_record(source, calibration, told))
         return
@@ -163,15 +154,24 @@ def _show(source: Source, calibration: Calibration, asked: _Asked, *, as_json: b
         OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 
-def _swept(calibration: Calibration, asked: _Asked, sweep: str) -> Iterator[tuple[str, Prediction | str]]:
-    """Yield each value of a sweep with its prediction, or with the reason why there is none."""
+def _show_sweep(source: Source, asked: _Asked, sweep: str, *, as_json: bool) -> None:
     setting, equals, listed = sweep.partition("=")
     if not equals or not listed:
         raise typer.BadParameter(f"--sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {sweep!r}")
-    for value in _values(listed):
-        each = asked.with_setting(setting.replace("-", "_") if setting.replace("-", "_") in _LOAD else setting, value)
-        reasons = outside(calibration, each.config, each.workload)
-        yield value, "; ".join(reasons) if reasons else prediction_of(calibration, each.config, each.workload)
+    name = setting.replace("-", "_")
+    setting = name if name in _LOAD else setting
+    wanted = {value: asked.with_setting(setting, value) for value in _values(listed)}
+    calibration = calibrate(source.observations, source.start)
+    told: dict[str, Prediction | str] = {}
+    for value, each in wanted.items():
+        reasons = outside(source.observations, each.config, each.workload)
+        told[value] = "; ".join(reasons) or prediction_of(calibration, each.config, each.workload)
+    if as_json:
+        options.print_json(prediction_record(source, calibration, told))
+        return
+    OUT.print(f"{len(source.observations)} measurements of {source.name} calibrate the model", markup=False)
+    for line in sweep_lines(setting, _SHOWN, told):
+        OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 
 def _values(listed: str) -> list[str]:

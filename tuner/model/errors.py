@@ -66,6 +66,10 @@ class NotAStudy(StudyError):
     """The record under this name is that of an experiment, and only a study has what was asked for."""
 
 
+class NothingToTell(StudyError):
+    """The measurements of a study do not cover what a prediction is asked for; the message names each reason."""
+
+
 class TooManyFailures(StudyError):
     """Several trials in a row gave no measurement, so the cause is probably not their configs."""
 
@@ -124,6 +128,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     StudyChanged: ExitCode.USAGE,
     StorageMisnamed: ExitCode.USAGE,
     LimitTooLow: ExitCode.USAGE,
+    NothingToTell: ExitCode.USAGE,
     NoFeasibleConfig: ExitCode.NO_FEASIBLE_CONFIG,
     TargetError: ExitCode.TARGET,
     SafetyStop: ExitCode.SAFETY,

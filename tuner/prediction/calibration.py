@@ -95,7 +95,7 @@ class Calibration:
 
     def with_logs(self, logs: NDArray[np.float64]) -> ClusterConstants:
         """Return the constants with these numbers added to the logarithms of the fitted ones, shape (constants,)."""
-        return _moved(self.constants, self.names, logs)
+        return moved(self.constants, self.names, logs)
 
 
 def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMBEDDED) -> Calibration:
@@ -110,21 +110,21 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     data = _Data.of(observations)
 
     def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.concatenate([_softened(data.off(_moved(start, names, logs))), logs / spreads])
+        return np.concatenate([_softened(data.off(moved(start, names, logs))), logs / spreads])
 
     def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         here = off(logs)
-        moved = [off(logs + step) for step in _STEP * np.eye(len(names))]
-        return np.column_stack([(there - here) / _STEP for there in moved])
+        beside = [off(logs + step) for step in _STEP * np.eye(len(names))]
+        return np.column_stack([(there - here) / _STEP for there in beside])
 
     # mypy takes the function for the module of the same name.
     found = least_squares(  # type: ignore[operator,unused-ignore]
         off, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
-    constants = _moved(start, names, found.x)
+    constants = moved(start, names, found.x)
     steps = _STEP * np.eye(len(names))
     here = data.off(constants)
-    jacobian = np.column_stack([(data.off(_moved(constants, names, step)) - here) / _STEP for step in steps])
+    jacobian = np.column_stack([(data.off(moved(constants, names, step)) - here) / _STEP for step in steps])
     known = jacobian.T @ jacobian + np.diag(spreads**-2.0)
     bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)
@@ -184,9 +184,16 @@ def value_of(told: Performance, metric: str) -> float:
     return value
 
 
-def _moved(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.float64]) -> ClusterConstants:
-    moved = {name: getattr(constants, name) * exp(each) for name, each in zip(names, logs, strict=True)}
-    return replace(constants, **moved)
+def moved(constants: ClusterConstants, names: Sequence[str], logs: NDArray[np.float64]) -> ClusterConstants:
+    """Return constants with these numbers added to the logarithms of some of them.
+
+    Args:
+        constants: The constants.
+        names: Which constants are changed.
+        logs: What is added to the logarithm of each, shape (names,).
+    """
+    changed = {name: getattr(constants, name) * exp(each) for name, each in zip(names, logs, strict=True)}
+    return replace(constants, **changed)
 
 
 def _softened(off: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -89,7 +89,7 @@ def _of_size(study: StudyResults, size: SizeResults) -> Iterable[Observation]:
         config = trials[0].config()
         if values := _means(trials, SATURATED):
             yield Observation(config, saturating, values)
-        held = [trial for trial in trials if trial.metrics.get("held_rate_ratio", 0.0) >= _HELD_RATIO]
+        held = list(filter(_held, trials))
         if size.rate_records_per_s and (values := _means(held, PACED)):
             yield Observation(config, replace(saturating, rate_records_per_s=size.rate_records_per_s), values)
 
@@ -104,11 +104,17 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
     for row in experiment.rows:
         metrics = SATURATED if row.row.workload.rate_records_per_s is None else PACED
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
+        if metrics is PACED:
+            complete = [trial for trial in complete if _held(trial)]
         if _is_described(row.row) and (values := _means(complete, metrics)):
             found.append(Observation(row.row.config, row.row.workload, values))
     if not found:
         raise NothingToFit(f"a prediction needs rows with one producer, but {experiment.spec.name} has none yet")
     return found
+
+
+def _held(trial: Trial) -> bool:
+    return trial.metrics.get("held_rate_ratio", 0.0) >= _HELD_RATIO
 
 
 def _is_described(row: Row) -> bool:

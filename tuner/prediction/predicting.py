@@ -1,6 +1,6 @@
 """Computes what a config would do from a calibrated performance model, with intervals, or why it can't be told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import NormalDist
@@ -24,7 +24,8 @@ _SAME_SCATTER: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s"}
 _UNMEASURED_SCATTER: Final = 0.1
 """The scatter of a metric that no measurement checks."""
 _STEP: Final = 1e-4
-_QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
+QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""How many standard deviations a 95 % interval extends to each side."""
 _FACTOR: Final = 3.0
 """How far beyond the measured record sizes and partitions the model is asked."""
 _COMPRESSIBILITY: Final = 0.3
@@ -93,9 +94,8 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     return Prediction(config, workload, values, told.bound_by, stored, falls_behind)
 
 
-def outside(calibration: Calibration, config: ProducerConfig, workload: Workload) -> tuple[str, ...]:
-    """Return why the measurements do not cover a config and a load, in sentences; nothing if they do."""
-    seen = calibration.observations
+def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workload) -> tuple[str, ...]:
+    """Return why some measurements do not cover a config and a load, in sentences; nothing if they do."""
     wanted = Settings.of(config, workload)
     settings = [Settings.of(each.config, each.workload) for each in seen]
     found = []
@@ -138,7 +138,7 @@ def _intervals(
         measured = _SAME_SCATTER.get(name, name)
         scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))
         sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
-        found[name] = Interval(value, value * exp(-_QUANTILE * sd), value * exp(_QUANTILE * sd))
+        found[name] = Interval(value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd))
     return found
 
 

@@ -1,11 +1,13 @@
 """Predictions as text and JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, sqrt
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
+from runners.reporting import counted
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, Interval, Prediction
+from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, QUANTILE, Interval, Prediction
 from tuner.prediction.source import Source
 from tuner.present.wording import aligned, number
 
@@ -33,13 +35,57 @@ def prediction_lines(source: Source, calibration: Calibration, told: Mapping[str
         *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in told.items()),
         "",
         *aligned(rows),
-        *([""] if calibration.undetermined else []),
-        *(
-            [f"hardly known from these measurements: {', '.join(calibration.undetermined)}"]
-            if calibration.undetermined
-            else []
-        ),
+        "",
+        _known(calibration),
     ]
+
+
+def calibration_lines(name: str, calibration: Calibration) -> list[str]:
+    """Return what an experiment has calibrated, as lines of text.
+
+    Args:
+        name: Name of the experiment.
+        calibration: What was fitted to it.
+    """
+    rows = [["constant", "value", "95 % interval"]]
+    for constant, value, low, high in _constants(calibration):
+        if constant not in calibration.undetermined:
+            rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
+    off = [f"{ROW_METRICS[metric].label} {sd:.0%}" for metric, sd in calibration.scatter.items()]
+    return [
+        f"{len(calibration.observations)} measurements of {name}; they scatter around the model by {', '.join(off)}",
+        *(["", *aligned(rows)] if len(rows) > 1 else []),
+        "",
+        _known(calibration),
+        f"ask it: tuner predict {name} -X linger.ms=20",
+    ]
+
+
+def calibration_record(name: str, calibration: Calibration) -> dict[str, Any]:
+    """Return what an experiment has calibrated, as JSON types."""
+    return {
+        "schema_version": 1,
+        "kind": "calibration",
+        "experiment": name,
+        "measurements": len(calibration.observations),
+        "scatter": dict(calibration.scatter),
+        "constants": {
+            constant: {
+                "value": value,
+                "low": low,
+                "high": high,
+                "determined": constant not in calibration.undetermined,
+            }
+            for constant, value, low, high in _constants(calibration)
+        },
+    }
+
+
+def _constants(calibration: Calibration) -> Iterator[tuple[str, float, float, float]]:
+    """Yield each fitted constant with its value and the ends of its 95 % interval."""
+    for place, name in enumerate(calibration.names):
+        value, sd = getattr(calibration.constants, name), sqrt(calibration.covariance[place, place])
+        yield name, value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd)
 
 
 def sweep_lines(setting: str, metrics: Sequence[str], told: Mapping[str, Prediction | str]) -> list[str]:
@@ -100,10 +146,20 @@ def _interval(found: Interval) -> str:
     return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
 
 
+def _known(calibration: Calibration) -> str:
+    """Return which of the model's constants the measurements tell, in words."""
+    unknown = len(calibration.undetermined)
+    known = [name for name in calibration.names if name not in calibration.undetermined]
+    if not known:
+        return f"these measurements tell none of the model's {unknown} constants alone, only what they do together"
+    return f"constants that these measurements tell: {', '.join(known)}; the other {unknown} stay uncertain"
+
+
 def _load(each: Prediction) -> str:
     load, rate = each.workload, each.workload.rate_records_per_s
     at = "" if rate is None else f", latency at {number(rate)} records/s"
-    return f"records of {load.record_sizes} B, {load.partitions} partitions, {load.replication} replicas{at}"
+    shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
+    return f"records of {load.record_sizes} B, {shape}{at}"
 
 
 def _config(each: Prediction) -> str:

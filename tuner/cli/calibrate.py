@@ -1,0 +1,88 @@
+"""`tuner calibrate`: a few measurements that calibrate the performance model."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from runners.performance_model.constants import EMBEDDED, REMOTE
+from runners.workload import RecordSizes, Workload
+from search_spaces.client import client_of
+from tuner.cli import options
+from tuner.cli.experiment import run_experiment_shown
+from tuner.cli.own_study import free_name
+from tuner.experiment_file import parse_experiment
+from tuner.prediction.calibration import calibrate as fitted
+from tuner.prediction.observations import observations_in
+from tuner.prediction.probes import calibration_file
+from tuner.present.console import OUT, say
+from tuner.present.prediction_view import calibration_lines, calibration_record
+from tuner.storage.home import storage_at
+
+_STEM: Final = "calibration"
+
+
+def calibrate(
+    record_bytes: Annotated[str, typer.Option(metavar="N", help="Bytes of a record's value.")] = "1000",
+    client: Annotated[
+        str, typer.Option(metavar="librdkafka|java|java:VERSION", help="The client that is measured.")
+    ] = "librdkafka",
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Records per second at which latencies are measured.",
+            show_default="30 % of what the model expects of the client's defaults",
+        ),
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of the topics.")] = 3,
+    replication: Annotated[int, typer.Option(min=1, metavar="N", help="Replicas of each partition.")] = 1,
+    compressibility: Annotated[
+        float, typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes.")
+    ] = 0.5,
+    probes: Annotated[int, typer.Option(min=4, max=64, metavar="N", help="Number of configs that are measured.")] = 12,
+    bootstrap: options.ClusterBootstrap = None,
+    command_config: options.CommandConfig = None,
+    brokers: options.Brokers = 1,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure a few configs that calibrate the performance model, for tuner predict without a study.
+
+    The configs are chosen for what they tell about the cluster. Each is measured for some seconds as fast as the client
+    takes records, and then at a fixed rate: with 12 configs this takes about two minutes. The results are kept as an
+    experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
+
+    \b
+    Examples:
+        tuner calibrate
+        tuner calibrate --record-bytes 100 --client java
+        tuner calibrate --brokers 3 --replication 3
+        tuner calibrate --bootstrap broker:9092 --rate 20000
+    """
+    target = options.target_of(bootstrap, command_config, brokers=brokers)
+    load = Workload(
+        RecordSizes.parse(record_bytes),
+        compressibility_ratio=compressibility,
+        partitions=partitions,
+        replication=replication,
+        rate_records_per_s=rate,
+    )
+    text, load = calibration_file(client_of(client), target, load, probes, EMBEDDED if bootstrap is None else REMOTE)
+    name = free_name(_STEM, storage_at())
+    spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
+    silent = quiet or as_json
+    if not silent:
+        say(f"{spec.measurements} measurements take about {spec.planned_s / 60:.0f} minutes")
+    results = run_experiment_shown(
+        replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False
+    )
+    calibration = fitted(observations_in(results), EMBEDDED if bootstrap is None else REMOTE)
+    if as_json:
+        options.print_json(calibration_record(name, calibration))
+        return
+    for line in calibration_lines(name, calibration):
+        OUT.print(line, markup=False, soft_wrap=True, highlight=False)

@@ -1,0 +1,22 @@
+"""Unit prices of a cluster, from which costs are computed. None are built in."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Unit prices, all in the same currency. A price of None is unknown, and its cost is left out.
+
+    Attributes:
+        core_hour: A processor core of a broker for an hour.
+        disk_gb_month: A gigabyte (10^9 bytes) of a broker's disk for a month of 30 days.
+        network_gb: A gigabyte that goes to a broker, from a producer or from another broker.
+        retention_days: How long a topic keeps its records.
+        currency: What the prices are in, for display.
+    """
+
+    core_hour: float | None = None
+    disk_gb_month: float | None = None
+    network_gb: float | None = None
+    retention_days: float = 7.0
+    currency: str = ""

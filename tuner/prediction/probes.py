@@ -1,0 +1,140 @@
+"""Chooses the measurements that calibrate the performance model, and writes them as an experiment file.
+
+Each probe is a config that is measured twice: as fast as the client takes records, and at a fixed rate. The probes are
+chosen from a grid one after another, each so that it tells most about the constants that are still uncertain: it
+raises the determinant of the information matrix most (greedy D-optimal design). Source: Fedorov (1972), Theory of
+Optimal Experiments, chapter 3.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import log
+from typing import Final
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from runners.performance_model.constants import ClusterConstants
+from runners.performance_model.performance import perform, performance
+from runners.performance_model.settings import Settings
+from runners.workload import Workload
+from search_spaces.client import Client
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.target import Target
+from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
+from tuner.prediction.observations import PACED, SATURATED
+
+RATE_RATIO: Final = 0.3
+"""The share of the throughput that the model expects of the defaults, at which the latency is measured."""
+PHASE_S: Final = (1.0, 2.5)
+"""Seconds of the warm-up and of the measurement of each row."""
+_GRID: Final[Mapping[str, tuple[str, ...]]] = {
+    "linger.ms": ("0", "0.5", "5", "50"),
+    "batch.size": ("16384", "131072", "1000000"),
+    "compression.type": ("none", "lz4", "zstd"),
+    "max.in.flight.requests.per.connection": ("1", "5"),
+}
+_WHOLE_MS: Final = "1"
+_STEP: Final = 1e-3
+
+
+def candidates(client: Client) -> list[ProducerConfig]:
+    """Return the grid of configs from which probes are chosen. The Java client takes whole milliseconds only."""
+    found = []
+    for values in product(*_GRID.values()):
+        config = dict(zip(_GRID, values, strict=True))
+        if client.catalogue.find("linger.ms").kind != "float" and config["linger.ms"] == "0.5":
+            config["linger.ms"] = _WHOLE_MS
+        found.append(ProducerConfig.parse(config, client))
+    return found
+
+
+def spread_out(
+    configs: Sequence[ProducerConfig], count: int, load: Workload, start: ClusterConstants
+) -> list[ProducerConfig]:
+    """Return the configs that tell most about the model's constants.
+
+    Args:
+        configs: The configs to choose from.
+        count: How many to choose.
+        load: The load under which each is measured, saturating and at this load's rate.
+        start: The constants at which the sensitivity of the model is computed.
+    """
+    slopes = {config: _slopes(config, load, start) for config in configs}
+    known = np.diag([SPREAD[name] ** -2.0 for name in SPREAD])
+    chosen: list[ProducerConfig] = []
+    for _ in range(min(count, len(configs))):
+        inverse = np.linalg.inv(known)
+        gains = {
+            config: float(np.linalg.slogdet(np.eye(len(each)) + each @ inverse @ each.T)[1])
+            for config, each in slopes.items()
+            if config not in chosen
+        }
+        best = max(gains, key=lambda config: gains[config])
+        known += slopes[best].T @ slopes[best]
+        chosen.append(best)
+    return chosen
+
+
+def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> NDArray[np.float64]:
+    """Return how the model's values change with the logarithms of its constants, in units of their scatter.
+
+    The shape is (values, constants). A config that does not hold the rate has no values of the paced load.
+    """
+    rows = []
+    names = tuple(SPREAD)
+    for each, metrics in ((replace(load, rate_records_per_s=None), SATURATED), (load, PACED)):
+        settings = Settings.of(config, each)
+        here = perform(start, settings, each)
+        if here.falling_behind_ratio:
+            continue
+        there = [perform(moved(start, names, step), settings, each) for step in _STEP * np.eye(len(names))]
+        rows += [
+            [log(value_of(told, name) / value_of(here, name)) / _STEP / SCATTER[name] for told in there]
+            for name in metrics
+        ]
+    return np.array(rows)
+
+
+def calibration_file(
+    client: Client, target: Target, load: Workload, count: int, start: ClusterConstants
+) -> tuple[str, Workload]:
+    """Return the text of an experiment file whose rows calibrate the model, and the load of its paced rows.
+
+    Args:
+        client: The client.
+        target: The cluster. Only brokers on this host are named in the file.
+        load: The load; without a rate, one is chosen that the defaults should hold by far.
+        count: The number of probes.
+        start: The constants of a similar host.
+    """
+    if load.rate_records_per_s is None:
+        capacity = performance(start, ProducerConfig.parse({}, client), load).capacity_records_per_s
+        load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
+    rows = []
+    for number, config in enumerate(spread_out(candidates(client), count, load, start), 1):
+        rows += [
+            {"row": f"probe {number}", **config.values},
+            {"row": f"probe {number} at the rate", **config.values, "rate_records_per_s": load.rate_records_per_s},
+        ]
+    file = {
+        "about": "Probes that calibrate the performance model.",
+        "client": client.identity,
+        "target": {"brokers": target.brokers},
+        "load": {
+            "record_bytes": str(load.record_sizes),
+            "partitions": load.partitions,
+            "replication": load.replication,
+            "compressibility_ratio": load.compressibility_ratio,
+            "warmup": PHASE_S[0],
+            "measured": PHASE_S[1],
+        },
+        "rows": rows,
+        "control": {"row": "probe 1"},
+        "control_every": len(rows),
+        "rounds": 1,
+        "metrics": ["mb_per_s", "latency_p50_ms", "latency_p99_ms"],
+    }
+    return yaml.safe_dump(file, sort_keys=False, allow_unicode=True), load
