@@ -31,9 +31,9 @@ campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow
 	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
 
-experiments: $(DEV) ## Run three of the papers' experiments with two rounds, and report them (ARGS="--rounds 5" for more)
+experiments: $(DEV) ## Run three of the papers' experiments with one round, and report them (ARGS="--rounds 5" for more)
 	for name in thesis-default linkedin-consumers linkedin-end-to-end; do \
-	  $(BIN)/tuner experiment run $$name --quick --no-mlflow --rounds 2 $(ARGS) || exit 1; \
+	  $(BIN)/tuner experiment run $$name --quick --no-mlflow --rounds 1 $(ARGS) || exit 1; \
 	done
 
 failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100 times (ARGS=--write fills docs/evidence)

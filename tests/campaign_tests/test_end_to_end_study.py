@@ -8,7 +8,7 @@ import tuner
 from runners.clusters.cluster import RunningCluster
 from tuner.model.trial import Kind
 
-pytestmark = [pytest.mark.campaign, pytest.mark.broker]
+pytestmark = [pytest.mark.campaign, pytest.mark.broker, pytest.mark.long]
 
 STUDY = """
 study: end-to-end

@@ -74,6 +74,7 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     assert "the broker is back" in show.sentences
 
 
+@pytest.mark.long
 def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path, mortal: MortalBroker) -> None:
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3, broker_wait_s=0.1)

@@ -99,7 +99,8 @@ def test_kafka_streams(found: Recommendation, tmp_path: Path) -> None:
     check(found, STREAMS.producer_properties(written(tmp_path / "streams.properties", text)))
 
 
-@pytest.mark.parametrize("form", [Format.CONNECT, pytest.param(Format.STRIMZI_CONNECTOR, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("form", [Format.CONNECT, Format.STRIMZI_CONNECTOR])
 def test_a_connector_of_kafka_connect(found: Recommendation, tmp_path: Path, form: Format) -> None:
     worker = written(tmp_path / "worker.properties", format_properties(_WORKER))
     config = {**_CONNECTOR, **entries_of(export(found, form))}
