@@ -35,6 +35,8 @@ _LEADER_MOVES = (
     KafkaError.REPLICA_NOT_AVAILABLE,
     KafkaError.KAFKA_STORAGE_ERROR,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    # "Failed to query partition leaders: No leaders found": librdkafka's code for a topic that has none yet.
+    KafkaError._NOENT,
 )
 
 
