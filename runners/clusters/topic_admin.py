@@ -35,9 +35,9 @@ _LEADER_MOVES = (
     KafkaError.REPLICA_NOT_AVAILABLE,
     KafkaError.KAFKA_STORAGE_ERROR,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
-    # "Failed to query partition leaders: No leaders found": librdkafka's code for a topic that has none yet.
-    KafkaError._NOENT,
 )
+_NO_LEADERS = (*_LEADER_MOVES, KafkaError._NOENT)
+"""The same for a topic that was just created: librdkafka also says `_NOENT` ("No leaders found")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class TopicAdmin:
         # The metadata names a leader before that broker serves the partition. Once the broker answers this request,
         # the topic can be written to.
         with contextlib.suppress(TargetRefused):
-            self.end_offsets(name, partitions)
+            self._offsets(name, partitions, OffsetSpec.latest(), "end", _NO_LEADERS)  # type: ignore[no-untyped-call]
 
     def shape(self, name: str, needs: Sequence[str] = ()) -> TopicShape | None:
         """Return the partitions and the replication of a topic, or None if the topic does not exist.
@@ -247,7 +247,9 @@ class TopicAdmin:
         """
         return self._offsets(name, partitions, OffsetSpec.earliest(), "begin")  # type: ignore[no-untyped-call]
 
-    def _offsets(self, name: str, partitions: int, wanted: OffsetSpec, which: str) -> tuple[int, ...]:
+    def _offsets(
+        self, name: str, partitions: int, wanted: OffsetSpec, which: str, not_yet: Sequence[int] = _LEADER_MOVES
+    ) -> tuple[int, ...]:
         asked = {TopicPartition(name, partition): wanted for partition in range(partitions)}
         order = Order(f"read the {which} offsets of topic {name}", (DESCRIBE,), name)
 
@@ -260,7 +262,7 @@ class TopicAdmin:
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
 
-        found = _patiently(ask)
+        found = _patiently(ask, not_yet)
         return tuple(found[partition] for partition in range(partitions))
 
     def _metadata(self) -> Any:
@@ -281,16 +283,17 @@ class TopicAdmin:
             raise self._contact.refusal(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
 
 
-def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:
+def _patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEADER_MOVES) -> Any:
     """Repeat a request about a topic until all brokers know the topic and the leaders of its partitions.
 
     Args:
         ask: Sends the request. Its argument lists the error codes that mean "not yet", for which it returns None. In
             the last call, after the time limit, the list is empty, so that these codes are errors too.
+        not_yet: These error codes.
     """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while time.monotonic() < deadline:
-        if (answer := ask(_LEADER_MOVES)) is not None:
+        if (answer := ask(not_yet)) is not None:
             return answer
         time.sleep(_POLL_S)
     return ask(())

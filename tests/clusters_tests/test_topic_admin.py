@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topic_admin import TopicAdmin, TopicShape
 
 
 class NewTopic:
@@ -29,7 +29,12 @@ class NewTopic:
 
 
 @pytest.mark.parametrize("code", [KafkaError.LEADER_NOT_AVAILABLE, KafkaError._NOENT])
-def test_offsets_are_read_when_all_partitions_have_leaders(code: int) -> None:
-    admin = object.__new__(TopicAdmin)
-    admin._admin = NewTopic(code, 3)  # type: ignore[assignment]
+def test_a_new_topic_is_settled_when_all_its_partitions_have_leaders(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin, cluster = object.__new__(TopicAdmin), NewTopic(code, 3)
+    monkeypatch.setattr(TopicAdmin, "shape", lambda *_: TopicShape(2, 1, in_sync=True))
+    admin._admin = cluster  # type: ignore[assignment]
+    admin.settle("orders", 2)
+    assert cluster.left < 0
     assert admin.end_offsets("orders", 2) == (10, 11)

@@ -13,6 +13,7 @@ from benchmarks.evidence import END, PAGES, commands, page_of, with_result
 COMMANDS = commands()
 
 
+@pytest.mark.campaign  # it starts a program for each place
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_place_is_for_a_benchmark_that_can_write_to_it(command: str) -> None:
     python, m, module, *words = shlex.split(command)
