@@ -30,7 +30,7 @@ from tuner.prediction.probes import spread_out
 PHASES: Final[Mapping[str, tuple[str, ...]]] = {"saturated": SATURATED, "paced": PACED}
 PROBES: Final = (12, 25)
 GOAL_RATIO: Final[Mapping[str, float]] = {"records_per_s": 0.05, "latency_p50_ms": 0.15, "latency_p99_ms": 0.30}
-"""The largest mean error that the predictions should have, by metric."""
+"""The goals: by metric, how large the mean error of the predictions may be."""
 _HELD: Final = 0.98
 _RUNS: Final = 200
 

@@ -15,10 +15,12 @@ from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of, librdkafka
 from search_spaces.producer_config import ProducerConfig
+from tuner.experiment_file import parse_experiment
+from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, calibrate, value_of
 from tuner.prediction.observations import PACED, SATURATED, Observation
 from tuner.prediction.predicting import Interval, outside, predict
-from tuner.prediction.probes import candidates, spread_out
+from tuner.prediction.probes import calibration_file, candidates, spread_out
 
 RATE: Final = 50_000.0
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
@@ -158,3 +160,12 @@ def test_probes_differ_in_what_matters(client: Client) -> None:
 def test_each_metric_that_is_fitted_has_a_scatter() -> None:
     assert set(SCATTER) == {*SATURATED, *PACED}
     assert set(PHASES) == {"saturated", "paced"}
+
+
+def test_a_cluster_of_the_user_may_have_replicas() -> None:
+    load = replace(LOAD, replication=3)
+    text, paced = calibration_file(librdkafka(), Target(bootstrap="broker:9092"), load, 4, EMBEDDED)
+    spec = parse_experiment(text, name="calibration", folder=None, origin="it", environ={})
+    assert {row.workload.replication for row in spec.rows} == {3}
+    assert len(spec.rows) == 8
+    assert paced.rate_records_per_s

@@ -63,6 +63,8 @@ def calibrate(
         tuner calibrate --brokers 3 --replication 3
         tuner calibrate --bootstrap broker:9092 --rate 20000
     """
+    if bootstrap is None and replication > brokers:
+        raise typer.BadParameter(f"--replication {replication} needs as many brokers; add --brokers {replication}")
     target = options.target_of(bootstrap, command_config, brokers=brokers)
     load = Workload(
         RecordSizes.parse(record_bytes),

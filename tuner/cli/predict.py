@@ -1,4 +1,4 @@
-"""`tuner predict`: what a config would do, computed from what a study has measured."""
+"""`tuner predict` computes what a config would do. It uses the measurements of a study, and sends nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Unit prices of a cluster, from which costs are computed. None are built in."""
+"""The unit prices that a user pays for a cluster. The tuner has no prices of its own."""
 
 from dataclasses import dataclass
 

@@ -64,7 +64,7 @@ SCATTER: Final[Mapping[str, float]] = MappingProxyType(
 _STEP: Final = 1e-4
 _MOST_EVALUATIONS: Final = 60
 _FAR: Final = 3.0
-"""Deviations beyond so many typical ones count as if they were not further off, when the scatter is estimated."""
+"""The estimate of the scatter treats a deviation of more than three typical ones as three typical ones."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
 _FULL_LEVERAGE: Final = 0.9
 

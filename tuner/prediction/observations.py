@@ -48,7 +48,7 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
     """Return the load of a study's trials for a record size, saturating or at a rate.
 
     Raises:
-        NothingToFit: Each trial of the study has several producers, which the model does not describe.
+        NothingToFit: The trials of the study have several producers. The model describes one producer.
     """
     load = study.facts[QUESTION]["workload"]
     if load["producers"] != 1:
@@ -68,7 +68,8 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
 def observations_of(study: StudyResults) -> list[Observation]:
     """Return what the trials of a study have measured: for each config, its saturating and its paced load.
 
-    Burn-in runs are left out, because the target was cold, and trials that were stopped early.
+    Two kinds of trials are left out: burn-in runs, because the brokers were still cold, and trials that were stopped
+    early.
 
     Raises:
         NothingToFit: The study has no such trials, or trials that the model does not describe.

@@ -105,7 +105,7 @@ def calibration_file(
 
     Args:
         client: The client.
-        target: The cluster. Only brokers on this host are named in the file.
+        target: The cluster. The file names its address, and no connection settings.
         load: The load; without a rate, one is chosen that the defaults should hold by far.
         count: The number of probes.
         start: The constants of a similar host.
@@ -122,7 +122,7 @@ def calibration_file(
     file = {
         "about": "Probes that calibrate the performance model.",
         "client": client.identity,
-        "target": {"brokers": target.brokers},
+        "target": {"brokers": target.brokers} if target.bootstrap is None else {"bootstrap": target.bootstrap},
         "load": {
             "record_bytes": str(load.record_sizes),
             "partitions": load.partitions,
