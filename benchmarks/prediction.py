@@ -16,6 +16,7 @@ from statistics import fmean, median
 from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
+from benchmarks.packet_model import Packet, PacketModel
 from benchmarks.problems.table import MeasuredTable, Row, embedded_grid, java_grid
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import perform
@@ -49,6 +50,8 @@ def main() -> None:
             rest = {config: each for config, each in seen.items() if config not in chosen}
             for line in _lines(rest, calibration):
                 print(f"| {name} | {count or 'none'} | {line} |")
+            if count:
+                print(f"| {name} | {count} | {_by_the_paper(chosen, seen, rest)} |")
     assert calibration is not None
     config, (first, *_) = next(iter(observed(java_grid()).items()))
     began_s = time.perf_counter()
@@ -106,6 +109,23 @@ def _lines(rest: Mapping[ProducerConfig, Sequence[Observation]], calibration: Ca
         f"{f'{fmean(inside[name]):.0%}' if inside[name] else '-'}"
         for name, off in errors.items()
     ]
+
+
+def _by_the_paper(
+    chosen: Sequence[ProducerConfig],
+    seen: Mapping[ProducerConfig, Sequence[Observation]],
+    rest: Mapping[ProducerConfig, Sequence[Observation]],
+) -> str:
+    """Return the cells for the throughput that the paper's model predicts from the same probes."""
+
+    def measured(config: ProducerConfig) -> tuple[Packet, float]:
+        first = seen[config][0]
+        return Packet.of(config, first.workload), first.values["records_per_s"]
+
+    packets, rates = zip(*map(measured, chosen), strict=True)
+    model = PacketModel.fitted(packets, rates)
+    off = [abs(model.records_per_s(packet) / rate - 1) for packet, rate in map(measured, rest)]
+    return f"records_per_s, by the paper's model | {len(off)} | {fmean(off):.1%} | {median(off):.1%} | - | -"
 
 
 def _goal(metric: str, mean: float, calibration: Calibration | None) -> str:

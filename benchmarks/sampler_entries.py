@@ -10,6 +10,8 @@ import optuna
 from benchmarks.problems.searched import Problem
 from runners.workload import RecordSizes
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.prediction.calibration import SPREAD, moved, similar_host
+from tuner.search.expectation import Expectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 from tuner.search.samplers import PointsSampler, strategy_of
 from tuner.search.strategy import Strategy
@@ -40,12 +42,36 @@ def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
         problem.space.params_of(configs[index]) or {} for index in np.random.default_rng(seed).permutation(len(configs))
     )
     sampler = PointsSampler(KnobSpace(problem.space).distributions, points)
-    return strategy_of(_spec(problem, SearchSpec()), problem.space, seed, sampler)
+    return strategy_of(_spec(problem, SearchSpec()), problem.space, seed, sampler=sampler)
 
 
-def _product(method: Method, **search: Any) -> Callable[[Problem, int], Strategy]:
-    """Return a function that makes the strategy that a study with this search method would use."""
-    return lambda problem, seed: strategy_of(_spec(problem, SearchSpec(method=method, **search)), problem.space, seed)
+def _product(method: Method, off: float = 1.0, **search: Any) -> Callable[[Problem, int], Strategy]:
+    """Return a function that makes the strategy that a study with this search method would use.
+
+    Args:
+        method: The search method.
+        off: A factor for the constants with which the performance model begins: every second one is multiplied by it,
+            and the others are divided by it.
+        search: Further settings of the search.
+    """
+
+    def make(problem: Problem, seed: int) -> Strategy:
+        spec = _spec(problem, SearchSpec(method=method, **search))
+        return strategy_of(spec, problem.space, seed, _expectation(spec, problem, off))
+
+    return make
+
+
+def _expectation(spec: StudySpec, problem: Problem, off: float) -> Expectation | None:
+    expected = expectation_of(spec, problem.size, problem.space, problem.load.rate_records_per_s)
+    if expected is None:
+        return None
+    # The load of a study with the default settings differs from the load of a problem in the seconds of its phases.
+    start = similar_host("a cluster" if problem.is_remote else None)
+    signs = np.where(np.arange(len(SPREAD)) % 2, 1.0, -1.0)
+    wrong = moved(start, tuple(SPREAD), signs * np.log(off))
+    metrics = [objective.metric for objective in spec.objectives]
+    return Expectation(problem.space, problem.load, metrics, problem.defaults, wrong)
 
 
 def _tpe(**settings: Any) -> Entry:
@@ -55,7 +81,10 @@ def _tpe(**settings: Any) -> Entry:
     def make(problem: Problem, seed: int) -> Strategy:
         search = SearchSpec(method=Method.TPE)
         return strategy_of(
-            _spec(problem, search), problem.space, seed, lambda own: optuna.samplers.TPESampler(seed=own, **kept)
+            _spec(problem, search),
+            problem.space,
+            seed,
+            sampler=lambda own: optuna.samplers.TPESampler(seed=own, **kept),
         )
 
     return Entry(make, Method.TPE)
@@ -78,6 +107,8 @@ ENTRIES: Final = {
     "tpe, no starting points": Entry(_product(Method.TPE)),
     "gp": Entry(_product(Method.GP), Method.GP),
     "bayesian": Entry(_product(Method.BAYESIAN), Method.BAYESIAN),
+    "bayesian, no model": Entry(_product(Method.BAYESIAN, performance_model=False), Method.BAYESIAN),
+    "bayesian, wrong model": Entry(_product(Method.BAYESIAN, off=3.0), Method.BAYESIAN),
     "bayesian, no starting points": Entry(_product(Method.BAYESIAN)),
     "bayesian, cold": Entry(_product(Method.BAYESIAN), Method.BAYESIAN, transfer=False),
 }

@@ -111,7 +111,12 @@ class Range:
         slack = 0 if self.asks_whole else _SLACK * abs(answer)
         if not low - slack <= answer <= high + slack:
             raise ValueError(f"{name} must be chosen from {low} to {high}, but got {answer}")
-        if self.special is not None and not self.low <= answer <= self.high:
+        return self.text_of(answer)
+
+    def text_of(self, answer: float) -> str:
+        """Return the value that an answer of a chooser stands for, as text."""
+        slack = _SLACK * abs(answer)
+        if self.special is not None and not self.low - slack <= answer <= self.high + slack:
             return _number(self.special)
         inside = min(max(answer, self.low), self.high)
         return _number(round(inside) if self.whole else inside)

@@ -1,6 +1,7 @@
 """The problems on which samplers are compared. The true gains are known, and samplers see metrics with added noise."""
 
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,19 +14,24 @@ import numpy as np
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.front import known_front
 from benchmarks.problems.grid import published_grid
+from benchmarks.problems.serial_line import serial_line
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid
-from benchmarks.problems.truth import Truth
+from benchmarks.problems.truth import Simulate, Truth
 from objectives.scoring import HELD_RATE_RATIO
 from runners.performance_model.constants import ClusterConstants
-from runners.workload import RecordSizes
+from runners.performance_model.performance import perform
+from runners.workload import RecordSizes, Workload
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO
+from tuner.prediction.calibration import SPREAD, moved
 
 TABLES: Final = {"table": embedded_grid, "java-table": java_grid}
 """The measured tables that can be searched. `problem_of` takes these names."""
 _NOISE_SEED: Final = 7_919
+_UNLIKE: Final = 0.3
+"""How much the constants of a cluster called `like-...` differ, as a standard deviation of their logarithms."""
 
 
 class Problem(Protocol):
@@ -42,6 +48,14 @@ class Problem(Protocol):
     @property
     def defaults(self) -> ProducerConfig:
         """The client's defaults, which are the baseline of a search."""
+
+    @property
+    def load(self) -> Workload:
+        """The load of the paced phase of a trial."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the search is told that the cluster is not on the producer's host."""
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
@@ -67,13 +81,19 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
 
     Args:
         name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
-            which only `before` uses, is ignored.
+            which only `before` uses, is ignored. The cluster `like-embedded` is the same form of model as `embedded`
+            with other constants, and `serial-embedded` is a model of another form (`serial_line`).
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
     if table := TABLES.get(name):
         return TableProblem(table(), RecordSizes.fixed(1_000), noise_ratio)
     cluster, size, *_ = name.split(":")
-    return SimulatedProblem(CLUSTERS[cluster], RecordSizes.parse(size), noise_ratio)
+    kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
+    constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else perform
+    if kind == "like":
+        off = np.random.default_rng(zlib.crc32(cluster.encode())).normal(size=len(SPREAD)) * _UNLIKE
+        constants = moved(constants, tuple(SPREAD), off)
+    return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate)
 
 
 def before(name: str) -> str | None:
@@ -116,11 +136,13 @@ class SimulatedProblem:
         cluster: The simulated cluster.
         size: The record size.
         noise_ratio: The noise between trials, as a standard deviation of the logarithm of each metric.
+        simulate: How the cluster is simulated.
     """
 
     cluster: ClusterConstants
     size: RecordSizes
     noise_ratio: float = 0.05
+    simulate: Simulate = perform
     _seen: dict[str, tuple[dict[str, float], tuple[float, float]]] = field(default_factory=dict)
 
     @cached_property
@@ -136,7 +158,17 @@ class SimulatedProblem:
     @cached_property
     def truth(self) -> Truth:
         """The outcomes of configs without noise."""
-        return Truth.of(self.size.largest_bytes, self.cluster)
+        return Truth.of(self.size.largest_bytes, self.cluster, simulate=self.simulate)
+
+    @property
+    def load(self) -> Workload:
+        """The load of the paced phase."""
+        return self.truth.paced
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the cluster is not on the producer's host."""
+        return not self.cluster.shared_host
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
@@ -148,14 +180,17 @@ class SimulatedProblem:
         The throughput is left out if the config falls far behind the rate of the paced phase.
         """
         true, _ = self._outcome(config)
-        speed, slow, held = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=3) * self.noise_ratio)
+        chance = np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=4)
+        speed, slow, held, usually_slow = np.exp(chance * self.noise_ratio)
         told = {
             "delivered_ratio": 1.0,
             "held_rate_ratio": min(1.0, true["room_ratio"] * float(held)),
             "latency_p99_ms": true["latency_p99_ms"] * float(slow),
+            "latency_p50_ms": true["latency_p50_ms"] * float(usually_slow),
         }
         if told["held_rate_ratio"] >= HOPELESS_RATIO:
             told["mb_per_s"] = true["mb_per_s"] * float(speed)
+            told["records_per_s"] = told["mb_per_s"] * 1e6 / self.size.mean_bytes
         return told
 
     def best_volume(self) -> float:
@@ -174,6 +209,7 @@ class SimulatedProblem:
             true = {
                 "mb_per_s": found.mb_per_s,
                 "latency_p99_ms": found.latency_p99_ms,
+                "latency_p50_ms": found.latency_p50_ms,
                 "room_ratio": found.paced.capacity_records_per_s / self.truth.rate_records_per_s,
             }
             self._seen[config.fingerprint] = true, self.truth.gains(found)
@@ -211,6 +247,21 @@ class TableProblem:
         """The defaults of the client that the table was measured with."""
         return ProducerConfig.parse({}, client=self.table.rows[0].config.client)
 
+    @property
+    def load(self) -> Workload:
+        """The load of the paced phase."""
+        return Workload(
+            self.size,
+            compressibility_ratio=float(self.table.facts["compressibility_ratio"]),
+            partitions=int(self.table.facts["partitions"]),
+            rate_records_per_s=self.table.rows[0].rate_records_per_s,
+        )
+
+    @property
+    def is_remote(self) -> bool:
+        """False: the tables were measured on an embedded broker."""
+        return False
+
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the measured gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
         ours, defaults = self._true(config), self._defaults
@@ -227,8 +278,10 @@ class TableProblem:
         speed, slow = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=2) * self.noise_ratio)
         told = {name: true[name] for name in ("delivered_ratio", "held_rate_ratio")}
         told["latency_p99_ms"] = true["latency_p99_ms"] * float(slow)
+        told["latency_p50_ms"] = true["latency_p50_ms"]
         if told["held_rate_ratio"] >= HOPELESS_RATIO:
             told["mb_per_s"] = true["mb_per_s"] * float(speed)
+            told["records_per_s"] = told["mb_per_s"] * 1e6 / self.size.mean_bytes
         return told
 
     def best_volume(self) -> float:

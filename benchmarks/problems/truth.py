@@ -1,5 +1,6 @@
 """The outcomes that a study on a simulated cluster would measure if there were no noise."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -10,6 +11,8 @@ from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 
+Simulate = Callable[[ClusterConstants, Settings, Workload], Performance]
+"""A simulation of a cluster: it computes the performance of a client's settings under a load."""
 RATE_RATIO: Final = 0.3
 """The rate of the paced phase, as a share of the baseline's throughput. It is the default of a study."""
 COMPRESSIBILITY_RATIO: Final = 0.5
@@ -54,6 +57,7 @@ class Truth:
         paced: The same load at the fixed rate of the paced phase.
         baseline: The config that gains are relative to.
         standard: The outcome of the baseline, without noise.
+        simulate: How the cluster is simulated: by the performance model, or in another way.
     """
 
     cluster: ClusterConstants
@@ -61,6 +65,7 @@ class Truth:
     paced: Workload
     baseline: ProducerConfig
     standard: TrueOutcome
+    simulate: Simulate = perform
 
     @classmethod
     def of(
@@ -69,6 +74,7 @@ class Truth:
         cluster: ClusterConstants = EMBEDDED,
         baseline: ProducerConfig | None = None,
         rate_ratio: float = RATE_RATIO,
+        simulate: Simulate = perform,
     ) -> Self:
         """Return a `Truth` for a load. The rate of the paced phase is derived from the baseline's throughput.
 
@@ -77,6 +83,7 @@ class Truth:
             cluster: The simulated cluster.
             baseline: The baseline of the study; the client's defaults if None.
             rate_ratio: The rate of the paced phase, as a share of the baseline's throughput without noise.
+            simulate: How the cluster is simulated.
         """
         saturating = (
             Workload(RecordSizes.fixed(load), compressibility_ratio=COMPRESSIBILITY_RATIO)
@@ -85,9 +92,10 @@ class Truth:
         )
         baseline = baseline or ProducerConfig.parse({})
         settings = Settings.of(baseline, saturating)
-        capacity = perform(cluster, settings, saturating).capacity_records_per_s
+        capacity = simulate(cluster, settings, saturating).capacity_records_per_s
         paced = replace(saturating, rate_records_per_s=rate_ratio * capacity)
-        return cls(cluster, saturating, paced, baseline, _outcome(cluster, settings, paced))
+        standard = _outcome(simulate(cluster, settings, paced), paced)
+        return cls(cluster, saturating, paced, baseline, standard, simulate)
 
     @property
     def rate_records_per_s(self) -> float:
@@ -97,7 +105,7 @@ class Truth:
 
     def outcome(self, config: ProducerConfig) -> TrueOutcome:
         """Return the outcome of a config without noise."""
-        return _outcome(self.cluster, Settings.of(config, self.paced), self.paced)
+        return _outcome(self.simulate(self.cluster, Settings.of(config, self.paced), self.paced), self.paced)
 
     def gains(self, outcome: TrueOutcome) -> tuple[float, float]:
         """Return the gains over the baseline in throughput and in p99; above 1 is better, (0, 0) if infeasible."""
@@ -106,9 +114,8 @@ class Truth:
         return outcome.mb_per_s / self.standard.mb_per_s, self.standard.latency_p99_ms / outcome.latency_p99_ms
 
 
-def _outcome(cluster: ClusterConstants, settings: Settings, load: Workload) -> TrueOutcome:
-    """Return the outcome of a config in the paced phase, without noise."""
-    paced = perform(cluster, settings, load)
+def _outcome(paced: Performance, load: Workload) -> TrueOutcome:
+    """Return the outcome of a config from its performance in the paced phase, without noise."""
     assert load.rate_records_per_s is not None
     return TrueOutcome(
         mb_per_s=paced.capacity_records_per_s * load.record_sizes.mean_bytes / 1e6,

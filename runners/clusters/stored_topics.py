@@ -61,11 +61,13 @@ class StoredTopic:
         name: Its name.
         partitions: Its partitions, in ascending order of their numbers.
         unknown: The numbers of partitions without a leader, or whose leader did not tell the offsets.
+        replication: Number of replicas of each partition.
     """
 
     name: str
     partitions: tuple[StoredPartition, ...]
     unknown: tuple[int, ...] = ()
+    replication: int = 1
 
     @property
     def records(self) -> int:
@@ -177,7 +179,8 @@ class StoredTopics:
             partitions = [
                 _partition(number, leaders[topic.name, number], offsets[topic.name, number]) for number in known
             ]
-            topics.append(StoredTopic(topic.name, tuple(partitions), tuple(set(numbers) - set(known))))
+            replication = max((len(each.replicas) for each in topic.partitions), default=1)
+            topics.append(StoredTopic(topic.name, tuple(partitions), tuple(set(numbers) - set(known)), replication))
         return topics
 
     def _offsets(self, asked: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], "Future[Any]"]:

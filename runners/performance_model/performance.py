@@ -82,6 +82,16 @@ class Performance:
     bound_by: str
 
     @property
+    def client_cpu_ms_per_mb(self) -> float:
+        """CPU time of the producer for a million bytes of values, in milliseconds."""
+        return (self.sender_cpu_ratio + self.client_cpu_ratio) * 1e3 / self.mb_per_s
+
+    @property
+    def broker_cpu_ms_per_mb(self) -> float:
+        """CPU time of the brokers for a million bytes of values, in milliseconds, without their background work."""
+        return self.broker_cpu_cores * 1e3 / self.mb_per_s
+
+    @property
     def latency_spread(self) -> float:
         """Standard deviation of the logarithm of the latency.
 

@@ -10,6 +10,7 @@ from typing import Final
 from runners.performance_model.constants import CODECS
 from runners.workload import Workload
 from search_spaces.client import Kind
+from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
 _RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
@@ -52,17 +53,25 @@ class Settings:
     @staticmethod
     def of(config: ProducerConfig, workload: Workload) -> "Settings":
         """Return the client's settings that a config gives, for the mean value size and the key size of a workload."""
-        return _read(config, workload.record_sizes.mean_bytes, workload.key_bytes)
+        return _remembered(config, workload.record_sizes.mean_bytes, workload.key_bytes)
+
+    @staticmethod
+    def in_force(force: Effective, workload: Workload) -> "Settings":
+        """Return the same for the values in force in a config, which need not have been checked."""
+        return _read(force, workload.record_sizes.mean_bytes, workload.key_bytes)
 
 
 _FAST_LZ4: Final = "9"
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _read(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
-    if config.client.kind is Kind.JAVA:
-        return _read_java(config, value_bytes, key_bytes)
-    force = config.in_force
+def _remembered(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
+    return _read(config.in_force, value_bytes, key_bytes)
+
+
+def _read(force: Effective, value_bytes: float, key_bytes: int) -> Settings:
+    if force.client.kind is Kind.JAVA:
+        return _read_java(force, value_bytes, key_bytes)
     sticks = not key_bytes and force.text("partitioner") in _RANDOM_PARTITIONERS
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
     messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
@@ -83,27 +92,27 @@ def _read(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Setting
     )
 
 
-def _read_java(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
+def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
     For records without a key, it stays on a partition until it has sent `batch.size` bytes there, which takes about as
     long as it waits for a batch to fill.
     """
-    force = config.in_force
-    codec, batch_bytes = config.compression, config.max_batch_bytes
-    level = config.client.spelt_out(force, knob.sets) if (knob := config.client.level_knobs.get(codec)) else ""
+    client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
+    batch_bytes = client.limits.max_batch_bytes(force)
+    level = client.spelt_out(force, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
     usual = codec not in CODECS or level in ("", str(CODECS[codec].usual_level)) or (codec, level) == ("lz4", _FAST_LZ4)
     return Settings(
         batch_bytes=batch_bytes,
         batch_records=max(1.0, batch_bytes / (value_bytes + key_bytes)),
-        linger_s=config.linger_ms / 1e3,
+        linger_s=linger_ms / 1e3,
         in_flight=force.integer("max.in.flight.requests.per.connection"),
-        queue_records=max(1.0, config.queue_bytes / (value_bytes + key_bytes)),
-        sticky_s=0.0 if key_bytes else 2 * max(config.linger_ms, 1.0) / 1e3,
+        queue_records=max(1.0, client.limits.queue_bytes(force) / (value_bytes + key_bytes)),
+        sticky_s=0.0 if key_bytes else 2 * max(linger_ms, 1.0) / 1e3,
         codec=codec,
         level=None if usual else int(level),
-        acks=config.acks,
-        idempotent=config.idempotent,
+        acks=force.integer("acks"),
+        idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
         nagle=False,
     )

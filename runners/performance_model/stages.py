@@ -13,7 +13,8 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 
 _BATCH_HEADER_BYTES: Final = 61.0
-_REQUEST_HEADER_BYTES: Final = 60.0
+REQUEST_HEADER_BYTES: Final = 60.0
+"""Bytes on the wire around a batch, which are not stored."""
 _RECORD_OVERHEAD_BYTES: Final = 8.0
 _OVERHEAD_FOUND_RATIO: Final = 0.6
 _BARREN_BYTES: Final = 150.0
@@ -210,7 +211,7 @@ class Line:
         A codec removes little from a small batch.
         """
         found = self.found_ratio * batch_records / (batch_records + self.barren_records)
-        headers = (_BATCH_HEADER_BYTES + _REQUEST_HEADER_BYTES) / batch_records
+        headers = (_BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
         return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
 
     def costs(self, batch_records: float, held_bytes: float) -> Costs:

@@ -30,16 +30,18 @@ PAGES = {
     "service-running": "/studies/clicks",
     "service-failed": "/studies/inventory",
     "service-submit": "/submit",
+    "service-what-if": "/studies/orders/what-if?linger.ms=20&compression.type=lz4",
     "service-compare": "/v1/comparison?first=orders&second=payments&format=html",
     "report": "/v1/studies/orders/report",
 }
 IN_DOCUMENTS = {
     "service-list": (WIDE_PX, NARROW_PX),
     "service-study": (WIDE_PX, NARROW_PX),
+    "service-what-if": (WIDE_PX,),
     "report": (WIDE_PX,),
 }
 """The pages of which the documents have pictures, and how wide these are."""
-_HEIGHTS_PX = {"service-study": 1_150}
+_HEIGHTS_PX = {"service-study": 1_150, "service-what-if": 820}
 _DRAWN = "document.querySelectorAll('.main-svg').length > 0"
 
 
@@ -106,6 +108,8 @@ async def _complete(page: Page, name: str) -> None:
         await page.evaluate(f"document.forms.submit.elements.text.value = `{wrong}`; 1")
         await page.evaluate("document.querySelector('#submit button').click()")
         await page.until("document.getElementById('told').textContent.includes('line')")
+    elif name == "service-what-if":
+        await page.until("document.querySelectorAll('#told tr').length > 5")
     elif name not in ("service-list", "service-failed"):
         await page.until(_DRAWN)
     pictures = "[...document.images].map((each) => { each.loading = 'eager'; return each.decode().catch(() => {}); })"

@@ -100,6 +100,28 @@ def test_the_page_of_a_running_study_shows_new_trials_without_loading_again(serv
     assert seen == sorted(seen)
 
 
+def test_a_moved_slider_changes_the_predictions_and_the_address(served: Serving, tmp_path: Path) -> None:
+    row = (
+        "[...document.querySelectorAll('#told tr')].find((each) => each.cells[0].textContent.startsWith('latency p50'))"
+    )
+
+    async def look() -> tuple[str, str, str, list[str]]:
+        async with opened(f"{served.url}/studies/first/what-if", tmp_path) as page:
+            before = await page.evaluate(f"{row}.textContent")
+            await page.evaluate(
+                "const slider = document.querySelector('[name=\"linger.ms\"]'); slider.value = 80; "
+                "slider.dispatchEvent(new Event('input', {bubbles: true})); 1"
+            )
+            await page.until("location.search.includes('linger.ms=80')")
+            shown = await page.evaluate("document.querySelector('[name=\"linger.ms\"]').nextElementSibling.value")
+            return before, await page.evaluate(f"{row}.textContent"), shown, page.said
+
+    before, after, shown, said = asyncio.run(look())
+    assert before != after
+    assert shown == "80"
+    assert [each for each in said if "Content Security Policy" in each] == []
+
+
 def test_the_form_shows_mistakes_by_line_and_submits_a_study(served: Serving, tmp_path: Path) -> None:
     fill = "document.forms.submit.elements.text.value = {}; document.querySelector('#submit button').click()"
     told = "document.getElementById('told')?.textContent"

@@ -100,7 +100,7 @@ def test_every_verb_prints_json_and_every_table_csv() -> None:
 def test_a_service_offers_the_verbs_that_make_sense_there() -> None:
     of_this_host = {
         "init", "schema", "export", "ui", "bench", "doctor", "cleanup", "compare-tools", "compare-clients", "sample",
-        "inspect", "serve", "broker", "lint", "translate", "experiment", "consume", "predict",
-            "calibrate", "cost",
+        "inspect", "serve", "broker", "lint", "translate", "experiment", "consume",
+        "calibrate", "cost",
     }  # fmt: skip
     assert set(VERBS) - set(REMOTE_VERBS) == of_this_host

@@ -67,6 +67,23 @@ def test_figures_and_sentences_without_any_content(broker: RunningCluster, new_t
 
 
 @pytest.mark.campaign
+def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(partitions=2)
+    write(broker, topic, each=1)
+    words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise")
+    ran = tuner(*words)
+    assert ran.code == 0, ran.err
+    assert "an estimate by a model, nothing was measured for it" in ran.out
+    assert f"Measure it: tuner run --bootstrap HOST:PORT --like {topic.name} --record-bytes" in ran.out
+    told = tuner(*words, "--json").json["advice"]
+    assert told["today"]["settings"]["compression.type"] == "none"
+    assert told["others"][-1]["batch_records"]["value"] > 2 * told["today"]["batch_records"]["value"]
+    assert told["others"][0]["mb_per_s"] < told["today"]["mb_per_s"]
+    refused = tuner("inspect", "--all", "--bootstrap", broker.bootstrap, "--advise")
+    assert (refused.code, "--advise is for one topic" in refused.complaint) == (2, True)
+
+
+@pytest.mark.campaign
 def test_codecs_and_idempotence_are_read_from_the_headers(broker: RunningCluster, new_topic: TopicMaker) -> None:
     for codec in ("gzip", "snappy", "lz4", "zstd"):
         topic = new_topic(partitions=2)

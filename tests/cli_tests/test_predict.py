@@ -57,6 +57,27 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert "simulated" in ran.err
 
 
+def test_cpu_time_is_told_as_it_was_measured() -> None:
+    told = tuner("predict", "small", "--json").json["predictions"]
+    metrics = next(iter(told.values()))["metrics"]
+    trials = [each for each in tuner("trials", "small", "--json").json["trials"] if each["kind"] == "search"]
+    for name in ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb"):
+        measured = [each[name] for each in trials if each.get(name)]
+        assert bool(measured) == (name in metrics)
+        if measured:
+            assert min(measured) / 2 < metrics[name]["value"] < max(measured) * 2
+
+
+def test_a_disk_is_full_after_some_days() -> None:
+    words = ("predict", "small", "--rate", "10000", "--disk", "1TB", "--brokers", "3")
+    told = tuner(*words, "--json").json["predictions"]
+    for each in told.values():
+        assert each["disk_full_after_days"] == pytest.approx(3_000 / each["stored_gb_per_day"])
+    plain = 10_000 * 1_000 * 86_400 / 1e9
+    assert 0.4 * plain < told["asked"]["stored_gb_per_day"] < 1.1 * plain
+    assert "disks full after, days" in tuner(*words).out
+
+
 def test_a_sweep_has_a_row_for_each_value() -> None:
     told = tuner("predict", "small", "--sweep", "partitions=1..6", "--json").json["predictions"]
     assert list(told) == ["1", "2", "3", "4", "5", "6"]
@@ -70,7 +91,7 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
         (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
         (("--sweep", "linger.ms"), "--sweep must be SETTING=VALUES"),
-        (("--sweep", "partitions=1,x"), "partitions must be a number"),
+        (("--sweep", "partitions=1,x"), "partitions must be a whole number"),
         (("--sweep", "linger.ms=1,,2"), "--sweep takes 1 to 1000 values"),
         (("-X", "linger.mss=1"), "linger.mss"),
     ],

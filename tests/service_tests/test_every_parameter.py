@@ -25,6 +25,10 @@ PAGES: Final[dict[str, list[dict[str, Any]]]] = {
     "/": [{"name": "cursor", "in": "query"}],
     "/studies/{study}": [NAME],
     "/studies/{study}/front.png": [NAME, {"name": "record_bytes", "in": "query"}],
+    "/studies/{study}/what-if": [
+        NAME,
+        *({"name": name, "in": "query"} for name in ("partitions", "linger.ms", "no.such")),
+    ],
     "/submit": [],
     "/static/page.js": [],
     "/static/style.css": [],

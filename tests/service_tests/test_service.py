@@ -20,6 +20,7 @@ from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.run import run_study
 from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export, offered
+from tuner.present.wording import number
 from tuner.results.recommend import recommend, recommend_for
 from tuner.results.study_results import load_results
 
@@ -259,6 +260,9 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("recommend", "overnight", "--json"),
                 ("recommend", "overnight", "--record-bytes", "1000", "--max-p99-ms", "0.001"),
                 ("status", "nobody"),
+                ("predict", "first", "-X", "linger.ms=20", "--partitions", "6"),
+                ("predict", "first", "--record-bytes", "900", "--json"),
+                ("predict", "first", "--replication", "3"),
             )
         }
         written = tuner("report", "overnight", "--output", str(tmp_path / "report.html"))
@@ -292,6 +296,22 @@ def test_the_page_of_a_study_shows_its_newest_trials(served: Serving) -> None:
     )
     rows = page.partition("Last trials")[2].split("<tr>")[1:]
     assert [row.split("</td>")[1].rpartition(">")[2] for row in rows[1:]] == [str(newest - back) for back in range(10)]
+
+
+def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Serving) -> None:
+    assert 'href="/studies/first/what-if"' in served.ask("GET", "/studies/first").text
+    page = served.ask("GET", "/studies/first/what-if?linger.ms=20&partitions=6").text
+    assert '<input type="range" name="linger.ms" min="0" max="100" step="1" value="20">' in page
+    assert '<th class="n">asked</th>' in page
+    told = served.ask("GET", "/v1/studies/first/prediction?set=linger.ms%3D20&partitions=6").json["predictions"]
+    assert told["asked"]["config"]["linger.ms"] == "20"
+    assert f"{number(told['asked']['metrics']['mb_per_s']['value'])} (" in page
+    beyond = served.ask("GET", "/studies/first/what-if?replication=3")
+    assert "tell: the replication factor is 3, and 1 was measured" in beyond.text
+    for wrong in ("partitions=many", "linger.mss=1", "rate=-1", "record_bytes=0"):
+        answer = served.ask("GET", f"/studies/first/what-if?{wrong}")
+        assert answer.status == 422, wrong
+        assert wrong.partition("=")[0].split("_")[0] in answer.json["detail"], wrong
 
 
 def test_two_studies_are_compared_on_a_page_that_cannot_reach_the_service(served: Serving) -> None:

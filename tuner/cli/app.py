@@ -153,6 +153,10 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "remote:explain",
         "Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.",
     ),
+    "predict": (
+        "remote:predict",
+        "Predict what a config would do, from what a study on the service has measured, without sending anything.",
+    ),
     "compare": (
         "remote:compare",
         "Compare two studies on the service: the fronts, and the best configs for each record size and goal.",

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,9 +14,15 @@ from runners.errors import WorkloadRefused
 from runners.java_client.batch_reader import BatchReader
 from runners.reporting import counted
 from tuner.cli import options
-from tuner.present.console import say
+from tuner.model.errors import NothingToTell
+from tuner.present.advice_view import advice_lines, advice_record
+from tuner.present.console import OUT, say
 from tuner.present.inspection_view import inspection_record, print_inspection, print_ranking, ranking_record
-from tuner.results.inspection import inspected, ranked
+from tuner.results.inspection import Inspection, inspected, ranked
+from tuner.storage.home import find_study
+
+if TYPE_CHECKING:
+    from tuner.prediction.advice import Advice
 
 _PERIOD_S: Final = 24 * 60 * 60
 _BATCHES: Final = 1_000
@@ -44,6 +51,20 @@ def inspect(
         str, typer.Option(metavar="SIZE", help="The highest number of bytes to read, over all topics; at least 1MB.")
     ] = "20MB",
     top: Annotated[int, typer.Option(min=1, help="With --all: how many topics to print.")] = 20,
+    advise: Annotated[
+        bool,
+        typer.Option(
+            "--advise", help="Also estimate what other settings would do: batches, bytes, CPU of the brokers, latency."
+        ),
+    ] = False,
+    calibrated_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDY",
+            help="With --advise: study or calibration on the same cluster, which makes the intervals narrower.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Read some of a topic's newest record batches, and say how its producers batch and compress today.
@@ -62,12 +83,16 @@ def inspect(
     Examples:
         tuner inspect orders --bootstrap broker:9092
         tuner inspect orders --bootstrap broker:9092 --command-config client.properties --json
+        tuner inspect orders --bootstrap broker:9092 --advise
         tuner inspect --all --bootstrap broker:9092 --max-bytes 20MB
     """
     if bootstrap is None:
         raise typer.BadParameter("a topic of yours is on a cluster of yours, so --bootstrap is needed")
     if (topic is None) is not all_topics:
         raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
+    if (advise and all_topics) or (calibrated_by and not advise):
+        raise typer.BadParameter("--advise is for one topic, and --calibrated-by is for --advise")
+    adviser = _Adviser(calibrated_by) if advise else None
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
@@ -79,13 +104,45 @@ def inspect(
         connection = cluster.start().connection
         stored = StoredTopics(connection)
         if topic is not None:
-            _inspect_one(connection, stored.one(topic, since_ms), limits, as_json=as_json)
+            _inspect_one(connection, stored.one(topic, since_ms), limits, adviser, as_json=as_json)
         else:
             found, refused = stored.readable(since_ms)
             _inspect_all(connection, found, refused, limits, top, as_json=as_json)
 
 
-def _inspect_one(connection: Mapping[str, str], topic: StoredTopic, limits: SampleLimits, *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Adviser:
+    """Estimates what other settings would do, with a model that a study calibrates, if one was named."""
+
+    study: str | None
+
+    def advice(self, found: Inspection, replication: int) -> "Advice":
+        # Imported here, because they import scipy.
+        from tuner.prediction.advice import advice
+        from tuner.prediction.calibration import calibrate, similar_host, uncalibrated
+        from tuner.prediction.source import source_in
+
+        if self.study is None:
+            calibration = uncalibrated(similar_host("a cluster"))
+        else:
+            source = source_in(find_study(self.study))
+            calibration = calibrate(source.observations, source.start)
+        told = advice(found, calibration, _PERIOD_S, replication)
+        if told is None:
+            raise NothingToTell(
+                f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
+            )
+        return told
+
+
+def _inspect_one(
+    connection: Mapping[str, str],
+    topic: StoredTopic,
+    limits: SampleLimits,
+    adviser: _Adviser | None,
+    *,
+    as_json: bool,
+) -> None:
     if not topic.records:
         raise typer.BadParameter(f"a topic that is inspected must have records, but {topic.name} is empty")
     say(f"reading about {limits.batches:,} of the newest batches of {topic.name}")
@@ -97,10 +154,18 @@ def _inspect_one(connection: Mapping[str, str], topic: StoredTopic, limits: Samp
             f"a topic that is inspected must have record batches that tell something, but those of {topic.name} don't: "
             f"{', '.join(dict.fromkeys(reasons)) or 'none was found'}"
         )
+    told = None if adviser is None else adviser.advice(found, topic.replication)
     if as_json:
-        options.print_json(inspection_record(found, sample, received_bytes))
-    else:
-        print_inspection(found, sample, received_bytes)
+        record = inspection_record(found, sample, received_bytes)
+        if adviser is not None and told is not None:
+            record["advice"] = advice_record(told, topic.name, adviser.study)
+        options.print_json(record)
+        return
+    print_inspection(found, sample, received_bytes)
+    if adviser is not None and told is not None:
+        OUT.print()
+        for line in advice_lines(told, topic.name, adviser.study):
+            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 
 def _inspect_all(

@@ -14,9 +14,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.reporting import printable
+from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
 from tuner.cli.at_service import AT_WORK, Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.predict_options import Compressibility, Pairs, Partitions, Rate, Replication
+from tuner.cli.predict_options import RecordBytes as PredictedSize
 from tuner.cli.recommend import (
     AllowLoss,
     AskedGoal,
@@ -32,6 +35,7 @@ from tuner.cli.show import check_named
 from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
 from tuner.cli.studies import RecordBytes as ShownSize
 from tuner.client import Client, ServiceRefused
+from tuner.model.errors import NothingToTell
 from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.export import Format
@@ -268,6 +272,41 @@ def explain(
         options.print_json(json.loads(text))
     else:
         typer.echo(printable(text), nl=False)
+
+
+def predict(
+    study: Study,
+    pairs: Pairs = None,
+    record_bytes: PredictedSize = None,
+    rate: Rate = None,
+    partitions: Partitions = None,
+    replication: Replication = None,
+    compressibility: Compressibility = None,
+    as_json: options.Json = False,
+) -> None:
+    """Predict what a config would do, from what a study on the service has measured, without sending anything.
+
+    \b
+    Example:
+        tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
+    """
+    asked: dict[str, Any] = {
+        "set": [f"{name}={value}" for name, value in parse_pairs(pairs or []).items()],
+        "record_bytes": record_bytes,
+        "rate": rate,
+        "partitions": partitions,
+        "replication": replication,
+        "compressibility": compressibility,
+    }
+    with service() as client:
+        record = json.loads(client.text(study, "prediction", form="json", **asked))
+        for each in record["predictions"].values():
+            if "outside" in each:
+                raise NothingToTell(f"the measurements of {study} can't tell: {each['outside']}")
+        if as_json:
+            options.print_json(record)
+        else:
+            typer.echo(printable(client.text(study, "prediction", **asked)), nl=False)
 
 
 def compare(

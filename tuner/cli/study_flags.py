@@ -202,7 +202,7 @@ class StudyFlags:
         bool,
         typer.Option(
             "--quick",
-            help="Take minutes: 12 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains can be "
+            help="Take minutes: 10 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains can be "
             "proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
             rich_help_panel=_LONG,
         ),

@@ -66,6 +66,10 @@ class NotAStudy(StudyError):
     """The record under this name is that of an experiment, and only a study has what was asked for."""
 
 
+class NothingToFit(StudyError):
+    """A study has no measurements to which the performance model can be fitted."""
+
+
 class NothingToTell(StudyError):
     """The measurements of a study do not cover what a prediction is asked for; the message names each reason."""
 

@@ -162,6 +162,7 @@ class SearchSpec:
         repeats: How often the grid method measures each config. Each config is measured once before any config is
             measured again.
         transfer: Whether the search of a record size starts with the front (the best configs) of previous record sizes.
+        performance_model: Whether the method `bayesian` begins with what the performance model expects of configs.
         racing: Whether a trial is stopped early once it is certain not to reach the front; None for the default, which
             `stops_early` returns.
         sampler: Name of a sampler that the user supplies in place of `method`; empty if there is none.
@@ -179,6 +180,7 @@ class SearchSpec:
     grid_steps: int = 3
     repeats: int = 1
     transfer: bool = True
+    performance_model: bool = True
     racing: bool | None = None
     sampler: str = ""
 

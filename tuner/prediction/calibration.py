@@ -11,7 +11,7 @@ square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, se
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 from types import MappingProxyType
 from typing import Final
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import Performance, perform
+from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
+from runners.performance_model.performance import Performance, perform, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.observations import Observation
+from tuner.prediction.observations import CPU, Observation
 
 SPREAD: Final[Mapping[str, float]] = MappingProxyType(
     {
@@ -61,6 +61,10 @@ SCATTER: Final[Mapping[str, float]] = MappingProxyType(
     {"records_per_s": 0.10, "wire_bytes_per_value_byte": 0.02, "latency_p50_ms": 0.2, "latency_p99_ms": 0.5}
 )
 """How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
+SCATTER_OF_CPU: Final = 0.2
+"""The same for CPU times, around the model's value times its factor."""
+FACTORED: Final = CPU
+"""Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
 _STEP: Final = 1e-4
 _MOST_EVALUATIONS: Final = 60
 _FAR: Final = 3.0
@@ -79,6 +83,7 @@ class Calibration:
         covariance: Covariance of the logarithms of the fitted constants, shape (constants, constants).
         scatter: By metric, the standard deviation of a measurement's logarithm around the model.
         observations: What the constants were fitted to.
+        factors: By metric of `FACTORED`, by what the model's value is multiplied; without those that were not measured.
     """
 
     constants: ClusterConstants
@@ -86,6 +91,7 @@ class Calibration:
     covariance: NDArray[np.float64]
     scatter: Mapping[str, float]
     observations: tuple[Observation, ...]
+    factors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -96,6 +102,22 @@ class Calibration:
     def with_logs(self, logs: NDArray[np.float64]) -> ClusterConstants:
         """Return the constants with these numbers added to the logarithms of the fitted ones, shape (constants,)."""
         return moved(self.constants, self.names, logs)
+
+
+def similar_host(bootstrap: str | None) -> ClusterConstants:
+    """Return the constants that a fit begins with: those of brokers on this host, or of a cluster in the network.
+
+    Args:
+        bootstrap: The address of the cluster; None for brokers that the tuner starts.
+    """
+    return EMBEDDED if bootstrap is None else REMOTE
+
+
+def uncalibrated(start: ClusterConstants) -> Calibration:
+    """Return the constants of a host without any measurement, with the uncertainty that this has."""
+    names = tuple(name for name in SPREAD if getattr(start, name) > 0)
+    covariance = np.diag([SPREAD[name] ** 2 for name in names])
+    return Calibration(start, names, covariance, SCATTER, ())
 
 
 def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMBEDDED) -> Calibration:
@@ -131,7 +153,18 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     typical = here / np.sqrt(1.0 - leverage)
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
-    return Calibration(constants, names, bare * wider, scatter, tuple(observations))
+    factors = {}
+    for name in FACTORED:
+        ratios = [
+            log(each.values[name] / value_of(performance(constants, each.config, each.workload), name))
+            for each in observations
+            if name in each.values
+        ]
+        if ratios:
+            middle = float(np.median(ratios))
+            factors[name] = exp(middle)
+            scatter[name] = SCATTER_OF_CPU * _typical((np.array(ratios) - middle) / SCATTER_OF_CPU)
+    return Calibration(constants, names, bare * wider, scatter, tuple(observations), factors)
 
 
 @dataclass(frozen=True)

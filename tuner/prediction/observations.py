@@ -9,23 +9,26 @@ from typing import Final
 
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.model.errors import StudyError
+from tuner.model.errors import NothingToFit
 from tuner.model.experiment import Row
 from tuner.model.facts import QUESTION
+from tuner.model.spec import WorkloadSpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.experiment_results import ExperimentResults
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.study_results import StudyResults
 
 SATURATED: Final = ("records_per_s", "wire_bytes_per_value_byte")
-"""The metrics of a load as fast as the client takes it that the model computes."""
+"""The metrics of a load as fast as the client takes it to which the model is fitted."""
+CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
+"""Metrics of such a load that are told besides.
+
+They don't fit the model: its stages are threads, and a process has others, such as those that collect garbage.
+"""
 PACED: Final = ("latency_p50_ms", "latency_p99_ms")
-"""The metrics of a load at a fixed rate that the model computes."""
+"""The metrics of a load at a fixed rate to which the model is fitted."""
+_SETTINGS: Final = ("producers", "key_bytes", "compressibility_ratio", "partitions", "replication")
 _HELD_RATIO: Final = 0.98
 """At a lower share of the fixed rate, a latency tells for how long the load went on."""
-
-
-class NothingToFit(StudyError):
-    """A study has no measurements to which the performance model can be fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
     Raises:
         NothingToFit: The trials of the study have several producers. The model describes one producer.
     """
-    load = study.facts[QUESTION]["workload"]
+    # Older releases stored fewer settings; those that are missing had their default.
+    usual = WorkloadSpec(())
+    load = {**{name: getattr(usual, name) for name in _SETTINGS}, **study.facts.get(QUESTION, {}).get("workload", {})}
     if load["producers"] != 1:
         raise NothingToFit(
             f"the performance model describes one producer, but each trial of {study.name} has {load['producers']}"
@@ -74,25 +79,41 @@ def observations_of(study: StudyResults) -> list[Observation]:
     Raises:
         NothingToFit: The study has no such trials, or trials that the model does not describe.
     """
-    found = [each for size in study.sizes for each in _of_size(study, size)]
+    found = [
+        each
+        for size in study.sizes
+        for each in observed(size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s))
+    ]
     if not found:
         raise NothingToFit(f"a prediction needs measured trials, but {study.name} has none yet")
     return found
 
 
-def _of_size(study: StudyResults, size: SizeResults) -> Iterable[Observation]:
+def observed(trials: Iterable[Trial], load: Workload) -> list[Observation]:
+    """Return what the trials of a record size have measured, as `observations_of` does.
+
+    Args:
+        trials: The trials.
+        load: Their load at the fixed rate; without a rate if nothing was measured at a rate.
+    """
     by_config: dict[str, list[Trial]] = defaultdict(list)
-    for trial in size.trials:
-        if trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early:
+    for trial in trials:
+        if counts(trial):
             by_config[trial.fingerprint].append(trial)
-    saturating = study_workload(study, size.record_bytes)
-    for trials in by_config.values():
-        config = trials[0].config()
-        if values := _means(trials, SATURATED):
-            yield Observation(config, saturating, values)
-        held = list(filter(_held, trials))
-        if size.rate_records_per_s and (values := _means(held, PACED)):
-            yield Observation(config, replace(saturating, rate_records_per_s=size.rate_records_per_s), values)
+    saturating, found = replace(load, rate_records_per_s=None), []
+    for repeats in by_config.values():
+        config = repeats[0].config()
+        if values := _means(repeats, (*SATURATED, *CPU)):
+            found.append(Observation(config, saturating, values))
+        held = list(filter(_held, repeats))
+        if load.rate_records_per_s and (values := _means(held, PACED)):
+            found.append(Observation(config, load, values))
+    return found
+
+
+def counts(trial: Trial) -> bool:
+    """Return whether the performance model can be fitted to a trial: it is complete, and the brokers were warm."""
+    return trial.kind is not Kind.BURN_IN and trial.state is State.COMPLETE and not trial.stopped_early
 
 
 def observations_in(experiment: ExperimentResults) -> list[Observation]:
@@ -103,7 +124,7 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
     """
     found = []
     for row in experiment.rows:
-        metrics = SATURATED if row.row.workload.rate_records_per_s is None else PACED
+        metrics = (*SATURATED, *CPU) if row.row.workload.rate_records_per_s is None else PACED
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
         if metrics is PACED:
             complete = [trial for trial in complete if _held(trial)]

@@ -11,13 +11,24 @@ import numpy as np
 from objectives.ratios import LEVEL
 from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
+from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.prediction.calibration import SCATTER, Calibration, value_of
+from tuner.prediction.calibration import FACTORED, SCATTER, Calibration, value_of
 from tuner.prediction.observations import Observation
 
-AT_FULL_SPEED: Final = ("records_per_s", "mb_per_s", "batch_records", "wire_bytes_per_value_byte")
-"""The metrics that are predicted for a load as fast as the client takes it, by name."""
+AT_FULL_SPEED: Final = (
+    "records_per_s",
+    "mb_per_s",
+    "batch_records",
+    "wire_bytes_per_value_byte",
+    "client_cpu_ms_per_mb",
+    "broker_cpu_ms_per_mb",
+)
+"""The metrics that are predicted for a load as fast as the client takes it, by name.
+
+CPU time is predicted only if it was measured.
+"""
 AT_RATE: Final = ("latency_p50_ms", "latency_p99_ms")
 """The metrics that are predicted for a load at a rate, by name."""
 _SAME_SCATTER: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s"}
@@ -26,10 +37,17 @@ _UNMEASURED_SCATTER: Final = 0.1
 _STEP: Final = 1e-4
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """How many standard deviations a 95 % interval extends to each side."""
-_FACTOR: Final = 3.0
+FACTOR: Final = 3.0
 """How far beyond the measured record sizes and partitions the model is asked."""
 _COMPRESSIBILITY: Final = 0.3
 _SECONDS_PER_DAY: Final = 86_400.0
+_INDEX_EVERY_BYTES: Final = 4_096
+"""`index.interval.bytes`, by default: a broker notes the place of a batch in its indexes after this many bytes."""
+_INDEX_ENTRY_BYTES: Final = 20
+"""Bytes of an entry in the offset index (8) and in the time index (12).
+
+Source: `OffsetIndex` and `TimeIndex` of Kafka 4.3.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +66,23 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Disk:
+    """The disks on which records are stored.
+
+    Attributes:
+        bytes: Size of each broker's disk.
+        brokers: Number of brokers, among which the replicas are spread evenly.
+    """
+
+    bytes: int
+    brokers: int = 1
+
+    def days(self, stored_gb_per_day: float) -> float:
+        """Return after how many days the disks are full if nothing is deleted."""
+        return self.bytes * self.brokers / (stored_gb_per_day * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a config would do under a load.
 
@@ -57,7 +92,8 @@ class Prediction:
         values: The predicted metrics by name. Throughput, batches and bytes on the wire are those of a load as fast as
             the client takes it, and latencies those at the rate.
         bound_by: What limits the throughput, in words.
-        stored_gb_per_day: Gigabytes that all replicas store in a day at the rate; None without a rate.
+        stored_gb_per_day: Gigabytes that all replicas store in a day at the rate, with their indexes; None without a
+            rate.
         falls_behind: Whether the config can't hold the rate, so that there are no latencies.
     """
 
@@ -81,7 +117,8 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     """
     rate = workload.rate_records_per_s
     full_load = replace(workload, rate_records_per_s=None)
-    values = _intervals(calibration, config, full_load, AT_FULL_SPEED)
+    known = [name for name in AT_FULL_SPEED if name not in FACTORED or name in calibration.factors]
+    values = _intervals(calibration, config, full_load, known)
     told = _told(calibration, config, full_load)
     stored, falls_behind = None, False
     if rate is not None:
@@ -89,9 +126,14 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
         falls_behind = paced.falling_behind_ratio > 0
         if not falls_behind:
             values |= _intervals(calibration, config, workload, AT_RATE)
-        value_bytes = workload.record_sizes.mean_bytes * paced.wire_bytes_per_value_byte
-        stored = paced.records_per_s * value_bytes * workload.replication * _SECONDS_PER_DAY / 1e9
+        stored = paced.records_per_s * _stored_bytes(paced, workload) * workload.replication * _SECONDS_PER_DAY / 1e9
     return Prediction(config, workload, values, told.bound_by, stored, falls_behind)
+
+
+def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
+    """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
+    metrics = ("batch_records", "wire_bytes_per_value_byte", "broker_cpu_cores", *AT_RATE)
+    return _intervals(calibration, config, workload, metrics)
 
 
 def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workload) -> tuple[str, ...]:
@@ -119,12 +161,20 @@ def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workl
     return tuple(found)
 
 
+def _stored_bytes(told: Performance, workload: Workload) -> float:
+    """Return the bytes that a record takes on a broker's disk, with its share of its batch and of the indexes."""
+    batch = (
+        told.batch_records * workload.record_sizes.mean_bytes * told.wire_bytes_per_value_byte - REQUEST_HEADER_BYTES
+    )
+    return batch * (1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch)) / told.batch_records
+
+
 def _told(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Performance:
     return perform(calibration.constants, Settings.of(config, workload), workload)
 
 
 def _intervals(
-    calibration: Calibration, config: ProducerConfig, workload: Workload, metrics: tuple[str, ...]
+    calibration: Calibration, config: ProducerConfig, workload: Workload, metrics: Sequence[str]
 ) -> dict[str, Interval]:
     """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
     settings = Settings.of(config, workload)
@@ -138,6 +188,7 @@ def _intervals(
         measured = _SAME_SCATTER.get(name, name)
         scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))
         sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
+        value *= calibration.factors.get(name, 1.0)
         found[name] = Interval(value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd))
     return found
 
@@ -148,7 +199,7 @@ def _size(each: Observation) -> float:
 
 def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:
     low, high = min(measured), max(measured)
-    if low / _FACTOR <= wanted <= high * _FACTOR:
+    if low / FACTOR <= wanted <= high * FACTOR:
         return []
     span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     return [

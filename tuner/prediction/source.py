@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
+from runners.performance_model.constants import ClusterConstants
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import QUESTION
+from tuner.prediction.calibration import similar_host
 from tuner.prediction.observations import Observation, observations_in, observations_of, study_workload
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommend import recommend_for
@@ -54,12 +55,25 @@ def source_in(folder: Path, record_bytes: str | None = None) -> Source:
         study = load_results(folder)
     except NotAStudy:
         return _of_experiment(load_experiment(folder))
+    return source_of(study, record_bytes)
+
+
+def source_of(study: StudyResults, record_bytes: str | None = None) -> Source:
+    """Return what a study offers for predictions.
+
+    Args:
+        study: The study.
+        record_bytes: As for `source_in`.
+
+    Raises:
+        NothingToFit: It has no measurements, or none that the model describes.
+    """
     observations = observations_of(study)
     size = _nearest(study, record_bytes)
     config, named = _recommended(study, size)
-    ours = study.facts[QUESTION]["target"][0]["bootstrap"] is None
     workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
-    start = EMBEDDED if ours else REMOTE
+    target, *_ = study.facts.get(QUESTION, {}).get("target") or [{}]
+    start = similar_host(target.get("bootstrap"))
     return Source(study.name, tuple(observations), start, config, named, workload, study.simulated)
 
 
@@ -85,11 +99,10 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
 
 def _of_experiment(experiment: ExperimentResults) -> Source:
     control = experiment.control.row
-    ours = experiment.spec.target.bootstrap is None
     return Source(
         experiment.spec.name,
         tuple(observations_in(experiment)),
-        EMBEDDED if ours else REMOTE,
+        similar_host(experiment.spec.target.bootstrap),
         control.config,
         control.name,
         control.workload,

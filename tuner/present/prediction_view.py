@@ -1,43 +1,124 @@
 """Predictions as text and JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import exp, sqrt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil, exp, floor, log10, sqrt
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
+from runners.performance_model.performance import performance
 from runners.reporting import counted
+from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, QUANTILE, Interval, Prediction
+from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, FACTOR, QUANTILE, Disk, Interval, Prediction
+from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.source import Source
 from tuner.present.wording import aligned, number
 
+_MOST_LINGER_MS: Final = 100.0
+_BATCH_POWERS: Final = range(12, 21)
+"""The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
 ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
 
 
-def prediction_lines(source: Source, calibration: Calibration, told: Mapping[str, Prediction]) -> list[str]:
+def prediction_lines(
+    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], disk: Disk | None = None
+) -> list[str]:
     """Return predictions side by side, as lines of text.
 
     Args:
         source: The study or experiment.
         calibration: What was fitted to it.
-        told: The predictions, each with the heading of its column.
+        told: The predictions, each with the heading of its column, or why there is none.
+        disk: The disks of the brokers, to tell when they are full.
     """
-    rows = [["", *told]]
-    for name in (*AT_FULL_SPEED, *AT_RATE):
-        cells = [_cell(each, name) for each in told.values()]
-        if any(cell != "-" for cell in cells):
-            rows.append([ROW_METRICS[name].title, *cells])
-    rows.append(["bound by", *(each.bound_by for each in told.values())])
-    if any(each.stored_gb_per_day is not None for each in told.values()):
-        rows.append(["stored, GB per day", *(number(each.stored_gb_per_day) for each in told.values())])
+    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
+    unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
     return [
         f"{len(calibration.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
-        *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in told.items()),
+        *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
+        *(f"{heading}: these measurements can't tell: {reasons}" for heading, reasons in unknown.items()),
         "",
-        *aligned(rows),
+        *aligned([["", *known], *prediction_rows(known.values(), disk)]),
         "",
         _known(calibration),
     ]
+
+
+def prediction_rows(told: Iterable[Prediction], disk: Disk | None = None) -> list[list[str]]:
+    """Return a row for each predicted number: its name, and its value in each prediction.
+
+    Args:
+        told: The predictions.
+        disk: The disks of the brokers, to tell when they are full.
+    """
+    found, rows = list(told), []
+    for name in (*AT_FULL_SPEED, *AT_RATE):
+        cells = [_cell(each, name) for each in found]
+        if any(cell != "-" for cell in cells):
+            rows.append([ROW_METRICS[name].title, *cells])
+    rows.append(["bound by", *(each.bound_by for each in found)])
+    stored = [each.stored_gb_per_day for each in found]
+    if any(each is not None for each in stored):
+        rows.append(["stored, GB per day", *map(number, stored)])
+    if disk is not None:
+        rows.append(["disks full after, days", *(number(each and disk.days(each)) for each in stored)])
+    return rows
+
+
+def what_if_record(source: Source, calibration: Calibration, asked: Question) -> dict[str, Any]:
+    """Return what the page shows on which people change settings and see the predictions, as JSON types.
+
+    `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
+    a prediction that the measurements can't tell.
+
+    Args:
+        source: The study or experiment.
+        calibration: What was fitted to it.
+        asked: The config and the load that are asked about.
+    """
+    told = side_by_side(source, asked, calibration)
+    known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
+    return {
+        "measurements": len(calibration.observations),
+        "fields": [*_knob_fields(source, asked), *_load_fields(source, calibration, asked)],
+        "headings": list(known),
+        "rows": prediction_rows(known.values()),
+        "unknown": [each for each in told.values() if isinstance(each, str)],
+        "config": _config(asked),
+        "simulated": source.simulated,
+    }
+
+
+def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
+    in_force = asked.config.in_force
+    yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
+    yield _choice("batch.size", in_force.text("batch.size"), [str(2**power) for power in _BATCH_POWERS])
+    codecs = dict.fromkeys(each.config.compression for each in source.observations)
+    yield _choice("compression.type", asked.config.compression, list(codecs))
+    yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
+
+
+def _load_fields(source: Source, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
+    load, loads = asked.workload, [each.workload for each in source.observations]
+    sizes = [each.record_sizes.mean_bytes for each in loads]
+    size = round(load.record_sizes.mean_bytes)
+    yield _slider("record_bytes", size, max(1, ceil(min(sizes) / FACTOR)), floor(max(sizes) * FACTOR), 1)
+    yield _slider("partitions", load.partitions, 1, floor(max(each.partitions for each in loads) * FACTOR), 1)
+    if load.rate_records_per_s is not None:
+        most = performance(calibration.constants, source.config, source.workload).capacity_records_per_s
+        step = 10.0 ** max(0, floor(log10(most)) - 2)
+        yield _slider(
+            "rate", load.rate_records_per_s, step, max(step * floor(most / step), load.rate_records_per_s), step
+        )
+
+
+def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+    texts = {"value": value, "low": low, "high": high, "step": step}
+    return {"name": name, "choices": [], **{key: f"{each:.10g}" for key, each in texts.items()}}
+
+
+def _choice(name: str, value: str, choices: Sequence[str]) -> dict[str, Any]:
+    return {"name": name, "value": value, "choices": [*choices, *([] if value in choices else [value])]}
 
 
 def calibration_lines(name: str, calibration: Calibration) -> list[str]:
@@ -105,7 +186,9 @@ def sweep_lines(setting: str, metrics: Sequence[str], told: Mapping[str, Predict
     return aligned(rows, right=False)
 
 
-def prediction_record(source: Source, calibration: Calibration, told: Mapping[str, Prediction | str]) -> dict[str, Any]:
+def prediction_record(
+    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], disk: Disk | None = None
+) -> dict[str, Any]:
     """Return predictions as JSON types. One that can't be told has the reason in place of its metrics."""
     return {
         "schema_version": 1,
@@ -114,12 +197,14 @@ def prediction_record(source: Source, calibration: Calibration, told: Mapping[st
         "measurements": len(calibration.observations),
         "undetermined": list(calibration.undetermined),
         "predictions": {
-            heading: {"outside": each} if isinstance(each, str) else _record(each) for heading, each in told.items()
+            heading: {"outside": each} if isinstance(each, str) else _record(each, disk)
+            for heading, each in told.items()
         },
     }
 
 
-def _record(each: Prediction) -> dict[str, Any]:
+def _record(each: Prediction, disk: Disk | None) -> dict[str, Any]:
+    stored = each.stored_gb_per_day
     return {
         "config": each.config.values,
         "record_bytes": str(each.workload.record_sizes),
@@ -132,7 +217,8 @@ def _record(each: Prediction) -> dict[str, Any]:
         },
         "bound_by": each.bound_by,
         "falls_behind": each.falls_behind,
-        "stored_gb_per_day": each.stored_gb_per_day,
+        "stored_gb_per_day": stored,
+        **({} if disk is None else {"disk_full_after_days": stored and disk.days(stored)}),
     }
 
 
@@ -162,5 +248,5 @@ def _load(each: Prediction) -> str:
     return f"records of {load.record_sizes} B, {shape}{at}"
 
 
-def _config(each: Prediction) -> str:
+def _config(each: Prediction | Question) -> str:
     return " ".join(f"{name}={value}" for name, value in each.config.values.items()) or "the client's defaults"

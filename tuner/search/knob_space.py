@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from search_spaces.bounds import Ordering
 from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
+from search_spaces.effective import Effective
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig, spelt_out
@@ -97,6 +98,26 @@ class KnobSpace:
                 limit = self._numbers(large, rows[:, large])
                 rows[:, small] = self._at_most(small, rows[:, small], _most(ordering, limit))
         return rows
+
+    def in_force(self, rows: Array) -> list[Effective]:
+        """Return the values in force in the configs at some coordinates.
+
+        The configs are not rounded or checked, which would take ten times as long. So this is for estimates only.
+
+        Args:
+            rows: The coordinates of one config per row, shape (configs, axes), as `allowed` returns them.
+        """
+        client, sizes, fixed = self.space.client, self.space.sizes, self.space.fixed
+        columns = [
+            (parameter.sets, _texts(parameter.domain, axis, rows[:, index]))
+            for index, (parameter, axis) in enumerate(zip(self.space.parameters, self.axes, strict=True))
+        ]
+        found = []
+        for place in range(len(rows)):
+            values = {**fixed, **{name: text for name, texts in columns if (text := texts[place])}}
+            adjusted = client.bounds.adjusted(client.in_force(values), sizes)
+            found.append(client.in_force({**values, **adjusted}))
+        return found
 
     def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
         """Return the values of all parameters that have an effect in a config, including defaults.
@@ -255,6 +276,19 @@ class _Recorder:
             raise ValueError(f"every parameter of the search space must have a value, but {name} has none")
         self.distributions[name] = distribution
         return self._params[name]
+
+
+def _texts(domain: Domain, axis: Axis, positions: Array) -> list[str]:
+    """Return a knob's values as text at positions on its axis; "" for NaN, which stands for no value."""
+    if isinstance(domain, Words):
+        return ["" if math.isnan(at) else domain.canonical[int(at)] for at in positions.tolist()]
+    numbers = axis.numbers(positions).tolist()
+    if isinstance(domain, Numbers):
+        last = len(domain.values) - 1
+        return [
+            "" if math.isnan(each) else domain.values[min(last, max(0, round(each) - domain.first))] for each in numbers
+        ]
+    return ["" if math.isnan(each) else domain.text_of(each) for each in numbers]
 
 
 def _axis(parameter: Parameter) -> Axis:

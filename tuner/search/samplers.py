@@ -19,6 +19,7 @@ from tuner.model.errors import StudyError
 from tuner.model.spec import Method, StudySpec
 from tuner.search.bayesian.belief import AMPLITUDE
 from tuner.search.bayesian.sampler import STARTUP_TRIALS, BayesianSampler
+from tuner.search.expectation import Expectation
 from tuner.search.knob_space import KnobSpace
 from tuner.search.schedule import searched_from
 from tuner.search.strategy import SamplerOf, Strategy
@@ -34,13 +35,20 @@ class MissingExtra(StudyError):
     """The search method needs a package that is not installed."""
 
 
-def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSampler | None = None) -> Strategy:
+def strategy_of(
+    spec: StudySpec,
+    space: SearchSpace,
+    seed: int,
+    expectation: Expectation | None = None,
+    sampler: OwnSampler | None = None,
+) -> Strategy:
     """Return the strategy that proposes configs for one record size.
 
     Args:
         spec: The specification of the study.
         space: The search space of the record size.
         seed: The seed of the proposals.
+        expectation: What the method `bayesian` expects of configs before it measures them; None if it expects nothing.
         sampler: The user's own sampler, which is used instead of the sampler for `search.method`.
 
     Raises:
@@ -62,7 +70,7 @@ def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSamp
         return lambda index: sampler(_seed_of(seed, index))
 
     forgets = sampler is None and method in (Method.TPE, Method.GP)
-    return Strategy(knobs, spec.objectives, constraints, sampler_of, forgets=forgets)
+    return Strategy(knobs, spec.objectives, constraints, sampler_of, forgets=forgets, expectation=expectation)
 
 
 def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy) -> SamplerOf:
@@ -83,6 +91,7 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
                 stages=searched_from(space),
                 home=space.params_of(spec.baseline),
                 reference=strategy.baseline,
+                gains=None if strategy.expectation is None else strategy.expectation.gains,
             )
 
             def go_on(index: int) -> BaseSampler:

@@ -21,6 +21,7 @@ from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.bayesian.sampler import UNMEASURED
+from tuner.search.expectation import Expectation
 from tuner.search.knob_space import KnobSpace, optuna_trial
 
 SamplerOf = Callable[[int], BaseSampler]
@@ -51,6 +52,8 @@ class Strategy:
         sampler_of: Called once, with this strategy. It returns the function that returns the sampler for each proposal.
         forgets: Whether only the best and the newest trials are kept once there are many. The time that a proposal
             takes grows with the number of trials.
+        expectation: What is expected of configs before they are measured, for samplers that use it; it learns from the
+            trials too.
     """
 
     def __init__(
@@ -61,11 +64,13 @@ class Strategy:
         sampler_of: Callable[["Strategy"], SamplerOf],
         *,
         forgets: bool = False,
+        expectation: Expectation | None = None,
     ) -> None:
         self._space, self._constraints, self._forgets = space, tuple(constraints), forgets
         self._directions = [optuna.study.StudyDirection[objective.direction.name] for objective in objectives]
         self._maximise = [objective.direction is Direction.MAXIMIZE for objective in objectives]
         self.study = optuna.create_study(directions=self._directions)
+        self.expectation = expectation
         self._sampler_of = sampler_of(self)
         self._worst: list[float | None] = [None] * len(objectives)
         self._baselines: list[list[float]] = [[] for _ in objectives]
@@ -117,6 +122,8 @@ class Strategy:
             index: The index of the proposal that the trial has measured; None if this process did not propose its
                 config.
         """
+        if self.expectation is not None:
+            self.expectation.learn(trial)
         asked = self._asked.pop(index, None) if index is not None else None
         if asked is not None and asked.study is not self.study:
             asked = None  # from the study that `_forget_some` has replaced

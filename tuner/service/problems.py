@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from runners.errors import RunnerError, WorkloadRefused
 from search_spaces.errors import ConfigError
-from tuner.model.errors import LimitTooLow, NoFeasibleConfig, StudyBusy, StudyChanged, StudyError, StudyNotFound
+from tuner.model.errors import (
+    LimitTooLow,
+    NoFeasibleConfig,
+    NothingToFit,
+    StudyBusy,
+    StudyChanged,
+    StudyError,
+    StudyNotFound,
+)
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 
@@ -79,6 +87,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, "wrong-state", "another process is running this study; wait until it has ended")
         case NoFeasibleConfig():
             return Problem(404, "no-feasible-config", str(error))
+        case NothingToFit():
+            return Problem(404, "nothing-measured", str(error))
         case ConfigError() | WorkloadRefused():
             return Problem(422, "invalid", str(error))
         case StudyError() | RunnerError():

@@ -218,6 +218,8 @@ class SearchSection(Section):
     """Number of times that a grid search measures each config."""
     transfer: Flag = _SEARCH.transfer
     """Whether the search of a record size begins with the best configs of the previous record sizes."""
+    performance_model: Flag = _SEARCH.performance_model
+    """Whether the method bayesian begins with what the performance model expects of configs."""
     racing: Annotated[bool, fields.switch()] | None = _SEARCH.racing
     """Whether a trial is stopped early as soon as it can't be among the best. Default: on, but off in a grid search."""
 

@@ -93,6 +93,7 @@ search:
   grid_steps: 3                 # values per knob of a grid
   repeats: 1                    # measurements of each config of a grid
   transfer: true                # begin with the best configs of the previous record sizes
+  performance_model: true       # bayesian begins with what a model of client and cluster expects, and learns its errors
 #  racing: off                   # finish every trial; by default a trial that can't be among the best is stopped
 
 # After the search, the winners are measured again in turn with the baseline, in rounds. Only these gains are claimed.
@@ -129,10 +130,11 @@ QUICK_SUFFIX: Final = "-quick"
 """The end of the name of a quick study, so that the name without the end is free for a longer study."""
 _QUICK: Final[Mapping[str, Any]] = {
     "workload": {"saturate": {"warmup": "1s", "measured": "2s"}, "paced": {"warmup": "0.5s", "measured": "1.5s"}},
-    "search": {"trials": 12, "startup_trials": 5, "baseline_every": 6, "burn_in_max": 3},
+    "search": {"trials": 10, "startup_trials": 5, "baseline_every": 6, "burn_in_max": 3},
     "confirm": {
         "goals": ["balanced"],
-        "nominees": 1,
+        "nominees": 2,
+        "looks": 1,
         "rounds": 6,
         "max_rounds": 10,
         "width_ratio": 0.6,

@@ -30,6 +30,8 @@ say little about where the good configs are.
 _MISS_NOISE: Final = 0.2
 _LENGTH: Final = 0.7
 _LENGTH_SPREAD: Final = 1.2
+_TREND_SPREAD: Final = 0.3
+"""How far the gains that are expected before the first trial may be wrong as a whole, as a share of their logarithm."""
 _ASSUMED_WEIGHT: Final = 2
 """Weight of the assumed noise, in degrees of freedom.
 
@@ -51,6 +53,9 @@ class Belief:
             of `AMPLITUDE`.
         noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. The more configs
             are measured repeatedly, the less this assumption counts.
+        gains: Returns how much better than the reference configs are expected to be before they are measured, from
+            their coordinates of shape (configs, axes). The result has one column per objective, in the unit of the
+            values; NaN for an objective of which nothing is known. None if nothing is known of any objective.
     """
 
     space: Space
@@ -59,6 +64,7 @@ class Belief:
     reference: Array
     factors: Array
     noise_sd: float
+    gains: Callable[[Array], Array] | None = None
 
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
@@ -72,14 +78,14 @@ class Belief:
         """
         seen, pending = self.observations, [*self.pending]
         rows = seen.rows()
-        support = self._features(np.concatenate([rows, np.stack(pending)]) if pending else rows)
+        support = self._points(np.concatenate([rows, np.stack(pending)]) if pending else rows)
         usable = np.concatenate([seen.feasible(), np.full(len(pending), True)])
         draws = [Draws.of(self._objective(index), support, _DRAWS, rng) for index in range(len(self.reference))]
         improvement = Improvement(draws, usable, self.reference * self.factors, rng)
         constraints = [self._constraint(name) for name in seen.missed_constraints()]
 
         def worth(wanted: Array) -> Array:
-            points = self._features(wanted)
+            points = self._points(wanted)
             expected = improvement.of(points)
             for process in constraints:
                 mean, sd = process.believed(points)
@@ -95,11 +101,12 @@ class Belief:
         told = [(each.row, each.mean(index) * factor, len(each.values[index])) for each in self.observations]
         told = [(row, mean, count) for row, mean, count in told if count]
         values = np.array([mean for _, mean, _ in told])
-        behind = np.maximum(reference - values, 0.0)
-        softened = np.maximum(values, reference) - _SOFTENED * np.log1p(behind / _SOFTENED)
+        softened = reference + _softened(values - reference)
         noise_sd = self._noise_sd(index) / np.sqrt([count for _, _, count in told])
         lengths = np.full(len(self.space.axes), _LENGTH)
-        prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
+        # After its features, a point has one column per objective.
+        trend = None if self.gains is None else sum(axis.features for axis in self.space.axes) + index
+        prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD)
         return self._fitted([row for row, _, _ in told], softened, noise_sd, prior)
 
     def _constraint(self, name: str) -> GaussianProcess:
@@ -113,7 +120,8 @@ class Belief:
         """Fit a Gaussian process to the values of some configs, whose coordinates are the `rows`."""
         axes = self.space.axes
         groups = np.repeat(np.arange(len(axes)), [axis.features for axis in axes])
-        points = self._features(np.stack(rows)) if rows else np.zeros((0, len(groups)))
+        further = 0 if self.gains is None else len(self.reference)
+        points = self._points(np.stack(rows)) if rows else np.zeros((0, len(groups) + further))
         return GaussianProcess.fitted(points, groups, values, noise_sd, prior)
 
     def _noise_sd(self, index: int) -> float:
@@ -128,6 +136,19 @@ class Belief:
             freedom += len(values) - 1
         return math.sqrt(squares / freedom)
 
-    def _features(self, rows: Array) -> Array:
-        """Return the features that the kernel takes, for the configs whose coordinates are the `rows`."""
-        return features_of(self.space.axes, rows)
+    def _points(self, rows: Array) -> Array:
+        """Return the points of the Gaussian processes for the configs whose coordinates are the `rows`.
+
+        A point has the features that the kernel takes, and then the expected gain in each objective; 0 if unknown.
+        """
+        features = features_of(self.space.axes, rows)
+        if self.gains is None:
+            return features
+        expected = np.nan_to_num(self.gains(rows) * self.factors)
+        return np.concatenate([features, _softened(expected)], axis=1)
+
+
+def _softened(gains: Array) -> Array:
+    """Return gains over the reference, with those far below 0 moved closer to 0."""
+    behind = np.maximum(-gains, 0.0)
+    return np.asarray(np.maximum(gains, 0.0) - _SOFTENED * np.log1p(behind / _SOFTENED))

@@ -3,7 +3,11 @@
 The kernel is Matern 5/2, with a length scale for each parameter. The length scales, the amplitude and the noise are
 chosen to maximise their posterior density.
 
-Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 and 5.
+The expected value before any measurement is a constant, to which a trend may be added: what something else predicts at
+each point. The trend is multiplied by an unknown factor near 1. If measurements contradict the trend, they lower the
+factor. The process learns what is left over.
+
+Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 (2.7 for the trend) and 5.
 """
 
 import math
@@ -42,6 +46,8 @@ class Prior:
             noticeably.
         length_spread: The uncertainty of each length scale.
         noise_spread: The uncertainty of the noise that comes with the values.
+        trend: The index of the column of a point that has the trend there; None without a trend.
+        trend_spread: The standard deviation of the factor of the trend, whose expected value is 1.
     """
 
     mean: float
@@ -51,27 +57,33 @@ class Prior:
     lengths: Array
     length_spread: float
     noise_spread: float
+    trend: int | None = None
+    trend_spread: float = 0.0
+
+    def trend_at(self, points: Array) -> Array:
+        """Return the trend at each point, shape (points,); 0 without a trend."""
+        return np.zeros(len(points)) if self.trend is None else points[:, self.trend]
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianProcess:
     """A Gaussian process that was fitted to some values.
 
+    A point is a row of numbers: its features, and after them possibly further columns, one of which may have the trend.
+
     Attributes:
-        points: The points at which the values were measured, shape (points, features).
+        points: The points at which the values were measured, shape (points, columns).
         lengths: The length scale of each feature, shape (features,).
         variance: The variance of the kernel.
-        level_variance: The variance of the overall level.
-        mean: The mean of the prior.
+        prior: What was assumed before the values were known.
         root: The lower Cholesky factor of the covariance of the values.
-        weights: The inverse of that covariance, multiplied by the values minus the mean.
+        weights: The inverse of that covariance, multiplied by the values minus what was expected of them.
     """
 
     points: Array
     lengths: Array
     variance: float
-    level_variance: float
-    mean: float
+    prior: Prior
     root: Array
     weights: Array
 
@@ -80,7 +92,7 @@ class GaussianProcess:
         """Fit a Gaussian process to values.
 
         Args:
-            points: The points at which the values were measured, shape (points, features).
+            points: The points at which the values were measured, shape (points, columns).
             groups: The index of the axis that each feature belongs to, shape (features,).
             values: The values, shape (points,).
             noise_sd: The standard deviation of the noise of each value, shape (points,).
@@ -89,30 +101,28 @@ class GaussianProcess:
         posterior = _Posterior(points, groups, values, noise_sd, prior)
         best = posterior.best()
         kernel, _ = posterior.kernel(best)
-        kernel += prior.mean_sd**2
+        kernel += posterior.common
         noisy = kernel + np.diag(posterior.noise(best) + _JITTER)
         root = root_of(noisy)
         lengths = np.exp(best[:-2])[groups]
-        return cls(
-            points,
-            lengths,
-            math.exp(2 * best[-2]),
-            prior.mean_sd**2,
-            prior.mean,
-            root,
-            solved(root, values - prior.mean),
-        )
+        left_over = values - prior.mean - prior.trend_at(points)
+        return cls(points, lengths, math.exp(2 * best[-2]), prior, root, solved(root, left_over))
 
-    @property
-    def prior_variance(self) -> float:
-        """The variance of the predicted number at any point of the space, before there are any values."""
-        return self.variance + self.level_variance
+    def expected(self, points: Array) -> Array:
+        """Return the number that is predicted at each point before there are any values, shape (points,)."""
+        return self.prior.mean + self.prior.trend_at(points)
+
+    def prior_variance(self, points: Array) -> Array:
+        """Return the variance of the number at each point before there are any values, shape (points,)."""
+        return self.variance + self.prior.mean_sd**2 + (self.prior.trend_spread * self.prior.trend_at(points)) ** 2
 
     def covariance(self, ours: Array, theirs: Array) -> Array:
         """Return the prior covariance between two sets of points, shape (ours, theirs)."""
-        first, second = ours / self.lengths, theirs / self.lengths
+        features, trend_at = len(self.lengths), self.prior.trend_at
+        first, second = ours[:, :features] / self.lengths, theirs[:, :features] / self.lengths
         squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] - 2 * first @ second.T
-        return self.variance * _matern(np.sqrt(np.maximum(squares, 0.0))) + self.level_variance
+        common = self.prior.mean_sd**2 + self.prior.trend_spread**2 * np.outer(trend_at(ours), trend_at(theirs))
+        return self.variance * _matern(np.sqrt(np.maximum(squares, 0.0))) + common
 
     def believed(self, points: Array) -> tuple[Array, Array]:
         """Predict the number at each point.
@@ -122,8 +132,8 @@ class GaussianProcess:
         """
         cross = self.covariance(points, self.points)
         seen = whitened(self.root, cross.T)
-        variance = np.maximum(self.prior_variance - (seen**2).sum(axis=0), _JITTER)
-        return self.mean + cross @ self.weights, np.sqrt(variance)
+        variance = np.maximum(self.prior_variance(points) - (seen**2).sum(axis=0), _JITTER)
+        return self.expected(points) + cross @ self.weights, np.sqrt(variance)
 
     def believed_together(self, points: Array) -> tuple[Array, Array]:
         """Predict the numbers at all points together, without the noise of a measurement.
@@ -133,7 +143,7 @@ class GaussianProcess:
         """
         cross = self.covariance(points, self.points)
         seen = whitened(self.root, cross.T)
-        return self.mean + cross @ self.weights, self.covariance(points, points) - seen.T @ seen
+        return self.expected(points) + cross @ self.weights, self.covariance(points, points) - seen.T @ seen
 
 
 class _Posterior:
@@ -141,15 +151,19 @@ class _Posterior:
 
     The hyperparameters are, in this order, the logarithms of the length scales, of the amplitude, and of a factor on
     the noise.
+
+    Attributes:
+        common: The part of the prior covariance between the values that depends on no hyperparameter: that of the level
+            and of the trend's factor, shape (points, points).
     """
 
     def __init__(self, points: Array, groups: NDArray[np.int64], values: Array, noise_sd: Array, prior: Prior) -> None:
-        squares = (points[:, None, :] - points[None, :, :]) ** 2
-        axes = len(prior.lengths)
+        features, trend, axes = points[:, : len(groups)], prior.trend_at(points), len(prior.lengths)
+        squares = (features[:, None, :] - features[None, :, :]) ** 2
         self._squares = np.stack([squares[:, :, groups == axis].sum(axis=2).ravel() for axis in range(axes)])
-        self._values = values - prior.mean
+        self._values = values - prior.mean - trend
         self._noise = noise_sd**2
-        self._level = prior.mean_sd**2
+        self.common: Array = prior.mean_sd**2 + prior.trend_spread**2 * np.outer(trend, trend)
         self._start = np.concatenate([np.log(prior.lengths), [math.log(prior.amplitude), 0.0]])
         self._spread = np.concatenate(
             [np.full(axes, prior.length_spread), [prior.amplitude_spread, prior.noise_spread]]
@@ -184,7 +198,7 @@ class _Posterior:
         """Return the negative logarithm of the posterior density, up to a constant, and its gradient."""
         kernel, common = self.kernel(at)
         noise = self.noise(at)
-        noisy = kernel + self._level
+        noisy = kernel + self.common
         noisy.flat[:: len(noise) + 1] += noise + _JITTER
         inverse, log_root = inverse_and_log_root(noisy)
         weights = inverse @ self._values

@@ -36,11 +36,11 @@ class Draws:
 
     Attributes:
         process: The Gaussian process of the objective.
-        support: The features of the measured configs and of those being measured, as the kernel takes them, shape
-            (support, features).
+        support: The measured configs and those being measured, as points of the process, shape (support, columns).
         values: The drawn values, shape (support, draws).
         root: The lower Cholesky factor of the prior covariance between the configs in `support`.
-        weights: The inverse of that covariance, multiplied by the drawn values minus the mean; shape (support, draws).
+        weights: The inverse of that covariance, multiplied by the drawn values minus what was expected of them; shape
+            (support, draws).
     """
 
     process: GaussianProcess
@@ -52,12 +52,12 @@ class Draws:
     @classmethod
     def of(cls, process: GaussianProcess, support: Array, count: int, rng: np.random.Generator) -> Self:
         """Draw values of the objective at the configs in `support`, `count` times."""
-        jitter = np.eye(len(support)) * (_JITTER_RATIO * process.prior_variance)
+        jitter = np.diag(_JITTER_RATIO * process.prior_variance(support))
         mean, covariance = process.believed_together(support)
         chance = rng.standard_normal((len(support), count))
         values = mean[:, None] + root_of(covariance + jitter) @ chance
         root = root_of(process.covariance(support, support) + jitter)
-        return cls(process, support, values, root, solved(root, values - process.mean))
+        return cls(process, support, values, root, solved(root, values - process.expected(support)[:, None]))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
         """Predict the objective at other points, once for each draw, as if the drawn values were the true values.
@@ -67,8 +67,9 @@ class Draws:
         """
         cross = self.process.covariance(points, self.support)
         seen = whitened(self.root, cross.T)
-        variance = self.process.prior_variance - (seen**2).sum(axis=0)
-        return self.process.mean + cross @ self.weights, np.sqrt(np.maximum(variance, _LEAST_SD**2))
+        variance = self.process.prior_variance(points) - (seen**2).sum(axis=0)
+        mean = self.process.expected(points)[:, None] + cross @ self.weights
+        return mean, np.sqrt(np.maximum(variance, _LEAST_SD**2))
 
 
 class Improvement:
@@ -93,7 +94,7 @@ class Improvement:
         """Return the expected improvement at each point, shape (points,).
 
         Args:
-            points: The features of the configs, shape (points, features).
+            points: The configs as points of the processes, shape (points, columns).
         """
         believed = [each.elsewhere(points) for each in self._draws]
         means = np.stack([mean for mean, _ in believed], axis=2)

@@ -58,6 +58,9 @@ class BayesianSampler(BaseSampler):
         home: The values that parameters have before they are changed; by default those of the first measured config.
         reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
             of NaN, it is the worst value so far.
+        gains: Returns what is expected of configs before they are measured, from their coordinates of shape (configs,
+            axes): for each objective, the value minus the reference, with NaN where nothing is known; shape (configs,
+            objectives). None if nothing is expected. The more the trials contradict it, the less it counts.
     """
 
     def __init__(
@@ -71,10 +74,11 @@ class BayesianSampler(BaseSampler):
         stages: Mapping[str, int] | None = None,
         home: Params | None = None,
         reference: Callable[[], Sequence[float]] | None = None,
+        gains: Callable[[Array], Array] | None = None,
     ) -> None:
         self._space, self._startup = space, startup_trials
         self._noise_sd, self._value_sd = noise_sd, value_sd
-        self._stages, self._home, self._reference = stages or {}, home, reference
+        self._stages, self._home, self._reference, self._gains = stages or {}, home, reference, gains
         self._entropy = _entropy() if seed is None else seed
         self._chance = RandomSampler(seed=seed)
         self._common = IntersectionSearchSpace()
@@ -193,7 +197,8 @@ class BayesianSampler(BaseSampler):
         )
         sd = np.nanstd(seen.means(), axis=0) if self._value_sd is None else np.full(len(reference), self._value_sd)
         factors = AMPLITUDE / np.where(sd > 0, sd, AMPLITUDE)
-        return Belief(observed.space, seen, pending, reference, factors, self._noise_sd)
+        gains = None if self._gains is None else _signed(self._gains, np.array(observed.signs))
+        return Belief(observed.space, seen, pending, reference, factors, self._noise_sd, gains)
 
 
 class _Observed:
@@ -241,6 +246,11 @@ class _Observed:
         """Return the coordinates of a config, given all its parameters, including those that follow from others."""
         positions = [axis.position(implied[axis.name]) if axis.name in implied else np.nan for axis in self.space.axes]
         return np.asarray(self.space.allowed(np.array([positions]))[0])
+
+
+def _signed(gains: Callable[[Array], Array], signs: Array) -> Callable[[Array], Array]:
+    """Return a function like `gains`, but with the sign of each objective such that more is better."""
+    return lambda rows: np.asarray(gains(rows) * signs)
 
 
 def _parents(observations: Observations) -> tuple[Array, Array]:

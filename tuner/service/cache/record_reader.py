@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import LRUCache
 from rich.console import Console
@@ -60,8 +60,13 @@ from tuner.service.cache.query import (
 from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 
+if TYPE_CHECKING:
+    from tuner.prediction.calibration import Calibration
+    from tuner.prediction.source import Source
+
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
+_KEPT_CALIBRATIONS: Final = 100
 _MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
 """The media types of formats, by the end of their files' names."""
 
@@ -88,6 +93,7 @@ class RecordReader:
         self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
         """The results of the most recently read studies, each with the value that `stamp` returned for the study."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
+        self._calibrations: LRUCache[str, tuple[object, Calibration]] = LRUCache(_KEPT_CALIBRATIONS)
 
     def responses(self, query: ResultQuery) -> Responses:
         """Return the response to a query.
@@ -121,6 +127,17 @@ class RecordReader:
             results = results_of(store, self._root / study)
             self._kept[study] = (stamp, results)
         return results
+
+    def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
+        """Return the performance model, fitted to the study's present results."""
+        from tuner.prediction.calibration import calibrate
+
+        stamp = self.stamp(study, store)
+        kept_stamp, calibration = self._calibrations.get(study, (None, None))
+        if calibration is None or kept_stamp != stamp:
+            calibration = calibrate(source.observations, source.start)
+            self._calibrations[study] = (stamp, calibration)
+        return calibration
 
     def other_results(self, study: str) -> StudyResults:
         """Return the present results of a study beside the one that a query is about.
@@ -217,6 +234,26 @@ def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: M
     if given.get("form") == "text":
         return CachedResponse.of(_as_text(partial(print_explanations, found)), TEXT)
     return CachedResponse.of(explanations_record(results.name, found))
+
+
+def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.prediction.question import Changes, Question, side_by_side
+    from tuner.prediction.source import source_of
+    from tuner.present.prediction_view import prediction_lines, prediction_record, what_if_record
+
+    try:
+        changes = Changes.of(dict(given.get("changes", ())))
+    except ValueError as error:
+        raise Problem(422, "invalid", str(error)) from None
+    source = source_of(reader.results(study, store), changes.record_bytes)
+    asked = Question(source.config, source.workload).changed(changes)
+    calibration = reader.calibration(study, store, source)
+    if given.get("form") == "page":
+        return CachedResponse.of(what_if_record(source, calibration, asked))
+    told = side_by_side(source, asked, calibration)
+    if given.get("form") == "text":
+        return CachedResponse.of("\n".join(prediction_lines(source, calibration, told)) + "\n", TEXT)
+    return CachedResponse.of(prediction_record(source, calibration, told))
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
@@ -423,6 +460,7 @@ RESPONSES: Final[Mapping[str, _Respond]] = {
     "report": _report,
     "comparison": _comparison,
     "explanation": _explanation,
+    "prediction": _prediction,
     "newest": _newest,
     "picture": _picture,
     "figure": _figure,

@@ -2,10 +2,12 @@
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from runners.workload import RecordSizes
@@ -234,6 +236,50 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         )
         return await answered(request, studies, query)
 
+    @api.get(
+        "/studies/{study}/prediction", response_class=Response, responses={200: examples.PREDICTION}, tags=["results"]
+    )
+    async def prediction(
+        request: Request,
+        study: Study,
+        properties: Annotated[
+            list[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$")]] | None,
+            Query(
+                alias="set",
+                max_length=50,
+                description="Producer property to change, such as `linger.ms=20`. It may be repeated.",
+            ),
+        ] = None,
+        record_bytes: RecordBytes = None,
+        rate: Annotated[
+            float | None,
+            Query(ge=1, le=100e6, allow_inf_nan=False, description="Records per second at which the latencies hold."),
+        ] = None,
+        partitions: Annotated[int | None, Query(ge=1, le=10_000, description="Partitions of the topic.")] = None,
+        replication: Annotated[int | None, Query(ge=1, le=100, description="Replicas of each partition.")] = None,
+        compressibility: Annotated[
+            float | None,
+            Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression removes."),
+        ] = None,
+        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+    ) -> Response:
+        """Predict what another config or load would do, from what the study has measured, without sending anything.
+
+        Without parameters, the prediction is for the recommended config of the study, or else for its baseline. Each
+        number has the interval in which one measurement would lie with a probability of 95 %. Where the measurements
+        can't tell, `outside` says why.
+        """
+        load = {
+            "record_bytes": record_bytes,
+            "rate": rate,
+            "partitions": partitions,
+            "replication": replication,
+            "compressibility": compressibility,
+        }
+        changes = dict(each.split("=", 1) for each in properties or ())
+        changes |= {name: str(value) for name, value in load.items() if value is not None}
+        return await answered(request, studies, prediction_query(study, changes, form))
+
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
         study: Study,
@@ -328,6 +374,17 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
     api.include_router(work_router(studies, study_text))
     return api
+
+
+def prediction_query(study: str, changes: Mapping[str, str], form: str) -> ResultQuery:
+    """Return the query for a prediction.
+
+    Args:
+        study: The study's name.
+        changes: The settings that differ from those of the study, with their values.
+        form: `json`, `text`, or `page` for what the page needs.
+    """
+    return ResultQuery.of(study, "prediction", changes=tuple(sorted(changes.items())), form=form)
 
 
 async def study_text(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
-from tuner.service.http.api import RecordSize, answered, router
+from tuner.service.http.api import RecordSize, answered, prediction_query, router
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
 from tuner.service.http.studies import EventStreams, Studies
@@ -109,6 +110,16 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
     @app.get("/studies/{study}/front.json", include_in_schema=False)
     async def figure(request: Request, study: Study, record_bytes: RecordSize) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "figure", record_bytes=record_bytes))
+
+    @app.get("/studies/{study}/what-if", include_in_schema=False)
+    async def what_if_page(request: Request, study: Study) -> Response:
+        # The fields of the form are properties and settings of the load, by their names.
+        changes = dict(request.query_params)
+        found = await studies.answers.get(prediction_query(study, changes, "page"))
+        if found.status != 200:
+            return Response(found.body, found.status, media_type=found.media_type)
+        page = pages.what_if_page(study, json.loads(found.body))
+        return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/submit", include_in_schema=False)
     async def submit_page(request: Request) -> Response:

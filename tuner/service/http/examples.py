@@ -192,6 +192,30 @@ EXPLANATION: Final[dict[str, Any]] = {
         "text/plain": {"schema": {"type": "string"}},
     },
 }
+PREDICTION: Final[dict[str, Any]] = {
+    "description": "What the recommended config would do, and what the asked one would do.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object"},
+            "example": {
+                "schema_version": 1,
+                "kind": "prediction",
+                "study": "orders",
+                "measurements": 74,
+                "undetermined": ["gzip_ratio"],
+                "predictions": {
+                    "recommended": {
+                        "config": {"linger.ms": "5", "compression.type": "lz4"},
+                        "metrics": {"mb_per_s": {"value": 310.0, "low": 262.0, "high": 367.0}},
+                        "bound_by": "the broker",
+                    },
+                    "asked": {"outside": "the replication factor is 3, and 1 was measured"},
+                },
+            },
+        },
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
 _ASKED: Final[dict[str, Any]] = {
     "file": "producer.properties",
     "config": {"linger.ms": "20", "compression.type": "lz4"},

@@ -1,6 +1,6 @@
 """The HTML pages of the service: the list of studies, the page of one study, and a form that submits a study.
 
-All but the form work without scripts.
+All but the form that submits a study work without scripts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,6 +81,16 @@ def study_page(
         mlflow_url=mlflow_url,
         mlflow_views=mlflow_views or {},
     )
+
+
+def what_if_page(study: str, told: Mapping[str, Any]) -> str:
+    """Return the page on which people change settings and see what the performance model predicts.
+
+    Args:
+        study: The name of the study whose measurements calibrate the model.
+        told: The fields and the predictions, from `tuner.present.prediction_view.what_if_record`.
+    """
+    return _PAGES.get_template("what_if.html").render(heading=f"What if: {study}", study=study, **told)
 
 
 def submit_page(targets: Sequence[str], *, needs_token: bool) -> str:

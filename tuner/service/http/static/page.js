@@ -1,4 +1,4 @@
-// Keeps a page up to date, and submits the study file that the user has typed.
+// Keeps a page up to date, submits the study file that the user has typed, and asks for predictions.
 // The server renders every page; this script asks for the page again and replaces its <main>. Without scripts, a page
 // loads itself again every few seconds.
 "use strict";
@@ -103,6 +103,27 @@ function selectLine(area, line) {
   area.setSelectionRange(start, start + lines[line - 1].length);
 }
 
+// Asks for the page with the settings of the form, and replaces the predictions. The newest question wins.
+let asking = null;
+async function predict(form) {
+  for (const each of form.querySelectorAll("input")) each.nextElementSibling.value = each.value;
+  asking?.abort();
+  asking = new AbortController();
+  const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
+  try {
+    const answer = await fetch(address, {signal: asking.signal});
+    const text = await answer.text(), told = document.getElementById("told");
+    if (answer.ok) {
+      told.replaceWith(new DOMParser().parseFromString(text, "text/html").getElementById("told"));
+      history.replaceState(null, "", address);
+    } else {
+      told.textContent = JSON.parse(text).detail;
+    }
+  } catch (lost) {
+    if (lost.name !== "AbortError") document.getElementById("told").textContent = `no answer: ${lost.message}`;
+  }
+}
+
 drawAll().catch(() => {});
 const {events, live} = document.body.dataset;
 if (events) follow(events);
@@ -111,3 +132,4 @@ document.getElementById("submit")?.addEventListener("submit", (event) => {
   event.preventDefault();
   submit(event.target);
 });
+document.getElementById("what-if")?.addEventListener("input", (event) => predict(event.currentTarget));

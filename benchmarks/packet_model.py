@@ -1,0 +1,95 @@
+"""The throughput model of Wu, Shang and Wolter (2019), for comparison with the performance model of this project.
+
+A producer under full load fills its batches, and sends them in packets with one batch per partition of a broker. The
+interval between two packets is a straight line over their size. The line is fitted to measurements. Nothing else of a
+config plays a part: neither linger.ms nor the number of requests in flight.
+
+Source: H. Wu, Z. Shang, K. Wolter (2019), Performance Prediction for the Apache Kafka Messaging System, sections IV-A
+to IV-C, equations 1 and 2.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from runners.performance_model.constants import CODECS
+from runners.performance_model.settings import Settings
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+
+_BATCH_HEADER_BYTES: Final = 61.0
+_PACKET_HEADER_BYTES: Final = 60.0
+_RECORD_OVERHEAD_BYTES: Final = 8.0
+_INDEX_BYTES: Final = 8.0
+_INDEX_EVERY_BYTES: Final = 4_096.0
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet that a producer sends to a broker.
+
+    Attributes:
+        records: Records in it, in full batches of all partitions of the broker; N_b p in the paper.
+        bytes: Its size; S_r in the paper.
+        value_bytes: Bytes of the values in it, before compression.
+    """
+
+    records: float
+    bytes: float
+    value_bytes: float
+
+    @classmethod
+    def of(cls, config: ProducerConfig, load: Workload, brokers: int = 1) -> Self:
+        """Return the packet that a config makes under full load (equation 1)."""
+        settings, value = Settings.of(config, load), load.record_sizes.mean_bytes
+        record = value + load.key_bytes + _RECORD_OVERHEAD_BYTES
+        batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - _BATCH_HEADER_BYTES) / record))
+        codec = CODECS.get(settings.codec)
+        left = 1.0 - (load.compressibility_ratio * codec.found(settings.level) if codec else 0.0)
+        batch_bytes = (record * batch_records + _BATCH_HEADER_BYTES) * left
+        partitions = load.partitions / brokers
+        return cls(
+            batch_records * partitions,
+            batch_bytes * partitions + _PACKET_HEADER_BYTES,
+            value * batch_records * partitions,
+        )
+
+    @property
+    def payload_ratio(self) -> float:
+        """The share of values in the bytes of an uncompressed packet; the relative payload in the paper."""
+        return self.value_bytes / self.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PacketModel:
+    """The line that gives the interval between packets from their size; f_p in the paper.
+
+    Attributes:
+        fixed_s: The interval of an empty packet, in seconds.
+        s_per_byte: By how much the interval grows with each byte.
+        r_squared: Which share of the variance of the intervals the line explains.
+    """
+
+    fixed_s: float
+    s_per_byte: float
+    r_squared: float
+
+    @classmethod
+    def fitted(cls, packets: Sequence[Packet], records_per_s: Sequence[float]) -> Self:
+        """Fit the line to measured throughputs by least squares."""
+        sizes = np.array([each.bytes for each in packets])
+        intervals = np.array([each.records / rate for each, rate in zip(packets, records_per_s, strict=True)])
+        slope, fixed = np.polyfit(sizes, intervals, 1)
+        left = intervals - (fixed + slope * sizes)
+        return cls(float(fixed), float(slope), float(1.0 - left.var() / intervals.var()))
+
+    def records_per_s(self, packet: Packet) -> float:
+        """Return the throughput of a producer that sends such packets."""
+        return packet.records / max(1e-9, self.fixed_s + self.s_per_byte * packet.bytes)
+
+    def stored_bytes(self, packet: Packet, seconds: float) -> float:
+        """Return what a broker has stored after some seconds, with the entries of its offset index (equation 2)."""
+        packets = seconds * self.records_per_s(packet) / packet.records
+        return (1.0 + _INDEX_BYTES / _INDEX_EVERY_BYTES) * packets * packet.bytes

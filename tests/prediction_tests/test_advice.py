@@ -1,0 +1,82 @@
+"""What other settings would do to a topic, estimated from its batches."""
+
+from dataclasses import replace
+
+import pytest
+
+from runners.performance_model.constants import REMOTE
+from runners.record_batch import Merged
+from tests.builders.batches import arrivals, batch, batch_of, batched, sample_of
+from tuner.prediction.advice import Advice, advice
+from tuner.prediction.calibration import uncalibrated
+from tuner.present.advice_view import advice_lines, advice_record, command
+from tuner.results.inspection import Inspection, inspected
+
+DAY_S = 86_400.0
+RECORDS = arrivals(2_000, mean_ms=2.0)
+MERGED = Merged(100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000, "gzip": 41_000, "snappy": 60_000})
+
+
+def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
+    """A topic with one producer, which sends a record every 2 ms, of 600 B on average."""
+    batches = [batch_of(each, producer_id=7) for each in batched(RECORDS, linger_ms, batch_bytes)]
+    found = inspected(sample_of(batches, merged=MERGED))
+    assert found is not None
+    return found
+
+
+def advised(linger_ms: float) -> Advice:
+    found = advice(inspection(linger_ms), uncalibrated(REMOTE), DAY_S)
+    assert found is not None
+    return found
+
+
+def test_the_rate_is_that_of_the_producer_while_it_sends() -> None:
+    load = advised(10).load
+    assert load.rate_records_per_s == pytest.approx(500, rel=0.05)
+    assert load.record_sizes.mean_bytes == pytest.approx(600, rel=0.1)
+
+
+def test_today_is_near_what_was_found() -> None:
+    for linger_ms in (0, 10, 40):
+        found = advised(linger_ms)
+        assert found.today.batch_records.low < found.measured_batch_records < found.today.batch_records.high
+        assert found.today.settings["compression.type"] == "none"
+
+
+def test_longer_waits_make_larger_batches_and_cost_latency() -> None:
+    found = advised(0)
+    codec_only, *waits = found.others
+    assert codec_only.settings == {**found.today.settings, "compression.type": "lz4"}
+    assert codec_only.mb_per_s < 0.8 * found.today.mb_per_s
+    sizes = [each.batch_records.value for each in (codec_only, *waits)]
+    assert sizes == sorted(sizes)
+    latencies = [each.latency_p50_ms.value for each in waits]
+    assert latencies == sorted(latencies)
+    assert waits[1].batches_per_s < 0.3 * found.today.batches_per_s
+    assert waits[1].broker_cpu_cores.value < found.today.broker_cpu_cores.value
+
+
+def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
+    sample = sample_of([batch(first_created_ms=-1, last_created_ms=-1)] * 20, merged=MERGED)
+    found = inspected(sample)
+    assert found is not None
+    found = replace(found, traffic=replace(found.traffic, between_ms=None, recent_records=864_000))
+    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    assert told is not None
+    assert told.load.rate_records_per_s == pytest.approx(10.0)
+    silent = replace(found, traffic=replace(found.traffic, recent_records=0))
+    assert advice(silent, uncalibrated(REMOTE), DAY_S) is None
+
+
+def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
+    found = advised(10)
+    text = "\n".join(advice_lines(found, "orders", None))
+    assert "an estimate by a model, nothing was measured for it" in text
+    assert "not calibrated" in text
+    assert command(found, "orders") in text
+    assert "--like orders" in command(found, "orders")
+    assert "calibrated by overnight" in "\n".join(advice_lines(found, "orders", "overnight"))
+    record = advice_record(found, "orders", None)
+    assert len(record["others"]) == len(found.others) == 4
+    assert record["today"]["latency_p50_ms"]["low"] < record["today"]["latency_p50_ms"]["high"]

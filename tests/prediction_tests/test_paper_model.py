@@ -1,0 +1,84 @@
+"""The paper's queue against known results and a simulation, and its packets against what they are made of."""
+
+from typing import Final
+
+import numpy as np
+import pytest
+
+from benchmarks.packet_model import Packet, PacketModel
+from benchmarks.queueing import Overloaded, PhaseType, fitted, mean_response_s
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+
+RNG_SEED: Final = 5
+RNG: Final = np.random.default_rng(4)
+LOAD: Final = Workload(RecordSizes.fixed(1_000), compressibility_ratio=0.5)
+
+
+def test_with_exponential_service_it_is_the_queue_of_the_textbook() -> None:
+    service = PhaseType.of_erlangs([1.0], [1], [100.0])
+    assert mean_response_s(60.0, service) == pytest.approx(1 / (100 - 60))
+
+
+@pytest.mark.parametrize("busy", [0.1, 0.5, 0.8, 0.95])
+def test_the_mean_is_that_of_pollaczek_and_khinchine(busy: float) -> None:
+    service = PhaseType.of_erlangs([0.7, 0.3], [4, 2], [4_000.0, 300.0])
+    rate = busy / service.moment(1)
+    waits = rate * service.moment(2) / (2 * (1 - busy))
+    assert mean_response_s(rate, service) == pytest.approx(service.moment(1) + waits)
+
+
+def test_a_simulated_queue_has_the_same_mean() -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    service = PhaseType.of_erlangs([1.0], [3], [3_000.0])
+    arrivals = rng.exponential(1 / 700.0, 200_000)
+    served = rng.gamma(3, 1 / 3_000.0, 200_000)
+    wait, waits = 0.0, np.empty(len(arrivals))
+    for place, (gap, time) in enumerate(zip(arrivals[1:], served[:-1], strict=True), 1):
+        wait = max(0.0, wait + time - gap)
+        waits[place] = wait
+    simulated = float(np.mean(waits[1:] + served[1:]))
+    assert mean_response_s(700.0, service) == pytest.approx(simulated, rel=0.05)
+
+
+def test_a_broker_that_gets_more_than_it_serves_is_refused() -> None:
+    with pytest.raises(Overloaded, match=r"1\.20 busy"):
+        mean_response_s(120.0, PhaseType.of_erlangs([1.0], [1], [100.0]))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "moments_within"),
+    [
+        (np.random.default_rng(1).exponential(2e-3, 4_000), 0.05),
+        (np.random.default_rng(2).gamma(4, 0.5e-3, 4_000), 0.05),
+        (np.random.default_rng(3).lognormal(-6.2, 0.5, 4_000), 0.1),
+        (np.concatenate([RNG.gamma(5, 1e-4, 3_600), RNG.gamma(4, 1e-3, 400)]), 0.05),
+    ],
+    ids=["exponential", "Erlang", "log-normal", "two speeds"],
+)
+def test_the_fit_has_the_moments_and_the_shape_of_its_times(drawn: np.ndarray, moments_within: float) -> None:
+    found = fitted(drawn)
+    assert found.moment(1) == pytest.approx(drawn.mean(), rel=1e-3)
+    assert found.moment(2) == pytest.approx((drawn**2).mean(), rel=moments_within)
+    for share in (0.1, 0.5, 0.9):
+        assert found.below(float(np.quantile(drawn, share))) == pytest.approx(share, abs=0.1)
+
+
+def test_a_packet_has_a_full_batch_of_each_partition() -> None:
+    packet = Packet.of(ProducerConfig.parse({"batch.size": 16_384}), LOAD)
+    assert packet.records == pytest.approx(3 * (16_384 - 61) / 1_008)
+    assert packet.bytes == pytest.approx(3 * 16_384 + 60, rel=0.001)
+    assert packet.payload_ratio == pytest.approx(0.99, abs=0.01)
+    compressed = Packet.of(ProducerConfig.parse({"batch.size": 16_384, "compression.type": "zstd"}), LOAD)
+    assert 0.5 < compressed.bytes / packet.bytes < 0.6
+
+
+def test_the_line_is_found_again() -> None:
+    packets = [Packet.of(ProducerConfig.parse({"batch.size": size}), LOAD) for size in (4_096, 16_384, 65_536, 262_144)]
+    truth = PacketModel(80e-6, 3e-9, 1.0)
+    found = PacketModel.fitted(packets, [truth.records_per_s(each) for each in packets])
+    assert (found.fixed_s, found.s_per_byte, found.r_squared) == pytest.approx((80e-6, 3e-9, 1.0), rel=1e-6)
+    stored = found.stored_bytes(packets[0], 10.0)
+    assert stored == pytest.approx(
+        10 * truth.records_per_s(packets[0]) / packets[0].records * packets[0].bytes, rel=0.01
+    )

@@ -1,0 +1,140 @@
+"""What other settings would do to the producers of a topic, estimated without any load.
+
+What is known comes from the topic's batches as they lie on the brokers: the size of records, how fast each producer
+sends, and what each codec leaves of their bytes. The performance model tells the rest: how batches grow with the wait,
+what the brokers' processors spend on them, and the latency.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from runners.performance_model.constants import CODECS
+from runners.record_batch import UNCOMPRESSED
+from runners.topic_traffic import TopicTraffic
+from runners.workload import RecordSizes, Workload
+from search_spaces.client import java
+from search_spaces.producer_config import ProducerConfig
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.predicting import Interval, estimate
+from tuner.results.batch_ending import Ending
+from tuner.results.inspection import Inspection, best_codec
+
+_MOST_COMPRESSIBLE: Final = 0.99
+_WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
+"""Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the producers of a topic would do with some settings.
+
+    Attributes:
+        settings: The settings as producer properties; those of today come first.
+        batch_records: Records in a batch.
+        batches_per_s: Batches of all producers per second.
+        mb_per_s: Megabytes that all producers send to the brokers per second.
+        broker_cpu_cores: Cores that are busy with them, on the brokers that lead the partitions.
+        latency_p50_ms: Median time from sending a record to its acknowledgement.
+        latency_p99_ms: 99th percentile of that time.
+    """
+
+    settings: Mapping[str, str]
+    batch_records: Interval
+    batches_per_s: float
+    mb_per_s: float
+    broker_cpu_cores: Interval
+    latency_p50_ms: Interval
+    latency_p99_ms: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Estimates for a topic.
+
+    Attributes:
+        load: What one producer sends, as the estimates assume it.
+        producers: How many such producers there are.
+        today: The estimate for the settings of today, as far as the batches tell them.
+        others: The estimates for other settings.
+        measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
+    """
+
+    load: Workload
+    producers: int
+    today: Estimate
+    others: tuple[Estimate, ...]
+    measured_batch_records: float
+
+
+def advice(found: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
+    """Return what other settings would do to the producers of a topic; None if nothing is written to it.
+
+    Args:
+        found: What the topic's batches say.
+        calibration: The constants of the performance model; without a calibration, the intervals are wide.
+        period_s: The time in which the topic's recent records were written, in seconds.
+        replication: Replicas of each partition.
+    """
+    traffic = found.traffic
+    producers = max(1, traffic.producers)
+    rate = _rate_records_per_s(traffic, producers, period_s)
+    if not rate:
+        return None
+    codec = best_codec(traffic.merged.coded_bytes, traffic.merged.plain_bytes)
+    load = Workload(
+        RecordSizes.fixed(max(1, round(traffic.plain_bytes / traffic.records))),
+        compressibility_ratio=_compressible(traffic, codec),
+        partitions=traffic.partitions,
+        replication=replication,
+        rate_records_per_s=rate,
+    )
+    now = _today(found)
+    wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
+    wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
+    told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
+    return Advice(load, producers, told[0], tuple(told[1:]), traffic.records_per_batch.mean)
+
+
+def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:
+    """Return how fast one producer sends while it sends; if the batches have no times, its mean rate."""
+    if traffic.between_ms is not None and traffic.between_ms.mean > 0 and not traffic.several_producers:
+        return traffic.records_per_batch.mean / traffic.between_ms.mean * 1e3 * traffic.partitions_read
+    return traffic.recent_records / period_s / producers
+
+
+def _compressible(traffic: TopicTraffic, codec: str) -> float:
+    """Return the share of a value that can be removed, from what the best codec removes of larger batches."""
+    known = CODECS.get(codec)
+    if known is None or not traffic.merged.plain_bytes:
+        return 0.0
+    removed = 1 - traffic.merged.coded_bytes[codec] / traffic.merged.plain_bytes
+    return min(_MOST_COMPRESSIBLE, max(0.0, removed / known.found(None)))
+
+
+def _today(found: Inspection) -> dict[str, str]:
+    """Return the settings of today as far as the batches tell them, and otherwise the defaults of the Java client."""
+    traffic, ending = found.traffic, found.ending
+    defaults = ProducerConfig.parse({}, java()).in_force
+    linger_ms = 0.0 if ending.ending is Ending.EACH_RECORD else ending.linger_at_most_ms
+    return {
+        "linger.ms": defaults.text("linger.ms") if linger_ms is None else str(round(linger_ms)),
+        "batch.size": str(ending.full_bytes or defaults.text("batch.size")),
+        "compression.type": next(iter(traffic.codecs), UNCOMPRESSED),
+    }
+
+
+def _estimate(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> Estimate:
+    told = estimate(calibration, ProducerConfig.parse(settings, java()), load)
+    rate = (load.rate_records_per_s or 0.0) * producers
+    mb_per_s = rate * load.record_sizes.mean_bytes * told["wire_bytes_per_value_byte"].value / 1e6
+    cpu = told["broker_cpu_cores"]
+    return Estimate(
+        dict(settings),
+        told["batch_records"],
+        rate / told["batch_records"].value,
+        mb_per_s,
+        Interval(*(each * producers for each in (cpu.value, cpu.low, cpu.high))),
+        told["latency_p50_ms"],
+        told["latency_p99_ms"],
+    )

@@ -1,0 +1,107 @@
+"""What a prediction is asked for: a config under a load. It begins with those of a study, and changes some settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.prediction.calibration import Calibration
+from tuner.prediction.predicting import Prediction, outside, predict
+from tuner.prediction.source import Source
+
+LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "compressibility")
+"""The settings of a load that a question may change. All other settings are producer properties."""
+ASKED: Final = "asked"
+"""The heading of the prediction for the changed settings."""
+_WHOLE: Final = ("partitions", "replication")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a question changes; None keeps what the study has.
+
+    Attributes:
+        record_bytes: Record size in bytes, or a mix of sizes.
+        rate: Records per second at which the latencies hold.
+        partitions: Number of partitions of the topic.
+        replication: Number of replicas of each partition.
+        compressibility: Share of each value that compression removes.
+        properties: Producer properties and their values.
+    """
+
+    record_bytes: str | None = None
+    rate: float | None = None
+    partitions: int | None = None
+    replication: int | None = None
+    compressibility: float | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str]) -> "Changes":
+        """Return the changes that settings and their values as text ask for.
+
+        Raises:
+            ValueError: A setting of the load must be a number, and is not.
+        """
+        given: dict[str, Any] = {"properties": {}}
+        for name, value in settings.items():
+            if name not in LOAD_SETTINGS:
+                given["properties"][name] = value
+                continue
+            try:
+                given[name] = value if name == "record_bytes" else int(value) if name in _WHOLE else float(value)
+            except ValueError:
+                kind = "a whole number" if name in _WHOLE else "a number"
+                raise ValueError(f"{name} must be {kind}, but got {value!r}") from None
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A config under a load.
+
+    Attributes:
+        config: The config.
+        workload: The load. Latencies hold at its rate, if it has one.
+    """
+
+    config: ProducerConfig
+    workload: Workload
+
+    def changed(self, changes: Changes) -> "Question":
+        """Return the same with some settings changed.
+
+        Raises:
+            ConfigError: The client would refuse a property, or not obey it.
+            WorkloadRefused: The load is not possible.
+        """
+        wanted: dict[str, Any] = {
+            "record_sizes": None if changes.record_bytes is None else RecordSizes.parse(changes.record_bytes),
+            "rate_records_per_s": changes.rate,
+            "partitions": changes.partitions,
+            "replication": changes.replication,
+            "compressibility_ratio": changes.compressibility,
+        }
+        workload = replace(self.workload, **{name: value for name, value in wanted.items() if value is not None})
+        config = self.config
+        if changes.properties:
+            config = ProducerConfig.parse({**config.values, **changes.properties}, config.client)
+        return Question(config, workload)
+
+    def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
+        """Return what the config would do; as text, why the measurements of the source can't tell.
+
+        Args:
+            source: The study or experiment that has measured.
+            calibration: What was fitted to its measurements.
+        """
+        reasons = outside(source.observations, self.config, self.workload)
+        return "; ".join(reasons) or predict(calibration, self.config, self.workload)
+
+
+def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
+    """Return the predictions for the config of a study and for the asked one, by heading, or why there is none."""
+    beginning = Question(source.config, source.workload)
+    told = {source.named: beginning.answer(source, calibration)}
+    return told if asked == beginning else {**told, ASKED: asked.answer(source, calibration)}

@@ -1,0 +1,79 @@
+"""Estimates of what other settings would do to a topic, as text and JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from runners.reporting import counted
+from tuner.prediction.advice import Advice, Estimate
+from tuner.prediction.predicting import Interval
+from tuner.present.prediction_view import ESTIMATE
+from tuner.present.wording import aligned, number
+
+
+def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[str]:
+    """Return estimates as lines of text.
+
+    Args:
+        advice: The estimates.
+        topic: Name of the topic.
+        calibrated_by: Name of the study that calibrates the model; None if no study does.
+    """
+    load = advice.load
+    heads = ["linger.ms", "batch.size", "compression.type", "records per batch", "batches/s", "MB/s sent"]
+    rows = [["", *heads, "broker CPU, cores", "p50, ms", "p99, ms"], _row("today", advice.today)]
+    rows += [_row("", each) for each in advice.others]
+    return [
+        f"what other settings would do: {ESTIMATE}",
+        f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s each, "
+        f"{load.record_sizes} B a record, {load.compressibility_ratio:.0%} of it compressible",
+        *aligned(rows),
+        f"Today's batches have {number(advice.measured_batch_records)} records; the model expects "
+        f"{number(advice.today.batch_records.value)}.",
+        f"The model is calibrated by {calibrated_by}."
+        if calibrated_by
+        else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
+        f"Measure it: {command(advice, topic)}",
+    ]
+
+
+def command(advice: Advice, topic: str) -> str:
+    """Return the command that measures what is estimated here."""
+    load = advice.load
+    rate = f"{load.rate_records_per_s or 0:.0f}"
+    return (
+        f"tuner run --bootstrap HOST:PORT --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
+        f"--compressibility {load.compressibility_ratio:.2f}"
+    )
+
+
+def advice_record(advice: Advice, topic: str, calibrated_by: str | None) -> dict[str, Any]:
+    """Return estimates as JSON types; the arguments are those of `advice_lines`."""
+    load = advice.load
+    return {
+        "calibrated_by": calibrated_by,
+        "producers": advice.producers,
+        "rate_records_per_s": load.rate_records_per_s,
+        "record_bytes": str(load.record_sizes),
+        "compressibility_ratio": load.compressibility_ratio,
+        "measured_batch_records": advice.measured_batch_records,
+        "today": asdict(advice.today),
+        "others": [asdict(each) for each in advice.others],
+        "command": command(advice, topic),
+    }
+
+
+def _row(heading: str, each: Estimate) -> list[str]:
+    return [
+        heading,
+        *each.settings.values(),
+        _interval(each.batch_records),
+        number(each.batches_per_s),
+        number(each.mb_per_s),
+        _interval(each.broker_cpu_cores),
+        _interval(each.latency_p50_ms),
+        _interval(each.latency_p99_ms),
+    ]
+
+
+def _interval(found: Interval) -> str:
+    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"

@@ -1,0 +1,134 @@
+"""What a search expects of configs before it measures them, from the performance model.
+
+The constants of the model begin with those of a similar host, and are fitted to the trials of the search. So after the
+first baseline trial, the model knows about how fast the host is, and with each further trial it knows more.
+"""
+
+from collections.abc import Sequence
+from math import log
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from runners.performance_model.constants import ClusterConstants
+from runners.performance_model.performance import Performance, perform
+from runners.performance_model.settings import Settings
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tuner.model.spec import Method, StudySpec
+from tuner.model.trial import Trial
+from tuner.prediction.calibration import calibrate, similar_host
+from tuner.prediction.observations import counts, observed
+from tuner.search.bayesian.solving import Array
+from tuner.search.knob_space import KnobSpace
+
+_GROWTH: Final = 1.5
+"""The constants are fitted again when there are this many times as many trials, because a fit takes up to a second."""
+_NEWEST: Final = 100
+"""How many of the newest trials the constants are fitted to."""
+_THROUGHPUTS: Final = ("records_per_s", "mb_per_s")
+_QUANTILES: Final = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
+
+
+class Expectation:
+    """Computes how much better than the baseline configs should be, with a model that is fitted to the trials so far.
+
+    The fit depends only on the trials in their order, so a study that was resumed expects the same as without the
+    interruption.
+
+    Args:
+        space: The search space.
+        load: The load of the trials, at the fixed rate; without a rate if the study has none.
+        metrics: The objectives of the study.
+        baseline: The config with which gains are compared.
+        start: The constants of a host that is as similar as possible.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        load: Workload,
+        metrics: Sequence[str],
+        baseline: ProducerConfig,
+        start: ClusterConstants,
+    ) -> None:
+        self._knobs, self._load, self._metrics = KnobSpace(space), load, tuple(metrics)
+        self._baseline, self._start = Settings.of(baseline, load), start
+        self._trials: list[Trial] = []
+        self._constants, self._fitted = start, 0
+
+    def learn(self, trial: Trial) -> None:
+        """Take the result of a trial into account."""
+        if counts(trial):
+            self._trials.append(trial)
+
+    def gains(self, rows: Array) -> Array:
+        """Return the logarithm of what configs should reach, relative to the baseline.
+
+        Args:
+            rows: The coordinates of the configs, shape (configs, axes).
+
+        Returns:
+            One column per objective, shape (configs, objectives); NaN for objectives that the model does not know.
+        """
+        self._fit()
+        standard = self._logs(self._baseline)
+        settings = (Settings.in_force(force, self._load) for force in self._knobs.in_force(rows))
+        return np.array([self._logs(each) for each in settings]) - standard
+
+    def _fit(self) -> None:
+        wanted = _last_fit(len(self._trials))
+        if wanted > self._fitted:
+            self._fitted = wanted
+            seen = observed(self._trials[max(0, wanted - _NEWEST) : wanted], self._load)
+            if seen:
+                self._constants = calibrate(seen, self._start).constants
+
+    def _logs(self, settings: Settings) -> Array:
+        """Return the logarithm of each objective that the model computes for some settings, shape (objectives,)."""
+        told = perform(self._constants, settings, self._load)
+        return np.array([self._log(told, metric) for metric in self._metrics])
+
+    def _log(self, told: Performance, metric: str) -> float:
+        if metric in _THROUGHPUTS:
+            return log(told.capacity_records_per_s)
+        if metric not in _QUANTILES or self._load.rate_records_per_s is None:
+            return np.nan
+        # If the rate is too high, each second of the load adds to the latency.
+        behind_ms = told.falling_behind_ratio * (self._load.warmup_s + self._load.measured_s) * 1e3
+        deviations = NormalDist().inv_cdf(_QUANTILES[metric])
+        return log(told.latency_p50_ms * np.exp(told.latency_spread * deviations) + behind_ms)
+
+
+def expectation_of(
+    spec: StudySpec, size: RecordSizes, space: SearchSpace, rate_records_per_s: float | None
+) -> Expectation | None:
+    """Return what the search of a record size expects; None if it expects nothing.
+
+    That is the case if the study file says so, if the search method learns nothing from it, and if a trial has several
+    producers, which the performance model does not describe.
+
+    Args:
+        spec: The specification of the study.
+        size: The record size.
+        space: The search space of the record size.
+        rate_records_per_s: The rate of the paced phase; None without this phase.
+    """
+    load = spec.workload
+    if spec.search.method is not Method.BAYESIAN or not spec.search.performance_model or load.producers > 1:
+        return None
+    workload = load.saturating(size)
+    if rate_records_per_s is not None:
+        workload = load.paced_at(size, rate_records_per_s)
+    metrics = [objective.metric for objective in spec.objectives]
+    return Expectation(space, workload, metrics, spec.baseline, similar_host(spec.targets[0].bootstrap))
+
+
+def _last_fit(trials: int) -> int:
+    """Return after how many trials the constants were last to be fitted, if there are now this many trials."""
+    last = 0
+    while (following := max(last + 1, int(last * _GROWTH))) <= trials:
+        last = following
+    return last
