@@ -78,7 +78,7 @@ def test_a_quick_study_judges_the_p95(goal: Goal, metrics: list[str], constraint
 def test_options_win_over_the_settings_of_a_quick_study() -> None:
     spec = described(quick=True, trials=4, rounds=3, goals=[Goal.LATENCY], constraint=["mb_per_s >= 10"])
     assert (spec.search.trials, spec.search.startup_trials) == (4, 5)
-    assert (spec.confirm.rounds, spec.confirm.goals, spec.confirm.nominees) == (3, (Goal.LATENCY,), 1)
+    assert (spec.confirm.rounds, spec.confirm.goals, spec.confirm.nominees) == (3, (Goal.LATENCY,), 2)
     assert [*map(str, spec.constraints)] == ["mb_per_s >= 10"]
 
 
@@ -88,7 +88,7 @@ def test_a_quick_study_of_a_file_has_another_name_and_the_same_load(file: Path) 
     assert (quick.baseline, quick.objectives) == (slow.baseline, slow.objectives)
     assert (quick.workload.record_sizes, quick.workload.rate_records_per_s) == (slow.workload.record_sizes, 5000)
     assert quick.trial_s == described(quick=True).trial_s < slow.trial_s
-    assert (quick.search.trials, quick.confirm.rounds, quick.confirm.spread_over_s) == (12, 6, 0)
+    assert (quick.search.trials, quick.confirm.rounds, quick.confirm.spread_over_s) == (10, 6, 0)
 
 
 def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
@@ -109,7 +109,7 @@ def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
     assert yaml.safe_load(changed) == {**(kept := yaml.safe_load(text)), "search": {**kept["search"], "trials": 9}}
     assert StudyOptions(study_file=file).study() == (slow, text)
     quick = described(study_file=file, quick=True, hours=0.5)
-    assert (quick.search.hours, quick.search.trials) == (0.5, 12)
+    assert (quick.search.hours, quick.search.trials) == (0.5, 10)
 
 
 def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:

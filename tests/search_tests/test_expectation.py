@@ -123,6 +123,7 @@ def test_some_searches_expect_nothing() -> None:
         replace(spec, search=replace(spec.search, method=Method.TPE)),
         replace(spec, search=replace(spec.search, performance_model=False)),
         replace(spec, workload=replace(spec.workload, producers=2)),
+        replace(spec, baseline=ProducerConfig.parse({}, java())),
     ):
         assert expectation_of(other, SIZE, space, 10_000.0) is None
 

@@ -467,6 +467,12 @@ def test_a_space_without_first_stage_knobs_begins_with_the_next_stage() -> None:
     assert not varied(proposals, LAST_TURN)
 
 
+def test_the_second_stage_does_not_wait_if_the_performance_model_knows_its_knobs() -> None:
+    waits, known = searched_from(SPACE), searched_from(SPACE, knows_effects=True)
+    assert set(waits.values()) == {0, STAGES[Stage.SECOND], STAGES[Stage.LAST]}
+    assert {name: 1 if count == STAGES[Stage.SECOND] else count for name, count in waits.items()} == known
+
+
 def test_a_knob_with_one_value_belongs_to_no_stage() -> None:
     pinned = {"compression.level.lz4": KnobChange(value="3")}
     space = SearchSpace.of(1_000, DEFAULTS, changes=pinned)

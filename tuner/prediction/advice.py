@@ -6,10 +6,14 @@ what the brokers' processors spend on them, and the latency.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, log
 from typing import Final
 
+from runners.java_client.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.performance_model.constants import CODECS
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
 from runners.record_batch import UNCOMPRESSED
 from runners.topic_traffic import TopicTraffic
 from runners.workload import RecordSizes, Workload
@@ -17,10 +21,10 @@ from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import Interval, estimate
-from tuner.results.batch_ending import Ending
 from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
+_TRIED: Final = 200
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 """Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
 
@@ -89,7 +93,8 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
         replication=replication,
         rate_records_per_s=rate,
     )
-    now = _today(found)
+    load = min((load, replace(load, key_bytes=1)), key=lambda each: _off(calibration, found, each))
+    now = _today(found, calibration, load)
     wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
     told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
@@ -112,16 +117,46 @@ def _compressible(traffic: TopicTraffic, codec: str) -> float:
     return min(_MOST_COMPRESSIBLE, max(0.0, removed / known.found(None)))
 
 
-def _today(found: Inspection) -> dict[str, str]:
-    """Return the settings of today as far as the batches tell them, and otherwise the defaults of the Java client."""
+def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:
+    """Return how far the model is from the batches that longer waits would make, as a difference of logarithms.
+
+    Records with keys go to all partitions at once, so batches stay smaller. Nothing tells directly whether a topic's
+    records have keys.
+    """
+    merged = found.traffic.merged
+    if not merged.after:
+        return 0.0
+    settings = {"linger.ms": str(MERGE_WAIT_MS), "batch.size": str(MERGE_BYTES)}
+    return abs(log(_batch_records(calibration, settings, load) / (merged.records / merged.after)))
+
+
+def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[str, str]:
+    """Return the settings of today as far as the batches tell them, and otherwise the defaults of the Java client.
+
+    If only limits of linger.ms are known, it is the value between them for which the model expects the batches that
+    were found.
+    """
     traffic, ending = found.traffic, found.ending
     defaults = ProducerConfig.parse({}, java()).in_force
-    linger_ms = 0.0 if ending.ending is Ending.EACH_RECORD else ending.linger_at_most_ms
-    return {
-        "linger.ms": defaults.text("linger.ms") if linger_ms is None else str(round(linger_ms)),
+    settings = {
+        "linger.ms": defaults.text("linger.ms"),
         "batch.size": str(ending.full_bytes or defaults.text("batch.size")),
         "compression.type": next(iter(traffic.codecs), UNCOMPRESSED),
     }
+    if ending.linger_at_most_ms is not None:
+        least, most = ceil(ending.linger_at_least_ms), max(1, round(ending.linger_at_most_ms))
+        values = [str(value) for value in sorted({*range(least, min(most, least + _TRIED) + 1), most})]
+        wanted = traffic.records_per_batch.mean
+        settings["linger.ms"] = min(
+            values,
+            key=lambda value: abs(log(_batch_records(calibration, {**settings, "linger.ms": value}, load) / wanted)),
+        )
+    return settings
+
+
+def _batch_records(calibration: Calibration, settings: Mapping[str, str], load: Workload) -> float:
+    config = ProducerConfig.parse(settings, java())
+    return perform(calibration.constants, Settings.of(config, load), load).batch_records
 
 
 def _estimate(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> Estimate:

@@ -15,6 +15,7 @@ from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import Kind
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
@@ -107,8 +108,9 @@ def expectation_of(
 ) -> Expectation | None:
     """Return what the search of a record size expects; None if it expects nothing.
 
-    That is the case if the study file says so, if the search method learns nothing from it, and if a trial has several
-    producers, which the performance model does not describe.
+    That is the case if the study file says so, if the search method learns nothing from it, and if the performance
+    model does not describe the trials: those with several producers, and those of the Java client. The model fits the
+    Java client so badly that searches began better without it (`docs/evidence/search.md`).
 
     Args:
         spec: The specification of the study.
@@ -117,7 +119,8 @@ def expectation_of(
         rate_records_per_s: The rate of the paced phase; None without this phase.
     """
     load = spec.workload
-    if spec.search.method is not Method.BAYESIAN or not spec.search.performance_model or load.producers > 1:
+    described = load.producers == 1 and spec.client.kind is Kind.LIBRDKAFKA
+    if spec.search.method is not Method.BAYESIAN or not spec.search.performance_model or not described:
         return None
     workload = load.saturating(size)
     if rate_records_per_s is not None:

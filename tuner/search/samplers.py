@@ -88,7 +88,7 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
                 startup_trials=min(search.startup_trials, STARTUP_TRIALS),
                 noise_sd=ASSUMED_NOISE_RATIO,
                 value_sd=AMPLITUDE,
-                stages=searched_from(space),
+                stages=searched_from(space, knows_effects=strategy.expectation is not None),
                 home=space.params_of(spec.baseline),
                 reference=strategy.baseline,
                 gains=None if strategy.expectation is None else strategy.expectation.gains,

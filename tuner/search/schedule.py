@@ -44,15 +44,23 @@ The baseline is not measured a second time as a point of the grid, so the check 
 """
 
 
-def searched_from(space: SearchSpace) -> dict[str, int]:
+def searched_from(space: SearchSpace, *, knows_effects: bool = False) -> dict[str, int]:
     """Return, by parameter, how many configs must be measured before the method `bayesian` changes the parameter.
 
     The number is 0 for the parameters of the earliest stage in the space, which are the ones with the most effect.
     Parameters with a single possible value are left out.
+
+    Args:
+        space: The search space.
+        knows_effects: Whether the search begins with the performance model, which knows what the parameters of the
+            second stage do. They are then changed after the first config, too.
     """
     stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
     first = min(stages.values(), default=Stage.FIRST)
-    return {name: 0 if stage == first else STAGES[stage] for name, stage in stages.items()}
+    counts = {**STAGES, first: 0}
+    if knows_effects:
+        counts[Stage.SECOND] = min(1, counts[Stage.SECOND])
+    return {name: counts[stage] for name, stage in stages.items()}
 
 
 def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
