@@ -60,7 +60,7 @@ def test_the_quickstart_is_short() -> None:
     spec, _ = read_study_file(next(path for path in EXAMPLES if path.stem == "quickstart"), {})
     assert [str(sizes) for sizes in spec.workload.record_sizes] == ["1000", "100"]
     assert spec.trial_s == pytest.approx(5.0)
-    assert spec.search.trials == 12
+    assert spec.search.trials == 10
     assert spec.search.trials * 2 * spec.trial_s < 180
 
 
