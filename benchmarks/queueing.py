@@ -87,8 +87,8 @@ def fitted(service_s: Array, branches: int = 3, phases: int = 10) -> PhaseType:
 def _likeliest(times: Array, shapes: tuple[int, ...]) -> tuple[float, Array, tuple[int, ...], Array]:
     """Return the log-likelihood, weights, shapes and rates of the likeliest mixture with given shapes."""
     shape = np.array(shapes, dtype=np.float64)
-    # The branches begin with different means, since equal ones would stay equal.
-    means = np.quantile(times, (np.arange(len(shapes)) + 0.5) / len(shapes))
+    # Equal branches would stay equal. So they begin at different times: the median, and rare long times.
+    means = np.quantile(times, 1.0 - 0.5 * 0.1 ** np.arange(len(shapes)))
     weights, rates = np.full(len(shapes), 1.0 / len(shapes)), shape / np.maximum(means, _ENOUGH)
     before = likelihood = -np.inf
     for _ in range(_STEPS):
