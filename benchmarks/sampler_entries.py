@@ -46,12 +46,12 @@ def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
 
 
 def _product(method: Method, off: float = 1.0, **search: Any) -> Callable[[Problem, int], Strategy]:
-    """Return a function that makes the strategy that a study with this search method would use.
+    """Return a function that makes the same strategy as a study with this search method.
 
     Args:
         method: The search method.
-        off: A factor for the constants with which the performance model begins: every second one is multiplied by it,
-            and the others are divided by it.
+        off: How wrong the constants are with which the performance model begins: every second one is multiplied by
+            this factor, and the others are divided by it.
         search: Further settings of the search.
     """
 

@@ -57,7 +57,7 @@ class Settings:
 
     @staticmethod
     def in_force(force: Effective, workload: Workload) -> "Settings":
-        """Return the same for the values in force in a config, which need not have been checked."""
+        """Return the client's settings for the values in force in a config. The config need not have been checked."""
         return _read(force, workload.record_sizes.mean_bytes, workload.key_bytes)
 
 

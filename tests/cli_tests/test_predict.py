@@ -90,6 +90,9 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     [
         (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
+        (("--brokers", "3"), "it needs --disk"),
+        (("--disk", "much"), "--disk"),
+        (("--disk", "1TB", "--sweep", "linger.ms=0,5"), "exclude each other"),
         (("--sweep", "linger.ms"), "--sweep must be SETTING=VALUES"),
         (("--sweep", "partitions=1,x"), "partitions must be a whole number"),
         (("--sweep", "linger.ms=1,,2"), "--sweep takes 1 to 1000 values"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.problems.searched import Problem, problem_of
 from benchmarks.sampler_entries import OBJECTIVES
 from benchmarks.sampler_searches import told
+from objectives.scoring import Objective
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes
@@ -123,6 +124,7 @@ def test_some_searches_expect_nothing() -> None:
         replace(spec, search=replace(spec.search, method=Method.TPE)),
         replace(spec, search=replace(spec.search, performance_model=False)),
         replace(spec, workload=replace(spec.workload, producers=2)),
+        replace(spec, objectives=(Objective("client_cpu_ms_per_mb"),)),
         replace(spec, baseline=ProducerConfig.parse({}, java())),
     ):
         assert expectation_of(other, SIZE, space, 10_000.0) is None

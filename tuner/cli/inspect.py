@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -23,6 +22,7 @@ from tuner.storage.home import find_study
 
 if TYPE_CHECKING:
     from tuner.prediction.advice import Advice
+    from tuner.prediction.calibration import Calibration
 
 _PERIOD_S: Final = 24 * 60 * 60
 _BATCHES: Final = 1_000
@@ -92,7 +92,7 @@ def inspect(
         raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
     if (advise and all_topics) or (calibrated_by and not advise):
         raise typer.BadParameter("--advise is for one topic, and --calibrated-by is for --advise")
-    adviser = _Adviser(calibrated_by) if advise else None
+    calibration = _calibration(calibrated_by) if advise else None
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
@@ -104,42 +104,41 @@ def inspect(
         connection = cluster.start().connection
         stored = StoredTopics(connection)
         if topic is not None:
-            _inspect_one(connection, stored.one(topic, since_ms), limits, adviser, as_json=as_json)
+            _inspect_one(connection, stored.one(topic, since_ms), limits, calibration, calibrated_by, as_json=as_json)
         else:
             found, refused = stored.readable(since_ms)
             _inspect_all(connection, found, refused, limits, top, as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class _Adviser:
-    """Estimates what other settings would do, with a model that a study calibrates, if one was named."""
+def _calibration(study: str | None) -> "Calibration":
+    """Return the constants of the performance model: those that a study calibrates, or those of another cluster."""
+    # Imported here, because they import scipy.
+    from tuner.prediction.calibration import calibrate, similar_host, uncalibrated
+    from tuner.prediction.source import source_in
 
-    study: str | None
+    if study is None:
+        return uncalibrated(similar_host("a cluster"))
+    source = source_in(find_study(study))
+    return calibrate(source.observations, source.start)
 
-    def advice(self, found: Inspection, replication: int) -> "Advice":
-        # Imported here, because they import scipy.
-        from tuner.prediction.advice import advice
-        from tuner.prediction.calibration import calibrate, similar_host, uncalibrated
-        from tuner.prediction.source import source_in
 
-        if self.study is None:
-            calibration = uncalibrated(similar_host("a cluster"))
-        else:
-            source = source_in(find_study(self.study))
-            calibration = calibrate(source.observations, source.start)
-        told = advice(found, calibration, _PERIOD_S, replication)
-        if told is None:
-            raise NothingToTell(
-                f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
-            )
-        return told
+def _advice(found: Inspection, calibration: "Calibration", replication: int) -> "Advice":
+    from tuner.prediction.advice import advice
+
+    told = advice(found, calibration, _PERIOD_S, replication)
+    if told is None:
+        raise NothingToTell(
+            f"an estimate needs the rate of the producers, but {found.topic} got no record in the last 24 hours"
+        )
+    return told
 
 
 def _inspect_one(
     connection: Mapping[str, str],
     topic: StoredTopic,
     limits: SampleLimits,
-    adviser: _Adviser | None,
+    calibration: "Calibration | None",
+    calibrated_by: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -154,17 +153,17 @@ def _inspect_one(
             f"a topic that is inspected must have record batches that tell something, but those of {topic.name} don't: "
             f"{', '.join(dict.fromkeys(reasons)) or 'none was found'}"
         )
-    told = None if adviser is None else adviser.advice(found, topic.replication)
+    told = None if calibration is None else _advice(found, calibration, topic.replication)
     if as_json:
         record = inspection_record(found, sample, received_bytes)
-        if adviser is not None and told is not None:
-            record["advice"] = advice_record(told, topic.name, adviser.study)
+        if told is not None:
+            record["advice"] = advice_record(told, topic.name, calibrated_by)
         options.print_json(record)
         return
     print_inspection(found, sample, received_bytes)
-    if adviser is not None and told is not None:
+    if told is not None:
         OUT.print()
-        for line in advice_lines(told, topic.name, adviser.study):
+        for line in advice_lines(told, topic.name, calibrated_by):
             OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 

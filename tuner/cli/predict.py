@@ -47,12 +47,19 @@ def predict(
         ),
     ] = None,
     disk: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Size of a broker's disk, such as 2TB, to learn after how long it is full."),
+        int | None,
+        typer.Option(
+            metavar="SIZE",
+            parser=options.parse_size,
+            help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
+        ),
     ] = None,
     brokers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --disk: number of brokers that share the records.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --disk: number of brokers that share the records.", show_default="1"
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict what a config would do, from what a study has measured, without sending anything.
@@ -69,18 +76,23 @@ def predict(
         tuner predict overnight --rate 50000 --disk 2TB --brokers 3
         tuner predict overnight --sweep linger.ms=0,1,5,20,100
     """
+    if brokers is not None and disk is None:
+        raise typer.BadParameter("--brokers tells how many disks there are, so it needs --disk")
+    disks = None if disk is None else Disk(disk, brokers or 1)
+    if disks is not None and sweep is not None:
+        raise typer.BadParameter("--disk and --sweep exclude each other")
     source = source_in(find_study(study), record_bytes)
     base = source.config
     if config is not None:
         base = ProducerConfig.parse(options.config_values(config, [], base.client), base.client)
     changes = Changes(record_bytes, rate, partitions, replication, compressibility, parse_pairs(pairs or []))
     asked = Question(base, source.workload).changed(changes)
-    if disk is not None and asked.workload.rate_records_per_s is None:
+    if disks is not None and asked.workload.rate_records_per_s is None:
         raise typer.BadParameter("--disk needs a rate at which records are stored: give --rate")
     if source.simulated:
         warn(SIMULATED)
     if sweep is None:
-        _show(source, asked, None if disk is None else Disk(options.parse_size(disk), brokers), as_json=as_json)
+        _show(source, asked, disks, as_json=as_json)
     else:
         _show_sweep(source, asked, sweep, as_json=as_json)
 

@@ -62,13 +62,13 @@ SCATTER: Final[Mapping[str, float]] = MappingProxyType(
 )
 """How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
 SCATTER_OF_CPU: Final = 0.2
-"""The same for CPU times, around the model's value times its factor."""
+"""How far CPU times lie from the model's value times its factor, as the standard deviation of their logarithm."""
 FACTORED: Final = CPU
 """Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
 _STEP: Final = 1e-4
 _MOST_EVALUATIONS: Final = 60
 _FAR: Final = 3.0
-"""The estimate of the scatter treats a deviation of more than three typical ones as three typical ones."""
+"""When the scatter is computed, a deviation counts as at most three times the typical one."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
 _FULL_LEVERAGE: Final = 0.9
 

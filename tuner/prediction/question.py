@@ -70,7 +70,7 @@ class Question:
     workload: Workload
 
     def changed(self, changes: Changes) -> "Question":
-        """Return the same with some settings changed.
+        """Return the question with some settings changed.
 
         Raises:
             ConfigError: The client would refuse a property, or not obey it.
@@ -90,7 +90,7 @@ class Question:
         return Question(config, workload)
 
     def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
-        """Return what the config would do; as text, why the measurements of the source can't tell.
+        """Return the prediction, or the reasons why the measurements can't tell.
 
         Args:
             source: The study or experiment that has measured.

@@ -5,8 +5,7 @@ from typing import Any
 
 from runners.reporting import counted
 from tuner.prediction.advice import Advice, Estimate
-from tuner.prediction.predicting import Interval
-from tuner.present.prediction_view import ESTIMATE
+from tuner.present.prediction_view import ESTIMATE, interval_text
 from tuner.present.wording import aligned, number
 
 
@@ -47,7 +46,7 @@ def command(advice: Advice, topic: str) -> str:
 
 
 def advice_record(advice: Advice, topic: str, calibrated_by: str | None) -> dict[str, Any]:
-    """Return estimates as JSON types; the arguments are those of `advice_lines`."""
+    """Return estimates as a JSON document. The arguments are the same as for `advice_lines`."""
     load = advice.load
     return {
         "calibrated_by": calibrated_by,
@@ -66,14 +65,10 @@ def _row(heading: str, each: Estimate) -> list[str]:
     return [
         heading,
         *each.settings.values(),
-        _interval(each.batch_records),
+        interval_text(each.batch_records),
         number(each.batches_per_s),
         number(each.mb_per_s),
-        _interval(each.broker_cpu_cores),
-        _interval(each.latency_p50_ms),
-        _interval(each.latency_p99_ms),
+        interval_text(each.broker_cpu_cores),
+        interval_text(each.latency_p50_ms),
+        interval_text(each.latency_p99_ms),
     ]
-
-
-def _interval(found: Interval) -> str:
-    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"

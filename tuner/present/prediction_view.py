@@ -224,11 +224,12 @@ def _record(each: Prediction, disk: Disk | None) -> dict[str, Any]:
 
 def _cell(each: Prediction, metric: str) -> str:
     if metric in each.values:
-        return _interval(each.values[metric])
+        return interval_text(each.values[metric])
     return "falls behind the rate" if metric in AT_RATE and each.falls_behind else "-"
 
 
-def _interval(found: Interval) -> str:
+def interval_text(found: Interval) -> str:
+    """Return a predicted value with its interval, `310 (262 to 367)`."""
     return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
 
 

@@ -1,11 +1,11 @@
-"""What a search expects of configs before it measures them, from the performance model.
+"""Predicts how good configs are before a search measures them, with the performance model.
 
 The constants of the model begin with those of a similar host, and are fitted to the trials of the search. So after the
 first baseline trial, the model knows about how fast the host is, and with each further trial it knows more.
 """
 
 from collections.abc import Sequence
-from math import log
+from math import exp, log
 from statistics import NormalDist
 from typing import Final
 
@@ -31,6 +31,8 @@ _NEWEST: Final = 100
 """How many of the newest trials the constants are fitted to."""
 _THROUGHPUTS: Final = ("records_per_s", "mb_per_s")
 _QUANTILES: Final = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
+_DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _QUANTILES.items()}
+"""By how many standard deviations the logarithm of each percentile differs from that of the median."""
 
 
 class Expectation:
@@ -72,7 +74,7 @@ class Expectation:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            One column per objective, shape (configs, objectives); NaN for objectives that the model does not know.
+            An array of shape (configs, objectives). The column of an objective that the model does not know is NaN.
         """
         self._fit()
         standard = self._logs(self._baseline)
@@ -95,12 +97,11 @@ class Expectation:
     def _log(self, told: Performance, metric: str) -> float:
         if metric in _THROUGHPUTS:
             return log(told.capacity_records_per_s)
-        if metric not in _QUANTILES or self._load.rate_records_per_s is None:
+        if metric not in _DEVIATIONS or self._load.rate_records_per_s is None:
             return np.nan
         # If the rate is too high, each second of the load adds to the latency.
         behind_ms = told.falling_behind_ratio * (self._load.warmup_s + self._load.measured_s) * 1e3
-        deviations = NormalDist().inv_cdf(_QUANTILES[metric])
-        return log(told.latency_p50_ms * np.exp(told.latency_spread * deviations) + behind_ms)
+        return log(told.latency_p50_ms * exp(told.latency_spread * _DEVIATIONS[metric]) + behind_ms)
 
 
 def expectation_of(
@@ -108,9 +109,9 @@ def expectation_of(
 ) -> Expectation | None:
     """Return what the search of a record size expects; None if it expects nothing.
 
-    That is the case if the study file says so, if the search method learns nothing from it, and if the performance
-    model does not describe the trials: those with several producers, and those of the Java client. The model fits the
-    Java client so badly that searches began better without it (`docs/evidence/search.md`).
+    That is the case if the study file says so, if the search method learns nothing from it, if the model knows none of
+    the objectives, and if it does not describe the trials: those with several producers, and those of the Java client.
+    The model fits the Java client so badly that searches were faster without it (`docs/evidence/search.md`).
 
     Args:
         spec: The specification of the study.
@@ -126,11 +127,13 @@ def expectation_of(
     if rate_records_per_s is not None:
         workload = load.paced_at(size, rate_records_per_s)
     metrics = [objective.metric for objective in spec.objectives]
+    if not {*_THROUGHPUTS, *_DEVIATIONS} & {*metrics}:
+        return None
     return Expectation(space, workload, metrics, spec.baseline, similar_host(spec.targets[0].bootstrap))
 
 
 def _last_fit(trials: int) -> int:
-    """Return after how many trials the constants were last to be fitted, if there are now this many trials."""
+    """Return how many trials the newest fit uses, if there are now this many trials."""
     last = 0
     while (following := max(last + 1, int(last * _GROWTH))) <= trials:
         last = following

@@ -129,7 +129,7 @@ class RecordReader:
         return results
 
     def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
-        """Return the performance model, fitted to the study's present results."""
+        """Return the constants of the performance model, fitted to the results that the study has now."""
         from tuner.prediction.calibration import calibrate
 
         stamp = self.stamp(study, store)

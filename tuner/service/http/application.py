@@ -113,7 +113,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/studies/{study}/what-if", include_in_schema=False)
     async def what_if_page(request: Request, study: Study) -> Response:
-        # The fields of the form are properties and settings of the load, by their names.
+        # Each field of the form is a producer property, such as linger.ms, or a setting of the load, such as the rate.
         changes = dict(request.query_params)
         found = await studies.answers.get(prediction_query(study, changes, "page"))
         if found.status != 200:
