@@ -18,7 +18,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.performance import Performance, perform, performance
@@ -140,6 +139,9 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         return np.column_stack([(there - here) / _STEP for there in beside])
 
     # mypy takes the function for the module of the same name.
+    # Imported here, because it takes a quarter of a second, and every search imports this module.
+    from scipy.optimize import least_squares
+
     found = least_squares(  # type: ignore[operator,unused-ignore]
         off, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
