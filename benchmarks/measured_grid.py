@@ -1,12 +1,12 @@
-"""Measures each config of a grid once, for a table on which samplers are compared.
+"""Measures each config of a grid once, for a table on which samplers and predictions are tested.
 
-python -m benchmarks.measured_grid FILE.csv [--client librdkafka] [--minutes 8]
+python -m benchmarks.measured_grid FILE.csv [--record-bytes 1000] [--brokers 1] [--client librdkafka] [--minutes 8]
 
-The grid has 168 configs, which are measured in random order with records of 1 kB on an embedded broker. Each config has
-a paced phase at 30 % of the throughput of the client's defaults, and then a saturating phase. The client's defaults are
-measured first, after burn-in runs whose values are not used, and again after every ten configs. If FILE exists, the
+The grid has 168 configs, which are measured in random order on embedded brokers, with a replica on each. Each config
+has a paced phase at 30 % of the throughput of the client's defaults, and then a saturating phase. The client's defaults
+are measured first, after burn-in runs whose values are not used, and again after every ten configs. If FILE exists, the
 benchmark repeats the burn-in runs and continues where FILE ends. The whole grid takes about 15 minutes and writes 40 GB
-to the broker.
+to the brokers.
 """
 
 import argparse
@@ -17,12 +17,15 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from typing import Final
 
 import psutil
 
 from objectives.outcome import metrics_of
+from runners.clusters.cluster import LocalBroker
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated, end_kept
@@ -39,17 +42,38 @@ LINGER_MS = {
 BATCH_BYTES = ("16384", "131072", "1000000")
 CODECS = ("none", "snappy", "lz4", "zstd")
 IN_FLIGHT = {Kind.LIBRDKAFKA: ("1", "1000000"), Kind.JAVA: ("1", "5")}  # Java's idempotence allows 5
-METRICS = ("mb_per_s", "latency_p50_ms", "latency_p99_ms", "latency_p999_ms", "held_rate_ratio", "delivered_ratio")
+METRICS = (
+    "mb_per_s",
+    "latency_p50_ms",
+    "latency_p99_ms",
+    "latency_p999_ms",
+    "held_rate_ratio",
+    "delivered_ratio",
+    "wire_bytes_per_value_byte",
+    "client_cpu_ms_per_mb",
+    "broker_cpu_ms_per_mb",
+    "batch_records",
+    "paced_batch_records",
+    "stored_bytes_per_record",
+)
+"""The columns with values. Those before the last three are metrics of `objectives.outcome`.
+
+`batch_records` is the mean number of records in a batch under the saturating load and `paced_batch_records` under the
+paced one, and `stored_bytes_per_record` is what each broker stores of a record under the paced load, with its indexes.
+"""
 NAMES = ("linger.ms", "batch.size", "compression.type", "max.in.flight.requests.per.connection")
 SEED, EVERY = 0, 10
-LOAD = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5, partitions=3, warmup_s=0.5, measured_s=1.5)
 RATE_RATIO = 0.3
+_BLOCK_BYTES: Final = 512
+"""Unit of `st_blocks`: index files are longer than what they take on the disk."""
 
 
 def main() -> None:
     """Measure the configs that FILE does not contain yet, until `--minutes` have passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("file", type=Path)
+    parser.add_argument("--record-bytes", type=int, default=1000)
+    parser.add_argument("--brokers", type=int, default=1, help="number of brokers, and of replicas of each partition")
     parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
     parser.add_argument("--minutes", type=float, default=60.0)
     asked = parser.parse_args()
@@ -57,11 +81,12 @@ def main() -> None:
     client = client_of(asked.client)
     order = _order(client)
     done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
-    with open_target(Target(), print, client) as opened:
-        capacity = _burn_in(opened)
+    load = load_of(asked.record_bytes, asked.brokers)
+    with open_target(Target(brokers=asked.brokers), print, client) as opened:
+        capacity = burn_in(opened, load)
         rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
         if not done:
-            asked.file.write_text(_head(rate, client))
+            asked.file.write_text(_head(rate, client, load))
         with asked.file.open("a", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
             for place in range(done, len(order)):
@@ -69,10 +94,9 @@ def main() -> None:
                     break
                 properties = {name: text for name, text in zip(NAMES, order[place], strict=True) if text}
                 config = ProducerConfig.parse(properties, client=client)
-                found = _measured(opened, config, rate)
-                out.writerow(
-                    [1000, *order[place], *(f"{found[name]:.6g}" if name in found else "" for name in METRICS)]
-                )
+                found = _measured(opened, config, replace(load, rate_records_per_s=rate))
+                values = [f"{found[name]:.6g}" if name in found else "" for name in METRICS]
+                out.writerow([asked.record_bytes, *order[place], *values])
                 file.flush()
                 print(f"{place + 1} of {len(order)}: {' '.join(order[place])}: {found.get('mb_per_s', 0):.1f} MB/s")
     end_kept()
@@ -92,32 +116,53 @@ def _order(client: Client) -> list[tuple[str, ...]]:
     return found
 
 
+def load_of(record_bytes: int, brokers: int) -> Workload:
+    """Return the saturating load of a table."""
+    return Workload(
+        RecordSizes.fixed(record_bytes),
+        compressibility_ratio=0.5,
+        partitions=3,
+        replication=brokers,
+        warmup_s=0.5,
+        measured_s=1.5,
+    )
+
+
 @contextmanager
-def _runner(opened: OpenTarget, workload: Workload) -> Iterator[Runner]:
-    with opened.lease()(workload) as topic:
-        yield Isolated(opened.on_topic(topic), kept=True)
+def _runner(opened: OpenTarget, load: Workload) -> Iterator[tuple[Runner, str]]:
+    """Yield a runner, and the name of its new topic."""
+    with opened.lease()(load) as topic:
+        yield Isolated(opened.on_topic(topic), kept=True), topic.name
 
 
-def _burn_in(opened: OpenTarget) -> float:
+def burn_in(opened: OpenTarget, load: Workload) -> float:
+    """Measure the client's defaults until their throughput no longer rises, and return it in records per second."""
     capacities: list[float] = []
     while not is_stable(capacities, 5):
-        with _runner(opened, LOAD) as runner:
-            capacities.append(runner.run(ProducerConfig.parse({}, client=opened.client), LOAD).records_per_s)
+        with _runner(opened, load) as (runner, _):
+            capacities.append(runner.run(ProducerConfig.parse({}, client=opened.client), load).records_per_s)
         print(f"burn-in run: {capacities[-1]:,.0f} records/s")
     return fmean(capacities[-2:])
 
 
-def _measured(opened: OpenTarget, config: ProducerConfig, rate: float) -> dict[str, float]:
-    paced_load = Workload(
-        LOAD.record_sizes,
-        compressibility_ratio=LOAD.compressibility_ratio,
-        partitions=LOAD.partitions,
-        warmup_s=LOAD.warmup_s,
-        measured_s=LOAD.measured_s,
-        rate_records_per_s=rate,
-    )
-    with _runner(opened, paced_load) as runner:
-        return metrics_of(paced=runner.run(config, paced_load), saturated=runner.run(config, LOAD))
+def _measured(opened: OpenTarget, config: ProducerConfig, paced_load: Workload) -> dict[str, float]:
+    with _runner(opened, paced_load) as (runner, topic):
+        paced = runner.run(config, paced_load)
+        stored_bytes = sum(_stored_bytes(each, topic) for each in opened.cluster.local_brokers)
+        saturated = runner.run(config, replace(paced_load, rate_records_per_s=None))
+    found = metrics_of(paced=paced, saturated=saturated)
+    batches = {"batch_records": saturated, "paced_batch_records": paced}
+    found |= {name: seen.activity.batch_records for name, seen in batches.items() if seen.activity is not None}
+    if paced.counts.stored:
+        found["stored_bytes_per_record"] = stored_bytes / paced.counts.stored / paced_load.replication
+    return found
+
+
+def _stored_bytes(broker: LocalBroker, topic: str) -> int:
+    """Return the bytes that a topic takes on the disk of a broker."""
+    assert broker.log_dir is not None, "a broker that the tuner starts has a folder"
+    files = [each.stat() for each in broker.log_dir.glob(f"{topic}-*/*") if each.is_file()]
+    return sum(min(each.st_size, each.st_blocks * _BLOCK_BYTES) for each in files)
 
 
 def _rate(file: Path) -> float | None:
@@ -125,22 +170,28 @@ def _rate(file: Path) -> float | None:
     return next((float(line.split(":")[1]) for line in lines if line.startswith("# rate_records_per_s")), None)
 
 
-def _head(rate: float, client: Client) -> str:
+def _head(rate: float, client: Client, load: Workload) -> str:
     memory = psutil.virtual_memory().total / 1e9
     facts = {
-        "title": "168 configs of 1 kB records on an embedded broker",
+        "title": f"168 configs, records of {load.record_sizes} B, {brokers_in_words(load)}",
         "source": "measured with this project: python -m benchmarks.measured_grid",
         "client": f"{client.kind} {client.version}",
-        "broker": "Kafka 4.3.1, one embedded broker on the same machine",
+        "broker": f"Kafka 4.3.1, {brokers_in_words(load)} on the same machine",
         "machine": f"{os.cpu_count()} cores, {memory:.0f} GB, shared by broker and load, {time.strftime('%Y-%m')}",
         "how": "each config once: paced 0.5 + 1.5 s, then saturating 0.5 + 1.5 s, on one topic; the defaults (no "
         "properties) after every 10 configs; random order, seed 0",
-        "partitions": "3",
-        "compressibility_ratio": "0.5",
+        "partitions": f"{load.partitions}",
+        "replication": f"{load.replication}",
+        "compressibility_ratio": f"{load.compressibility_ratio}",
         "rate_records_per_s": f"{rate}",
     }
     columns = ",".join(("record_bytes", *NAMES, *METRICS))
     return "".join(f"# {name}: {value}\n" for name, value in facts.items()) + columns + "\n"
+
+
+def brokers_in_words(load: Workload) -> str:
+    """Return the number of embedded brokers in words."""
+    return "one embedded broker" if load.replication == 1 else f"{load.replication} embedded brokers"
 
 
 if __name__ == "__main__":
