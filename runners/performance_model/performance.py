@@ -92,6 +92,24 @@ class Performance:
         return self.broker_cpu_cores * 1e3 / self.mb_per_s
 
     @property
+    def end_to_end_p50_ms(self) -> float:
+        """Median time until a consumer has the record: about that until the producer has the acknowledgement.
+
+        A consumer that waits for records gets them at the moment at which the producer is answered.
+        """
+        return self.latency_p50_ms
+
+    @property
+    def end_to_end_p99_ms(self) -> float:
+        """99th percentile of the time until a consumer has the record."""
+        return self.latency_p99_ms
+
+    @property
+    def consumer_cpu_ms_per_mb(self) -> float:
+        """CPU time of a consumer for a million bytes of values: about the broker's, which opens the same batches."""
+        return self.broker_cpu_ms_per_mb
+
+    @property
     def latency_spread(self) -> float:
         """Standard deviation of the logarithm of the latency.
 

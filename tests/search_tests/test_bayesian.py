@@ -20,12 +20,12 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.search_spaces_tests.choosers import Replay
 from tests.search_spaces_tests.spaces import spaces
+from tuner.regression.gaussian_process import GaussianProcess, Prior
+from tuner.regression.solving import Array
 from tuner.search.bayesian import observations as observations_module
 from tuner.search.bayesian.candidates import Candidates
-from tuner.search.bayesian.gaussian_process import GaussianProcess, Prior
 from tuner.search.bayesian.improvement import Draws, Improvement
 from tuner.search.bayesian.observations import Observations
-from tuner.search.bayesian.solving import Array
 from tuner.search.knob_space import KnobSpace
 
 DEFAULTS = ProducerConfig.parse({})

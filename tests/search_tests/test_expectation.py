@@ -24,9 +24,9 @@ from tests.search_spaces_tests.spaces import spaces
 from tests.search_tests.test_bayesian import config_at, row_of
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, Trial
+from tuner.regression.gaussian_process import GaussianProcess, Prior
+from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
-from tuner.search.bayesian.gaussian_process import GaussianProcess, Prior
-from tuner.search.bayesian.solving import Array
 from tuner.search.expectation import Expectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 

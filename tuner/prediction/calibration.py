@@ -12,6 +12,7 @@ square (the "soft L1" loss). Source: Triggs et al. (2000), Bundle Adjustment, se
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import exp, log, sqrt
 from types import MappingProxyType
 from typing import Final
@@ -23,7 +24,8 @@ from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstan
 from runners.performance_model.performance import Performance, perform, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.observations import CPU, Observation
+from tuner.prediction.left_over import LeftOver, left_over
+from tuner.prediction.observations import CONSUMERS, CPU, Observation
 
 SPREAD: Final[Mapping[str, float]] = MappingProxyType(
     {
@@ -60,10 +62,10 @@ SCATTER: Final[Mapping[str, float]] = MappingProxyType(
     {"records_per_s": 0.10, "wire_bytes_per_value_byte": 0.02, "latency_p50_ms": 0.2, "latency_p99_ms": 0.5}
 )
 """How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
-SCATTER_OF_CPU: Final = 0.2
-"""How far CPU times lie from the model's value times its factor, as the standard deviation of their logarithm."""
-FACTORED: Final = CPU
+FACTORED: Final = (*CPU, *CONSUMERS)
 """Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
+_FACTORED_SCATTER: Final = 0.2
+"""How far these lie from the model's value times its factor, as the standard deviation of their logarithm."""
 _STEP: Final = 1e-4
 _MOST_EVALUATIONS: Final = 60
 _FAR: Final = 3.0
@@ -91,6 +93,11 @@ class Calibration:
     scatter: Mapping[str, float]
     observations: tuple[Observation, ...]
     factors: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def left_over(self) -> Mapping[str, LeftOver]:
+        """By which factor the model with these constants is off, by metric to which they were fitted."""
+        return left_over(self.observations, self.constants)
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -165,7 +172,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         if ratios:
             middle = float(np.median(ratios))
             factors[name] = exp(middle)
-            scatter[name] = SCATTER_OF_CPU * _typical((np.array(ratios) - middle) / SCATTER_OF_CPU)
+            scatter[name] = _FACTORED_SCATTER * _typical((np.array(ratios) - middle) / _FACTORED_SCATTER)
     return Calibration(constants, names, bare * wider, scatter, tuple(observations), factors)
 
 

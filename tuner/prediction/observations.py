@@ -26,6 +26,8 @@ They don't fit the model: its stages are threads, and a process has others, such
 """
 PACED: Final = ("latency_p50_ms", "latency_p99_ms")
 """The metrics of a load at a fixed rate to which the model is fitted."""
+CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
+"""Metrics of such a load that are told besides if consumers read it. The model has no consumers."""
 _SETTINGS: Final = ("producers", "key_bytes", "compressibility_ratio", "partitions", "replication")
 _HELD_RATIO: Final = 0.98
 """At a lower share of the fixed rate, a latency tells for how long the load went on."""
@@ -106,7 +108,7 @@ def observed(trials: Iterable[Trial], load: Workload) -> list[Observation]:
         if values := _means(repeats, (*SATURATED, *CPU)):
             found.append(Observation(config, saturating, values))
         held = list(filter(_held, repeats))
-        if load.rate_records_per_s and (values := _means(held, PACED)):
+        if load.rate_records_per_s and (values := _means(held, (*PACED, *CONSUMERS))):
             found.append(Observation(config, load, values))
     return found
 

@@ -15,7 +15,7 @@ from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, SCATTER, Calibration, value_of
-from tuner.prediction.observations import Observation
+from tuner.prediction.observations import CONSUMERS, Observation
 
 AT_FULL_SPEED: Final = (
     "records_per_s",
@@ -29,11 +29,13 @@ AT_FULL_SPEED: Final = (
 
 CPU time is predicted only if it was measured.
 """
-AT_RATE: Final = ("latency_p50_ms", "latency_p99_ms")
-"""The metrics that are predicted for a load at a rate, by name."""
+LATENCIES: Final = ("latency_p50_ms", "latency_p99_ms")
+AT_RATE: Final = (*LATENCIES, *CONSUMERS)
+"""The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
 _SAME_SCATTER: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s"}
 _UNMEASURED_SCATTER: Final = 0.1
 """The scatter of a metric that no measurement checks."""
+_WIRE: Final = "wire_bytes_per_value_byte"
 _STEP: Final = 1e-4
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """How many standard deviations a 95 % interval extends to each side."""
@@ -104,6 +106,12 @@ class Prediction:
     stored_gb_per_day: float | None
     falls_behind: bool
 
+    @property
+    def consumer_mb_per_s(self) -> float | None:
+        """Megabytes per second that a consumer takes if it has one core; None if no consumer was measured."""
+        cpu = self.values.get("consumer_cpu_ms_per_mb")
+        return None if cpu is None else 1e3 / cpu.value
+
 
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Prediction:
     """Compute what a config would do under a load.
@@ -117,22 +125,23 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     """
     rate = workload.rate_records_per_s
     full_load = replace(workload, rate_records_per_s=None)
-    known = [name for name in AT_FULL_SPEED if name not in FACTORED or name in calibration.factors]
-    values = _intervals(calibration, config, full_load, known)
+    values = _intervals(calibration, config, full_load, _known(calibration, AT_FULL_SPEED))
     told = _told(calibration, config, full_load)
     stored, falls_behind = None, False
     if rate is not None:
         paced = _told(calibration, config, workload)
-        falls_behind = paced.falling_behind_ratio > 0
+        falls_behind = paced.falling_behind_ratio > 0 or values["records_per_s"].value < rate
         if not falls_behind:
-            values |= _intervals(calibration, config, workload, AT_RATE)
-        stored = paced.records_per_s * _stored_bytes(paced, workload) * workload.replication * _SECONDS_PER_DAY / 1e9
+            values |= _intervals(calibration, config, workload, _known(calibration, AT_RATE))
+        bytes_each = stored_bytes_per_record(calibration, config, workload)
+        bytes_per_s = paced.records_per_s * bytes_each * workload.replication
+        stored = bytes_per_s * _SECONDS_PER_DAY / 1e9
     return Prediction(config, workload, values, told.bound_by, stored, falls_behind)
 
 
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
-    metrics = ("batch_records", "wire_bytes_per_value_byte", "broker_cpu_cores", *AT_RATE)
+    metrics = ("batch_records", "wire_bytes_per_value_byte", "broker_cpu_cores", *LATENCIES)
     return _intervals(calibration, config, workload, metrics)
 
 
@@ -161,12 +170,26 @@ def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workl
     return tuple(found)
 
 
-def _stored_bytes(told: Performance, workload: Workload) -> float:
-    """Return the bytes that a record takes on a broker's disk, with its share of its batch and of the indexes."""
-    batch = (
-        told.batch_records * workload.record_sizes.mean_bytes * told.wire_bytes_per_value_byte - REQUEST_HEADER_BYTES
-    )
+def stored_bytes_per_record(calibration: Calibration, config: ProducerConfig, workload: Workload) -> float:
+    """Return the bytes that a record takes on a broker's disk, with its share of its batch and of the indexes.
+
+    Args:
+        calibration: The fitted constants.
+        config: The config.
+        workload: The load; with a rate, the batches are those at this rate.
+    """
+    told, factor = _told(calibration, config, workload), 1.0
+    if _WIRE in calibration.left_over:
+        # Bytes on the wire are known for a load at full speed.
+        full_load = replace(workload, rate_records_per_s=None)
+        factor = exp(calibration.left_over[_WIRE].at(Settings.of(config, full_load), full_load)[0])
+    sent = told.batch_records * workload.record_sizes.mean_bytes * told.wire_bytes_per_value_byte * factor
+    batch = sent - REQUEST_HEADER_BYTES
     return batch * (1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch)) / told.batch_records
+
+
+def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
+    return [name for name in metrics if name not in FACTORED or name in calibration.factors]
 
 
 def _told(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Performance:
@@ -179,6 +202,7 @@ def _intervals(
     """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
     settings = Settings.of(config, workload)
     steps = _STEP * np.eye(len(calibration.names))
+    left_over = calibration.left_over
     here = perform(calibration.constants, settings, workload)
     there = [perform(calibration.with_logs(step), settings, workload) for step in steps]
     found = {}
@@ -186,7 +210,11 @@ def _intervals(
         value = value_of(here, name)
         slopes = np.array([log(value_of(each, name) / value) / _STEP for each in there])
         measured = _SAME_SCATTER.get(name, name)
-        scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))
+        if measured in left_over:
+            missing, scatter = left_over[measured].at(settings, workload)
+            value *= exp(missing)
+        else:
+            scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))
         sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
         value *= calibration.factors.get(name, 1.0)
         found[name] = Interval(value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd))

@@ -1,15 +1,16 @@
 """Chooses the measurements that calibrate the performance model, and writes them as an experiment file.
 
 Each probe is a config that is measured twice: as fast as the client takes records, and at a fixed rate. The probes are
-chosen from a grid one after another, each so that it tells most about the constants that are still uncertain: it
-raises the determinant of the information matrix most (greedy D-optimal design). Source: Fedorov (1972), Theory of
-Optimal Experiments, chapter 3.
+chosen from a grid one after another. The first third tells most about the constants: each raises the determinant of the
+information matrix most (greedy D-optimal design). Such configs are extreme, so the others fill the space between them:
+each is as far as possible from all that were chosen before. Source: Fedorov (1972), Theory of Optimal Experiments,
+chapter 3; Johnson, Moore, Ylvisaker (1990), Minimax and Maximin Distance Designs.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import log
+from math import ceil, log
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
+from tuner.prediction.left_over import distances, point
 from tuner.prediction.observations import PACED, SATURATED
 
 RATE_RATIO: Final = 0.3
@@ -36,6 +38,7 @@ _GRID: Final[Mapping[str, tuple[str, ...]]] = {
     "compression.type": ("none", "lz4", "zstd"),
     "max.in.flight.requests.per.connection": ("1", "5"),
 }
+_TELLING_RATIO: Final = 1 / 3
 _WHOLE_MS: Final = "1"
 _STEP: Final = 1e-3
 
@@ -54,7 +57,7 @@ def candidates(client: Client) -> list[ProducerConfig]:
 def spread_out(
     configs: Sequence[ProducerConfig], count: int, load: Workload, start: ClusterConstants
 ) -> list[ProducerConfig]:
-    """Return the configs that tell most about the model's constants.
+    """Return the configs that calibrate the model best: they tell its constants, and fill the space of settings.
 
     Args:
         configs: The configs to choose from.
@@ -65,7 +68,7 @@ def spread_out(
     slopes = {config: _slopes(config, load, start) for config in configs}
     known = np.diag([SPREAD[name] ** -2.0 for name in SPREAD])
     chosen: list[ProducerConfig] = []
-    for _ in range(min(count, len(configs))):
+    for _ in range(ceil(count * _TELLING_RATIO)):
         inverse = np.linalg.inv(known)
         gains = {
             config: float(np.linalg.slogdet(np.eye(len(each)) + each @ inverse @ each.T)[1])
@@ -75,6 +78,11 @@ def spread_out(
         best = max(gains, key=lambda config: gains[config])
         known += slopes[best].T @ slopes[best]
         chosen.append(best)
+    points = {config: point(Settings.of(config, load), load) for config in configs}
+    while len(chosen) < min(count, len(configs)):
+        rest = [config for config in configs if config not in chosen]
+        apart = distances(np.stack([points[each] for each in rest]), np.stack([points[each] for each in chosen]))
+        chosen.append(rest[int(apart.min(axis=1).argmax())])
     return chosen
 
 

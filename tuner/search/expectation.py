@@ -22,7 +22,7 @@ from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
 from tuner.prediction.calibration import calibrate, similar_host
 from tuner.prediction.observations import counts, observed
-from tuner.search.bayesian.solving import Array
+from tuner.regression.solving import Array
 from tuner.search.knob_space import KnobSpace
 
 _GROWTH: Final = 1.5

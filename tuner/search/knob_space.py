@@ -21,8 +21,8 @@ from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig, spelt_out
 from search_spaces.space import SearchSpace
 from tuner.model.trial import Trial
+from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import Axis
-from tuner.search.bayesian.solving import Array
 
 _ALL_ACKS: Final = "-1"
 

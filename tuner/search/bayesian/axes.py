@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from tuner.search.bayesian.solving import Array
+from tuner.regression.solving import Array
 
 Params = Mapping[str, Any]
 """The value of each parameter, by name."""

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from tuner.regression.gaussian_process import GaussianProcess, Prior
+from tuner.regression.solving import Array, normal_below
 from tuner.search.bayesian.axes import Space, features_of
-from tuner.search.bayesian.gaussian_process import GaussianProcess, Prior
 from tuner.search.bayesian.improvement import Draws, Improvement
 from tuner.search.bayesian.observations import Observations
-from tuner.search.bayesian.solving import Array, normal_below
 
 AMPLITUDE: Final = 0.2
 """How much an objective is assumed to differ between configs: the standard deviation of its logarithm."""

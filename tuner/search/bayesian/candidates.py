@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import Axis
-from tuner.search.bayesian.solving import Array
 
 _STEPS: Final = 7
 """How many evenly spaced values are possible for a number that is drawn at random.

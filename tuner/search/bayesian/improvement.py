@@ -17,8 +17,8 @@ from typing import Final, Self
 
 import numpy as np
 
-from tuner.search.bayesian.gaussian_process import GaussianProcess
-from tuner.search.bayesian.solving import Array, normal_below, root_of, solved, whitened
+from tuner.regression.gaussian_process import GaussianProcess
+from tuner.regression.solving import Array, normal_below, root_of, solved, whitened
 
 _JITTER_RATIO: Final = 1e-5
 """The variance that is added on the diagonal for numerical stability, as a share of the prior variance.

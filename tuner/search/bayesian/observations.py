@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.dominance import dominated_by
-from tuner.search.bayesian.solving import Array
+from tuner.regression.solving import Array
 
 MOST_CONFIGS: Final = 80
 """The most configs to learn from; the time that a proposal takes grows with the cube of the number of configs."""

@@ -17,11 +17,11 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from objectives.dominance import dominated_by
+from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import Params, PlainSpace, Space
 from tuner.search.bayesian.belief import AMPLITUDE, Belief
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.bayesian.observations import Observations, key_of
-from tuner.search.bayesian.solving import Array
 
 UNMEASURED: Final = "unmeasured"
 """Name of the user attribute that lists what a trial did not measure: objectives by index, constraints by name."""

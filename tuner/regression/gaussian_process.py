@@ -17,7 +17,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.search.bayesian.solving import Array, inverse_and_log_root, least, root_of, solved, whitened
+from tuner.regression.solving import Array, inverse_and_log_root, least, root_of, solved, whitened
 
 _ROOT_5: Final = math.sqrt(5.0)
 _JITTER: Final = 1e-8
@@ -78,6 +78,7 @@ class GaussianProcess:
         prior: What was assumed before the values were known.
         root: The lower Cholesky factor of the covariance of the values.
         weights: The inverse of that covariance, multiplied by the values minus what was expected of them.
+        noise_ratio: How much larger the noise is than it was assumed to be.
     """
 
     points: Array
@@ -86,6 +87,7 @@ class GaussianProcess:
     prior: Prior
     root: Array
     weights: Array
+    noise_ratio: float
 
     @classmethod
     def fitted(cls, points: Array, groups: NDArray[np.int64], values: Array, noise_sd: Array, prior: Prior) -> Self:
@@ -106,7 +108,7 @@ class GaussianProcess:
         root = root_of(noisy)
         lengths = np.exp(best[:-2])[groups]
         left_over = values - prior.mean - prior.trend_at(points)
-        return cls(points, lengths, math.exp(2 * best[-2]), prior, root, solved(root, left_over))
+        return cls(points, lengths, math.exp(2 * best[-2]), prior, root, solved(root, left_over), math.exp(best[-1]))
 
     def expected(self, points: Array) -> Array:
         """Return the number that is predicted at each point before there are any values, shape (points,)."""

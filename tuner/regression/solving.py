@@ -1,4 +1,4 @@
-"""Linear algebra and minimisation for the Gaussian processes; no other module of this package uses scipy."""
+"""Linear algebra and minimisation for the Gaussian processes."""
 
 from collections.abc import Callable, Sequence
 

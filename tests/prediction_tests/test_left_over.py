@@ -1,0 +1,95 @@
+"""What the constants of the performance model can't describe is learnt from the measurements."""
+
+from dataclasses import replace
+from itertools import product
+from math import log
+from typing import Final
+
+import numpy as np
+import pytest
+
+from benchmarks.prediction import observed, paced_load
+from benchmarks.problems.table import embedded_grid
+from runners.performance_model.constants import EMBEDDED
+from runners.performance_model.performance import performance
+from runners.performance_model.settings import Settings
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.prediction.calibration import calibrate
+from tuner.prediction.left_over import NOISE, left_over
+from tuner.prediction.observations import PACED, SATURATED, Observation
+from tuner.prediction.predicting import predict
+from tuner.prediction.probes import spread_out
+
+LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
+PACED_LOAD: Final = replace(LOAD, rate_records_per_s=50_000.0)
+
+
+def config(linger_ms: float, batch_bytes: int) -> ProducerConfig:
+    return ProducerConfig.parse({"linger.ms": linger_ms, "batch.size": batch_bytes})
+
+
+def slower_with_large_batches(config: ProducerConfig, load: Workload) -> Observation:
+    """Return what a host measures that is as the model says, but 30 % slower with large batches."""
+    told = performance(EMBEDDED, config, load)
+    slow = 0.7 if Settings.of(config, load).batch_bytes > 150_000 else 1.0
+    return Observation(config, load, {"records_per_s": told.records_per_s * slow})
+
+
+SEEN: Final = [
+    slower_with_large_batches(config(linger_ms, batch_bytes), LOAD)
+    for linger_ms, batch_bytes in product((0, 1, 5, 20), (16_384, 65_536, 300_000, 900_000))
+]
+
+
+@pytest.mark.parametrize(("batch_bytes", "factor"), [(500_000, 0.7), (30_000, 1.0)])
+def test_configs_like_the_measured_ones_are_off_like_them(batch_bytes: int, factor: float) -> None:
+    found = left_over(SEEN, EMBEDDED)["records_per_s"]
+    missing, sd = found.at(Settings.of(config(3, batch_bytes), LOAD), LOAD)
+    assert missing == pytest.approx(log(factor), abs=0.1)
+    assert sd < 0.2
+
+
+def test_far_from_all_measurements_nothing_is_known() -> None:
+    found = left_over(SEEN, EMBEDDED)["records_per_s"]
+    near, far = LOAD, replace(LOAD, record_sizes=RecordSizes.fixed(60_000_000), partitions=10_000)
+    _, known_sd = found.at(Settings.of(config(3, 500_000), near), near)
+    missing, sd = found.at(Settings.of(config(3, 500_000), far), far)
+    assert abs(missing) < 0.1
+    assert sd > 1.5 * known_sd
+
+
+def test_only_measured_metrics_have_factors() -> None:
+    assert set(left_over(SEEN, EMBEDDED)) == {"records_per_s"}
+    assert set(NOISE) == {*SATURATED, *PACED}
+
+
+def test_real_measurements_are_predicted_better_with_it() -> None:
+    """The kept table of 168 configs, of which the fit sees 60."""
+    table = observed(embedded_grid())
+    chosen = spread_out(list(table), 60, paced_load(table), EMBEDDED)
+    calibration = calibrate([each for config in chosen for each in table[config]])
+    with_it, without = [], []
+    for each in (seen[0] for config, seen in table.items() if config not in chosen):
+        measured = log(each.values["records_per_s"])
+        told = predict(calibration, each.config, each.workload).values["records_per_s"].value
+        bare = performance(calibration.constants, each.config, each.workload).records_per_s
+        with_it.append(abs(log(told) - measured))
+        without.append(abs(log(bare) - measured))
+    assert len(with_it) > 100
+    assert np.mean(with_it) < 0.85 * np.mean(without)
+
+
+def test_what_consumers_see_is_told_if_consumers_were_measured() -> None:
+    def seen(config: ProducerConfig) -> Observation:
+        told = performance(EMBEDDED, config, PACED_LOAD)
+        values = {"latency_p50_ms": told.latency_p50_ms, "latency_p99_ms": told.latency_p99_ms}
+        consumers = {"end_to_end_p50_ms": 1.5 * told.latency_p50_ms, "consumer_cpu_ms_per_mb": 2.0}
+        return Observation(config, PACED_LOAD, values | consumers)
+
+    among = [config(linger_ms, 100_000) for linger_ms in (1, 5, 20)]
+    told = predict(calibrate([*SEEN, *map(seen, among)]), config(10, 100_000), PACED_LOAD)
+    assert told.values["end_to_end_p50_ms"].value == pytest.approx(1.5 * told.values["latency_p50_ms"].value, rel=0.25)
+    assert "end_to_end_p99_ms" not in told.values
+    assert told.consumer_mb_per_s == pytest.approx(500, rel=0.3)
+    assert predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD).consumer_mb_per_s is None

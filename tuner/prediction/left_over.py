@@ -1,0 +1,136 @@
+"""Learns from the measurements by which factor the performance model is off, and how that depends on the settings.
+
+The constants of the model describe a host. They can't describe everything, for example how a batch size suits the
+caches of a processor. Configs that resemble each other are off by about the same factor. So a Gaussian process over the
+settings predicts the factor of a config from those of the measured configs. Far from all of them, it predicts 1.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from runners.performance_model.constants import CODECS, ClusterConstants
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
+from runners.workload import Workload
+from tuner.prediction.observations import Observation
+from tuner.regression.gaussian_process import GaussianProcess, Prior
+from tuner.regression.solving import Array
+
+NOISE: Final[Mapping[str, float]] = MappingProxyType(
+    {"records_per_s": 0.08, "wire_bytes_per_value_byte": 0.005, "latency_p50_ms": 0.2, "latency_p99_ms": 0.5}
+)
+"""How far repeated measurements of a config differ, as the standard deviation of their logarithm, by metric.
+
+The measurements may show another noise. Source: what a Gaussian process does not explain of the kept tables.
+"""
+_AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
+    {"records_per_s": 0.12, "wire_bytes_per_value_byte": 0.005, "latency_p50_ms": 0.15, "latency_p99_ms": 0.3}
+)
+"""How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
+_LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 7, 0.6])
+"""Over which distance the factor changes noticeably, for each setting; 1 is the usual span of a setting.
+
+Source: the same for linger.ms, batch.size, requests in flight (the first three) and the codec (the last); the others do
+not differ within a table.
+"""
+_SPREAD: Final = 0.3
+"""How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""
+_FAR: Final = 3.0
+"""A measurement that is further off than this many times the usual deviation counts as this far off."""
+_NORMAL_OF_MEDIAN: Final = 1.4826
+_WORDS: Final = ("none", *CODECS)
+_SOME_MS: Final = 0.5
+_MOST_IN_FLIGHT: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """By which factor the performance model is off for a metric.
+
+    Attributes:
+        process: Predicts the logarithm of the factor.
+        noise_sd: The standard deviation of the logarithm of a repeated measurement.
+    """
+
+    process: GaussianProcess
+    noise_sd: float
+
+    def at(self, settings: Settings, workload: Workload) -> tuple[float, float]:
+        """Return the logarithm of the factor, and the standard deviation of a single measurement around it."""
+        means, sds = self.process.believed(point(settings, workload)[None, :])
+        return float(means[0]), sqrt(float(sds[0]) ** 2 + self.noise_sd**2)
+
+
+def left_over(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, LeftOver]:
+    """Return by which factor the model is off, for each metric to which its constants are fitted.
+
+    Args:
+        observations: What was measured.
+        constants: The constants that were fitted to it.
+    """
+    settings = [Settings.of(each.config, each.workload) for each in observations]
+    told = [perform(constants, one, each.workload) for one, each in zip(settings, observations, strict=True)]
+    points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
+    found = {}
+    for metric, noise in NOISE.items():
+        places = [place for place, each in enumerate(observations) if metric in each.values]
+        if not places:
+            continue
+        logs = np.array([log(observations[place].values[metric] / getattr(told[place], metric)) for place in places])
+        process = GaussianProcess.fitted(
+            np.stack([points[place] for place in places]),
+            _GROUPS,
+            _without_outliers(logs, noise),
+            np.full(len(logs), noise),
+            Prior(0.0, noise, _AMPLITUDE[metric], _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
+        )
+        found[metric] = LeftOver(process, noise * process.noise_ratio)
+    return found
+
+
+def distances(points: Array, others: Array) -> Array:
+    """Return how different settings are, shape (points, others); at 1, their factors have little in common.
+
+    Args:
+        points: Coordinates of settings, shape (points, coordinates), as `point` returns them.
+        others: Coordinates of other settings, shape (others, coordinates).
+    """
+    apart = (points[:, None, :] - others[None, :, :]) / _LENGTHS[_GROUPS]
+    found: Array = np.sqrt((apart**2).sum(axis=2))
+    return found
+
+
+def point(settings: Settings, workload: Workload) -> Array:
+    """Return the settings and the load as coordinates; 0 to 1 is about the usual span of each."""
+    record_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
+    batch_bytes = min(settings.batch_bytes, settings.batch_records * record_bytes)
+    numbers = (
+        log((settings.linger_s * 1e3 + _SOME_MS) / _SOME_MS) / log(100.0 / _SOME_MS),
+        log(batch_bytes / 16_384) / log(1e6 / 16_384),
+        log(min(settings.in_flight, _MOST_IN_FLIGHT)) / log(_MOST_IN_FLIGHT),
+        log(record_bytes / 100) / log(100),
+        log(workload.partitions) / log(30),
+        log(workload.replication) / log(3),
+        workload.compressibility_ratio,
+        log(workload.rate_records_per_s or 1.0) / log(100),
+        0.0 if settings.acks else 1.0,
+        1.0 if settings.acks == -1 else 0.0,
+    )
+    words = [sqrt(0.5) if word == settings.codec else 0.0 for word in _WORDS]
+    return np.array([*numbers, *words])
+
+
+_NUMBERS: Final = 10
+_GROUPS: Final = np.array([*range(_NUMBERS), *[_NUMBERS] * len(_WORDS)], dtype=np.int64)
+"""The setting that each coordinate of a point belongs to: all words of the codec belong together."""
+
+
+def _without_outliers(logs: Array, noise: float) -> Array:
+    """Return deviations in which those that a stall may have caused are not larger than others can be."""
+    usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(logs))), noise)
+    return np.clip(logs, -_FAR * usual, _FAR * usual)
