@@ -85,6 +85,17 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     assert [line.split()[0] for line in lines[1:]] == ["linger.ms", "0", "5", "20"]
 
 
+@pytest.mark.parametrize("sweep", ["linger.ms=0,5,20,100", "compression.type=none,lz4,gzip", "replication=3"])
+def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
+    picture = tmp_path / "sweep.png"
+    ran = tuner("predict", "small", "--sweep", sweep, "--rate", "20000", "--png", str(picture))
+    assert ran.code == 0, ran.err
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"picture written to {picture}" in ran.err
+    picture.write_text("somebody else's")
+    assert tuner("predict", "small", "--sweep", sweep, "--png", str(picture)).code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -92,10 +103,12 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
         (("--record-bytes", "10"), "the record size is 10 B"),
         (("--brokers", "3"), "it needs --disk"),
         (("--disk", "much"), "--disk"),
+        (("--png", "sweep.png"), "--png draws a sweep"),
+        (("--png", "sweep.gif", "--sweep", "linger.ms=0,5"), "must end in .png, .svg or .pdf"),
         (("--disk", "1TB", "--sweep", "linger.ms=0,5"), "exclude each other"),
-        (("--sweep", "linger.ms"), "--sweep must be SETTING=VALUES"),
+        (("--sweep", "linger.ms"), "a sweep must be SETTING=VALUES"),
         (("--sweep", "partitions=1,x"), "partitions must be a whole number"),
-        (("--sweep", "linger.ms=1,,2"), "--sweep takes 1 to 1000 values"),
+        (("--sweep", "linger.ms=1,,2"), "a sweep takes 1 to 1000 values"),
         (("-X", "linger.mss=1"), "linger.mss"),
     ],
 )
@@ -103,6 +116,14 @@ def test_what_can_not_be_told_is_said(words: tuple[str, ...], said: str) -> None
     ran = tuner("predict", "small", *words)
     assert ran.code == 2
     assert said in ran.complaint
+
+
+def test_another_codec_does_not_keep_the_level_of_the_first_one(tmp_path: Path) -> None:
+    file = tmp_path / "zstd.properties"
+    file.write_text("compression.type=zstd\ncompression.level=7\n")
+    ran = tuner("predict", "small", "--config", str(file), "-X", "compression.type=none", "--json")
+    assert ran.code == 0, ran.err
+    assert "compression.level" not in ran.json["predictions"]["asked"]["config"]
 
 
 def test_a_terabyte_costs_what_the_study_measured(tmp_path: Path) -> None:

@@ -234,6 +234,8 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
     changes = {knob.name: KnobChange(off=True) for knob in KNOBS} | {"linger.ms": KnobChange(choices=("1", "5", "20"))}
     grid = replace(simulated_study((1000,), rounds=0, method=Method.GRID), name="lingers", space=changes)
     run_study(grid, "", served.root / "lingers", Told())
+    producer = tmp_path / "producer.properties"
+    producer.write_text("batch.size=65536\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_SERVER", served.url)
         listed = tuner("studies", "--json").json
@@ -263,6 +265,11 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("predict", "first", "-X", "linger.ms=20", "--partitions", "6"),
                 ("predict", "first", "--record-bytes", "900", "--json"),
                 ("predict", "first", "--replication", "3"),
+                ("predict", "first", "--sweep", "linger.ms=0,5,100"),
+                ("predict", "first", "--sweep", "replication=1..3", "--json"),
+                ("predict", "first", "--sweep", "linger.ms"),
+                ("predict", "first", "--rate", "20000", "--disk", "2TB", "--brokers", "3"),
+                ("predict", "first", "--config", str(producer), "-X", "linger.ms=3"),
             )
         }
         written = tuner("report", "overnight", "--output", str(tmp_path / "report.html"))

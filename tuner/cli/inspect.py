@@ -113,13 +113,12 @@ def inspect(
 def _calibration(study: str | None) -> "Calibration":
     """Return the constants of the performance model: those that a study calibrates, or those of another cluster."""
     # Imported here, because they import scipy.
-    from tuner.prediction.calibration import calibrate, similar_host, uncalibrated
+    from tuner.prediction.calibration import similar_host, uncalibrated
     from tuner.prediction.source import source_in
 
     if study is None:
         return uncalibrated(similar_host("a cluster"))
-    source = source_in(find_study(study))
-    return calibrate(source.observations, source.start)
+    return source_in(find_study(study)).calibrated()
 
 
 def _advice(found: Inspection, calibration: "Calibration", replication: int) -> "Advice":

@@ -1,65 +1,57 @@
 """`tuner predict` computes what a config would do. It uses the measurements of a study, and sends nothing."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
-from tuner.cli.predict_options import Compressibility, Pairs, Partitions, Rate, RecordBytes, Replication
+from tuner.cli.output import Force, check_picture, write_picture
+from tuner.cli.predict_options import (
+    Brokers,
+    Compressibility,
+    ConfigFile,
+    DiskSize,
+    Pairs,
+    Partitions,
+    Rate,
+    RecordBytes,
+    Replication,
+    SweepText,
+    check_together,
+)
 from tuner.model.errors import NothingToTell
-from tuner.prediction.calibration import calibrate
 from tuner.prediction.predicting import Disk
-from tuner.prediction.question import LOAD_SETTINGS, Changes, Question, side_by_side
+from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.source import Source, source_in
-from tuner.present.console import OUT, warn
+from tuner.present.console import OUT, say, warn
 from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines
 from tuner.present.wording import SIMULATED
 from tuner.storage.home import find_study
-
-_MOST_POINTS: Final = 1_000
-_SHOWN: Final = ("mb_per_s", "latency_p50_ms", "latency_p99_ms", "batch_records")
 
 
 def predict(
     study: options.Study,
     pairs: Pairs = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Properties file of a producer.",
-            show_default="the recommended config of the study, else its baseline",
-        ),
-    ] = None,
+    config: ConfigFile = None,
     record_bytes: RecordBytes = None,
     rate: Rate = None,
     partitions: Partitions = None,
     replication: Replication = None,
     compressibility: Compressibility = None,
-    sweep: Annotated[
-        str | None,
+    sweep: SweepText = None,
+    png: Annotated[
+        Path | None,
         typer.Option(
-            metavar="SETTING=VALUES",
-            help="Predict for each value of a property or of a load option: linger.ms=0,5,20 or partitions=1..24.",
+            metavar="FILE", help="With --sweep: also draw throughput and latency as a picture: .png, .svg or .pdf."
         ),
     ] = None,
-    disk: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SIZE",
-            parser=options.parse_size,
-            help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
-        ),
-    ] = None,
-    brokers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="With --disk: number of brokers that share the records.", show_default="1"
-        ),
-    ] = None,
+    disk: DiskSize = None,
+    brokers: Brokers = None,
+    force: Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Predict what a config would do, from what a study has measured, without sending anything.
@@ -74,13 +66,13 @@ def predict(
         tuner predict overnight -X linger.ms=20 -X compression.type=lz4
         tuner predict overnight --record-bytes 1000 --rate 50000 --partitions 12
         tuner predict overnight --rate 50000 --disk 2TB --brokers 3
-        tuner predict overnight --sweep linger.ms=0,1,5,20,100
+        tuner predict overnight --sweep linger.ms=0,1,5,20,100 --png linger.png
     """
-    if brokers is not None and disk is None:
-        raise typer.BadParameter("--brokers tells how many disks there are, so it needs --disk")
+    check_together(disk, brokers, sweep)
+    if png is not None and sweep is None:
+        raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
+    check_picture(png, force=force)
     disks = None if disk is None else Disk(disk, brokers or 1)
-    if disks is not None and sweep is not None:
-        raise typer.BadParameter("--disk and --sweep exclude each other")
     source = source_in(find_study(study), record_bytes)
     base = source.config
     if config is not None:
@@ -93,12 +85,16 @@ def predict(
         warn(SIMULATED)
     if sweep is None:
         _show(source, asked, disks, as_json=as_json)
-    else:
-        _show_sweep(source, asked, sweep, as_json=as_json)
+        return
+    try:
+        wanted = Sweep.of(asked, sweep)
+    except ValueError as error:
+        raise typer.BadParameter(f"--sweep: {error}") from None
+    _show_sweep(source, wanted, png, force=force, as_json=as_json)
 
 
 def _show(source: Source, asked: Question, disk: Disk | None, *, as_json: bool) -> None:
-    calibration = calibrate(source.observations, source.start)
+    calibration = source.calibrated()
     told = side_by_side(source, asked, calibration)
     for each in told.values():
         if isinstance(each, str):
@@ -110,31 +106,19 @@ def _show(source: Source, asked: Question, disk: Disk | None, *, as_json: bool) 
         OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 
-def _show_sweep(source: Source, asked: Question, sweep: str, *, as_json: bool) -> None:
-    setting, equals, listed = sweep.partition("=")
-    if not equals or not listed:
-        raise typer.BadParameter(f"--sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {sweep!r}")
-    name = setting.replace("-", "_")
-    setting = name if name in LOAD_SETTINGS else setting
-    try:
-        wanted = {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)}
-    except ValueError as error:
-        raise typer.BadParameter(f"--sweep: {error}") from None
-    calibration = calibrate(source.observations, source.start)
-    told = {value: each.answer(source, calibration) for value, each in wanted.items()}
+def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, as_json: bool) -> None:
+    calibration = source.calibrated()
+    told = sweep.answers(source, calibration)
     if as_json:
         options.print_json(prediction_record(source, calibration, told))
-        return
-    OUT.print(f"{len(source.observations)} measurements of {source.name} calibrate the model", markup=False)
-    for line in sweep_lines(setting, _SHOWN, told):
-        OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+    else:
+        for line in sweep_lines(source, sweep.setting, told):
+            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+    if png is not None:
+        # Imported here, because importing matplotlib takes half a second.
+        from tuner.present.report.pictures import draw_sweep
 
+        heading = f"predicted from {source.name}; 95 % of single measurements lie in the bands"
 
-def _values(listed: str) -> list[str]:
-    values = [each.strip() for each in listed.split(",")]
-    low, dots, high = listed.partition("..")
-    if dots and low.isdecimal() and high.isdecimal():
-        values = [str(number) for number in range(int(low), min(int(high), int(low) + _MOST_POINTS) + 1)]
-    if not all(values) or len(values) > _MOST_POINTS:
-        raise typer.BadParameter(f"--sweep takes 1 to {_MOST_POINTS} values, but got {listed!r}")
-    return values
+        write_picture(png, partial(draw_sweep, sweep.setting, told, heading=heading), force=force)
+        say(f"picture written to {png}")

@@ -1,8 +1,11 @@
 """The options of `tuner predict` that it has with and without a service."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tuner.cli import options
 
 Pairs = Annotated[
     list[str] | None,
@@ -23,3 +26,38 @@ Compressibility = Annotated[
     float | None,
     typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes."),
 ]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Properties file of a producer.",
+        show_default="the recommended config of the study, else its baseline",
+    ),
+]
+SweepText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SETTING=VALUES",
+        help="Predict for each value of a property or of a load option: linger.ms=0,5,20 or partitions=1..24.",
+    ),
+]
+DiskSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SIZE",
+        parser=options.parse_size,
+        help="Size of a broker's disk, such as 2TB, to learn after how long it is full.",
+    ),
+]
+Brokers = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="With --disk: number of brokers that share the records.", show_default="1"),
+]
+
+
+def check_together(disk: int | None, brokers: int | None, sweep: str | None) -> None:
+    """Refuse options that need or exclude each other."""
+    if brokers is not None and disk is None:
+        raise typer.BadParameter("--brokers tells how many disks there are, so it needs --disk")
+    if disk is not None and sweep is not None:
+        raise typer.BadParameter("--disk and --sweep exclude each other")

@@ -14,11 +14,23 @@ from typing import Annotated, Any, Final
 import typer
 
 from runners.reporting import printable
+from search_spaces.client import client_of
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
 from tuner.cli.at_service import AT_WORK, Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.predict_options import Compressibility, Pairs, Partitions, Rate, Replication
+from tuner.cli.predict_options import (
+    Brokers,
+    Compressibility,
+    ConfigFile,
+    DiskSize,
+    Pairs,
+    Partitions,
+    Rate,
+    Replication,
+    SweepText,
+    check_together,
+)
 from tuner.cli.predict_options import RecordBytes as PredictedSize
 from tuner.cli.recommend import (
     AllowLoss,
@@ -277,30 +289,44 @@ def explain(
 def predict(
     study: Study,
     pairs: Pairs = None,
+    config: ConfigFile = None,
     record_bytes: PredictedSize = None,
     rate: Rate = None,
     partitions: Partitions = None,
     replication: Replication = None,
     compressibility: Compressibility = None,
+    sweep: SweepText = None,
+    disk: DiskSize = None,
+    brokers: Brokers = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict what a config would do, from what a study on the service has measured, without sending anything.
 
     \b
-    Example:
+    Examples:
         tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
+        tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
     """
+    check_together(disk, brokers, sweep)
     asked: dict[str, Any] = {
-        "set": [f"{name}={value}" for name, value in parse_pairs(pairs or []).items()],
+        "begin": "study" if config is None else "defaults",
         "record_bytes": record_bytes,
         "rate": rate,
         "partitions": partitions,
         "replication": replication,
         "compressibility": compressibility,
+        "sweep": sweep,
+        "disk_bytes": disk,
+        "brokers": brokers,
     }
     with service() as client:
+        properties = parse_pairs(pairs or [])
+        if config is not None:
+            kind = json.loads(client.text(study, "prediction", form="json"))["client"]
+            properties = options.config_values(config, pairs or [], client_of(kind))
+        asked["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **asked))
-        for each in record["predictions"].values():
+        for each in record["predictions"].values() if sweep is None else ():
             if "outside" in each:
                 raise NothingToTell(f"the measurements of {study} can't tell: {each['outside']}")
         if as_json:

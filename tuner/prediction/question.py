@@ -12,6 +12,8 @@ from tuner.prediction.source import Source
 
 LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "compressibility")
 """The settings of a load that a question may change. All other settings are producer properties."""
+MOST_POINTS: Final = 1_000
+"""How many values a sweep may have."""
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
 _WHOLE: Final = ("partitions", "replication")
@@ -69,6 +71,10 @@ class Question:
     config: ProducerConfig
     workload: Workload
 
+    def of_defaults(self) -> "Question":
+        """Return the question with the client's default config."""
+        return replace(self, config=ProducerConfig.parse({}, self.config.client))
+
     def changed(self, changes: Changes) -> "Question":
         """Return the question with some settings changed.
 
@@ -86,7 +92,12 @@ class Question:
         workload = replace(self.workload, **{name: value for name, value in wanted.items() if value is not None})
         config = self.config
         if changes.properties:
-            config = ProducerConfig.parse({**config.values, **changes.properties}, config.client)
+            kept = dict(config.values)
+            if changes.properties.get("compression.type", config.compression) != config.compression:
+                # A level belongs to its codec.
+                for knob in config.client.level_knobs.values():
+                    kept.pop(knob.sets, None)
+            config = ProducerConfig.parse({**kept, **changes.properties}, config.client)
         return Question(config, workload)
 
     def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
@@ -98,6 +109,51 @@ class Question:
         """
         reasons = outside(source.observations, self.config, self.workload)
         return "; ".join(reasons) or predict(calibration, self.config, self.workload)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A question for each of several values of a setting.
+
+    Attributes:
+        setting: The setting that varies: one of `LOAD_SETTINGS`, or a producer property.
+        questions: The question for each value, by the value's text.
+    """
+
+    setting: str
+    questions: Mapping[str, Question]
+
+    @classmethod
+    def of(cls, asked: Question, text: str) -> "Sweep":
+        """Return a sweep from its text, such as `linger.ms=0,5,20` or `partitions=1..24`.
+
+        Args:
+            asked: The question whose setting varies.
+            text: The setting, and its values: separated by commas, or the first and the last whole number.
+
+        Raises:
+            ValueError: The text has another form, or a value is not possible for the setting.
+        """
+        setting, equals, listed = text.partition("=")
+        if not equals or not listed:
+            raise ValueError(f"a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {text!r}")
+        name = setting.replace("-", "_")
+        setting = name if name in LOAD_SETTINGS else setting
+        return cls(setting, {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)})
+
+    def answers(self, source: Source, calibration: Calibration) -> dict[str, Prediction | str]:
+        """Return the prediction for each value, or why there is none."""
+        return {value: each.answer(source, calibration) for value, each in self.questions.items()}
+
+
+def _values(listed: str) -> list[str]:
+    values = [each.strip() for each in listed.split(",")]
+    low, dots, high = listed.partition("..")
+    if dots and low.isdecimal() and high.isdecimal():
+        values = [str(number) for number in range(int(low), min(int(high), int(low) + MOST_POINTS) + 1)]
+    if not all(values) or len(values) > MOST_POINTS:
+        raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")
+    return values
 
 
 def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:

@@ -8,7 +8,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import QUESTION
-from tuner.prediction.calibration import similar_host
+from tuner.prediction.calibration import Calibration, calibrate, similar_host
 from tuner.prediction.observations import Observation, observations_in, observations_of, study_workload
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommend import recommend_for
@@ -36,6 +36,10 @@ class Source:
     named: str
     workload: Workload
     simulated: bool = False
+
+    def calibrated(self) -> Calibration:
+        """Return the performance model, fitted to what was measured."""
+        return calibrate(self.observations, self.start)
 
 
 def source_in(folder: Path, record_bytes: str | None = None) -> Source:

@@ -9,11 +9,22 @@ from runners.performance_model.performance import performance
 from runners.reporting import counted
 from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, FACTOR, QUANTILE, Disk, Interval, Prediction
+from tuner.prediction.predicting import (
+    AT_FULL_SPEED,
+    AT_RATE,
+    FACTOR,
+    LATENCIES,
+    QUANTILE,
+    Disk,
+    Interval,
+    Prediction,
+)
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.source import Source
 from tuner.present.wording import aligned, number
 
+_SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
+"""The metrics that the table of a sweep shows."""
 _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
 """The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
@@ -56,6 +67,9 @@ def prediction_rows(told: Iterable[Prediction], disk: Disk | None = None) -> lis
         cells = [_cell(each, name) for each in found]
         if any(cell != "-" for cell in cells):
             rows.append([ROW_METRICS[name].title, *cells])
+    taken = [each.consumer_mb_per_s for each in found]
+    if any(each is not None for each in taken):
+        rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
     rows.append(["bound by", *(each.bound_by for each in found)])
     stored = [each.stored_gb_per_day for each in found]
     if any(each is not None for each in stored):
@@ -169,21 +183,24 @@ def _constants(calibration: Calibration) -> Iterator[tuple[str, float, float, fl
         yield name, value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd)
 
 
-def sweep_lines(setting: str, metrics: Sequence[str], told: Mapping[str, Prediction | str]) -> list[str]:
+def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | str]) -> list[str]:
     """Return a sweep as lines of text: a row for each value of a setting.
 
     Args:
+        source: The study or experiment.
         setting: The setting that varies.
-        metrics: The metrics that the table shows.
         told: By value of the setting, the prediction, or why there is none.
     """
-    rows = [[setting, *(ROW_METRICS[name].title for name in metrics), "bound by"]]
+    rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), "bound by"]]
     for value, each in told.items():
         if isinstance(each, Prediction):
-            rows.append([value, *(_cell(each, name) for name in metrics), each.bound_by])
+            rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
         else:
-            rows.append([value, *("-" for _ in metrics), each])
-    return aligned(rows, right=False)
+            rows.append([value, *("-" for _ in _SWEPT), each])
+    return [
+        f"{len(source.observations)} measurements of {source.name} calibrate the model",
+        *aligned(rows, right=False),
+    ]
 
 
 def prediction_record(
@@ -194,6 +211,7 @@ def prediction_record(
         "schema_version": 1,
         "kind": "prediction",
         "study": source.name,
+        "client": source.config.client.kind.value,
         "measurements": len(calibration.observations),
         "undetermined": list(calibration.undetermined),
         "predictions": {
@@ -215,6 +233,7 @@ def _record(each: Prediction, disk: Disk | None) -> dict[str, Any]:
         "metrics": {
             name: {"value": found.value, "low": found.low, "high": found.high} for name, found in each.values.items()
         },
+        **({} if each.consumer_mb_per_s is None else {"consumer_mb_per_s": each.consumer_mb_per_s}),
         "bound_by": each.bound_by,
         "falls_behind": each.falls_behind,
         "stored_gb_per_day": stored,
@@ -225,7 +244,7 @@ def _record(each: Prediction, disk: Disk | None) -> dict[str, Any]:
 def _cell(each: Prediction, metric: str) -> str:
     if metric in each.values:
         return interval_text(each.values[metric])
-    return "falls behind the rate" if metric in AT_RATE and each.falls_behind else "-"
+    return "falls behind the rate" if metric in LATENCIES and each.falls_behind else "-"
 
 
 def interval_text(found: Interval) -> str:

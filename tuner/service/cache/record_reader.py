@@ -130,12 +130,10 @@ class RecordReader:
 
     def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
         """Return the constants of the performance model, fitted to the results that the study has now."""
-        from tuner.prediction.calibration import calibrate
-
         stamp = self.stamp(study, store)
         kept_stamp, calibration = self._calibrations.get(study, (None, None))
         if calibration is None or kept_stamp != stamp:
-            calibration = calibrate(source.observations, source.start)
+            calibration = source.calibrated()
             self._calibrations[study] = (stamp, calibration)
         return calibration
 
@@ -237,23 +235,42 @@ def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: M
 
 
 def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.prediction.question import Changes, Question, side_by_side
+    from tuner.prediction.predicting import Disk
+    from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.source import source_of
-    from tuner.present.prediction_view import prediction_lines, prediction_record, what_if_record
+    from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
 
+    form, swept, disk_bytes = given.get("form"), given.get("sweep"), given.get("disk_bytes")
+    if disk_bytes is None and given.get("brokers") is not None:
+        raise Problem(422, "invalid", "brokers tells how many disks there are, so it needs disk_bytes")
+    if disk_bytes is not None and swept is not None:
+        raise Problem(422, "invalid", "disk_bytes and sweep exclude each other")
+    disk = None if disk_bytes is None else Disk(disk_bytes, given.get("brokers") or 1)
     try:
         changes = Changes.of(dict(given.get("changes", ())))
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
     source = source_of(reader.results(study, store), changes.record_bytes)
-    asked = Question(source.config, source.workload).changed(changes)
+    asked = Question(source.config, source.workload)
+    asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
+    try:
+        sweep = None if swept is None else Sweep.of(asked, swept)
+    except ValueError as error:
+        raise Problem(422, "invalid", str(error)) from None
+    if disk is not None and asked.workload.rate_records_per_s is None:
+        raise Problem(422, "invalid", "disk_bytes needs a rate at which records are stored")
     calibration = reader.calibration(study, store, source)
-    if given.get("form") == "page":
+    if form == "page":
         return CachedResponse.of(what_if_record(source, calibration, asked))
-    told = side_by_side(source, asked, calibration)
-    if given.get("form") == "text":
-        return CachedResponse.of("\n".join(prediction_lines(source, calibration, told)) + "\n", TEXT)
-    return CachedResponse.of(prediction_record(source, calibration, told))
+    told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
+    if form == "text":
+        lines = (
+            prediction_lines(source, calibration, told, disk)
+            if sweep is None
+            else sweep_lines(source, sweep.setting, told)
+        )
+        return CachedResponse.of("\n".join(lines) + "\n", TEXT)
+    return CachedResponse.of(prediction_record(source, calibration, told, disk))
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -261,6 +261,21 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             float | None,
             Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression removes."),
         ] = None,
+        begin: Annotated[
+            Literal["study", "defaults"],
+            Query(description="The config that `set` changes: the study's, or the client's defaults."),
+        ] = "study",
+        sweep: Annotated[
+            str | None,
+            Query(
+                max_length=2_000, description="A setting and its values, each of which is predicted: `linger.ms=0,5`."
+            ),
+        ] = None,
+        disk_bytes: Annotated[
+            int | None,
+            Query(ge=1, le=10**18, description="Size of a broker's disk, to learn after how long it is full."),
+        ] = None,
+        brokers: Annotated[int | None, Query(ge=1, le=10_000, description="Brokers with such a disk.")] = None,
         form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
     ) -> Response:
         """Predict what another config or load would do, from what the study has measured, without sending anything.
@@ -278,7 +293,8 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         }
         changes = dict(each.split("=", 1) for each in properties or ())
         changes |= {name: str(value) for name, value in load.items() if value is not None}
-        return await answered(request, studies, prediction_query(study, changes, form))
+        query = prediction_query(study, changes, form, begin=begin, sweep=sweep, disk_bytes=disk_bytes, brokers=brokers)
+        return await answered(request, studies, query)
 
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
@@ -376,15 +392,16 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
     return api
 
 
-def prediction_query(study: str, changes: Mapping[str, str], form: str) -> ResultQuery:
+def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | int | None) -> ResultQuery:
     """Return the query for a prediction.
 
     Args:
         study: The study's name.
         changes: The settings that differ from those of the study, with their values.
         form: `json`, `text`, or `page` for what the page needs.
+        more: The other parameters of the operation.
     """
-    return ResultQuery.of(study, "prediction", changes=tuple(sorted(changes.items())), form=form)
+    return ResultQuery.of(study, "prediction", changes=tuple(sorted(changes.items())), form=form, **more)
 
 
 async def study_text(request: Request) -> str:

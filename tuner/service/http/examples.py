@@ -201,6 +201,7 @@ PREDICTION: Final[dict[str, Any]] = {
                 "schema_version": 1,
                 "kind": "prediction",
                 "study": "orders",
+                "client": "librdkafka",
                 "measurements": 74,
                 "undetermined": ["gzip_ratio"],
                 "predictions": {
