@@ -171,26 +171,42 @@ def _rate(file: Path) -> float | None:
 
 
 def _head(rate: float, client: Client, load: Workload) -> str:
+    title = f"168 configs, records of {load.record_sizes} B, {_brokers_in_words(load)}"
+    how = (
+        "each config once: paced 0.5 + 1.5 s, then saturating 0.5 + 1.5 s, on one topic; the defaults (no properties) "
+        "after every 10 configs; random order, seed 0"
+    )
+    columns = ",".join(("record_bytes", *NAMES, *METRICS))
+    said = facts(title, "python -m benchmarks.measured_grid", how, client, load)
+    return f"{said}# rate_records_per_s: {rate}\n{columns}\n"
+
+
+def facts(title: str, program: str, how: str, client: Client, load: Workload) -> str:
+    """Return the head of a table of measurements, as `benchmarks.problems.table` reads it.
+
+    Args:
+        title: The title of the table.
+        program: The command that measured it.
+        how: What was measured for each row.
+        client: The client that was measured.
+        load: The load, of which the head has what is the same in all rows.
+    """
     memory = psutil.virtual_memory().total / 1e9
-    facts = {
-        "title": f"168 configs, records of {load.record_sizes} B, {brokers_in_words(load)}",
-        "source": "measured with this project: python -m benchmarks.measured_grid",
+    said = {
+        "title": title,
+        "source": f"measured with this project: {program}",
         "client": f"{client.kind} {client.version}",
-        "broker": f"Kafka 4.3.1, {brokers_in_words(load)} on the same machine",
+        "broker": f"Kafka 4.3.1, {_brokers_in_words(load)} on the same machine",
         "machine": f"{os.cpu_count()} cores, {memory:.0f} GB, shared by broker and load, {time.strftime('%Y-%m')}",
-        "how": "each config once: paced 0.5 + 1.5 s, then saturating 0.5 + 1.5 s, on one topic; the defaults (no "
-        "properties) after every 10 configs; random order, seed 0",
+        "how": how,
         "partitions": f"{load.partitions}",
         "replication": f"{load.replication}",
         "compressibility_ratio": f"{load.compressibility_ratio}",
-        "rate_records_per_s": f"{rate}",
     }
-    columns = ",".join(("record_bytes", *NAMES, *METRICS))
-    return "".join(f"# {name}: {value}\n" for name, value in facts.items()) + columns + "\n"
+    return "".join(f"# {name}: {value}\n" for name, value in said.items())
 
 
-def brokers_in_words(load: Workload) -> str:
-    """Return the number of embedded brokers in words."""
+def _brokers_in_words(load: Workload) -> str:
     return "one embedded broker" if load.replication == 1 else f"{load.replication} embedded brokers"
 
 

@@ -4,64 +4,104 @@
 
 Some configs of a table calibrate the performance model, and the others are predicted. The configs that calibrate it are
 chosen as `tuner calibrate` chooses its probes (`tuner.prediction.probes`). Each measurement was made once, so its own
-noise is part of the error.
+noise is part of the error. A second table has latencies by rate (`benchmarks.prediction_at_rates`).
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import exp, log
-from statistics import fmean, median
+from statistics import fmean, stdev
 from typing import Final
+
+import numpy as np
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.packet_model import Packet, PacketModel
-from benchmarks.problems.table import MeasuredTable, Row, embedded_grid, java_grid
+from benchmarks.prediction_at_rates import print_latencies
+from benchmarks.problems.table import (
+    MeasuredTable,
+    Row,
+    embedded_grid,
+    java_grid,
+    large_records_grid,
+    small_records_grid,
+    three_brokers_grid,
+)
 from runners.performance_model.constants import EMBEDDED
-from runners.performance_model.performance import perform
-from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.prediction.calibration import Calibration, calibrate, value_of
-from tuner.prediction.observations import PACED, SATURATED, Observation
-from tuner.prediction.predicting import predict
+from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
+from tuner.prediction.observations import CPU, PACED, SATURATED, Observation
+from tuner.prediction.predicting import LATENCIES, estimate, predict, stored_bytes_per_record
 from tuner.prediction.probes import spread_out
+from tuner.regression.solving import solved
 
 PHASES: Final[Mapping[str, tuple[str, ...]]] = {"saturated": SATURATED, "paced": PACED}
-PROBES: Final = (12, 25)
-GOAL_RATIO: Final[Mapping[str, float]] = {"records_per_s": 0.05, "latency_p50_ms": 0.15, "latency_p99_ms": 0.30}
-"""The goals: by metric, how large the mean error of the predictions may be."""
-_HELD: Final = 0.98
+TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
+    "100 B": small_records_grid,
+    "1 kB": embedded_grid,
+    "10 kB": large_records_grid,
+    "1 kB, three brokers": three_brokers_grid,
+    "1 kB, Java client": java_grid,
+}
+PROBES: Final = (0, 12, 25, 60)
+SLOW, FAST, BATCHES, WIRE, PAYLOAD, STORED = (
+    "throughput up to 25 MB/s",
+    "throughput above",
+    "records in a batch",
+    "bytes on the wire",
+    "payload share",
+    "stored bytes",
+)
+GOAL_RATIO: Final[Mapping[str, float]] = {
+    SLOW: 0.05,
+    FAST: 0.05,
+    "latency_p50_ms": 0.15,
+    "latency_p99_ms": 0.30,
+    BATCHES: 0.05,
+    WIRE: 0.05,
+    PAYLOAD: 0.03,
+    STORED: 0.01,
+}
+"""The goals: by what is predicted, how large the mean error of the predictions may be."""
+_SLOW_MB_PER_S: Final = 25.0
+_HELD: Final = 0.95
+"""The share of the rate from which on a latency counts. In 1.5 s, records in flight at the end are a few per cent."""
 _RUNS: Final = 200
+_POINTS: Final = 1_000
 
 
 def main() -> None:
-    """Print the errors of the predictions, and how long a prediction takes."""
+    """Print the errors of the predictions, and how long predictions take."""
     benchmark_parser(__doc__).parse_args()
-    print("| table | probes | metric | predicted | mean error | median error | goal | in the interval (goal: 90 %) |")
-    print("| --- | ---: | --- | ---: | ---: | ---: | --- | ---: |")
-    calibration = None
-    for name, table in (("librdkafka", embedded_grid()), ("Java", java_grid())):
-        seen = observed(table)
-        for count in (0, *PROBES):
+    print("| table | probes |", " | ".join(f"{name}, {goal:.0%}" for name, goal in GOAL_RATIO.items()), "|")
+    print("| --- | ---: |", "---: | " * len(GOAL_RATIO), sep=" ")
+    inside: dict[int, list[bool]] = defaultdict(list)
+    for name, read in TABLES.items():
+        seen = observed(read())
+        for count in PROBES:
             chosen = spread_out(list(seen), count, paced_load(seen), EMBEDDED)
-            calibration = calibrate([each for config in chosen for each in seen[config]]) if count else None
             rest = {config: each for config, each in seen.items() if config not in chosen}
-            for line in _lines(rest, calibration):
-                print(f"| {name} | {count or 'none'} | {line} |")
+            errors = _errors(chosen, seen, rest)
+            print(f"| {name} | {count or 'none'} | {' | '.join(map(errors.cell, GOAL_RATIO))} |")
             if count:
-                print(f"| {name} | {count} | {_by_the_paper(chosen, seen, rest)} |")
-    assert calibration is not None
-    config, (first, *_) = next(iter(observed(java_grid()).items()))
-    began_s = time.perf_counter()
-    for _ in range(_RUNS):
-        predict(calibration, config, first.workload)
-    print(f"\nA prediction takes {1e3 * (time.perf_counter() - began_s) / _RUNS:.1f} ms (goal: 50 ms).")
+                print(f"| {name} | {count}, by the paper's model | {_by_the_paper(chosen, seen, rest)} |")
+            inside[count] += errors.inside
+        print(f"| {name} | all others | {' | '.join(map(_leave_one_out(seen).cell, GOAL_RATIO))} |")
+    print(f"\nIn their intervals (goal: 90 %): {_shares(inside)}.")
+    print(f"\nThe defaults, which were measured again and again, scatter by {_scatters()}.")
+    _print_times()
+    print()
+    print_latencies()
 
 
 def observed(table: MeasuredTable) -> dict[ProducerConfig, list[Observation]]:
-    """Return what a table has measured, by config: the saturating load, and the paced load if the config held it."""
+    """Return what a table has measured, by config: the saturating load, and the paced load if the config held it.
+
+    Besides what the model is fitted to, they have `batch_records` and `stored_bytes_per_record` if the table has them.
+    """
     rows: dict[ProducerConfig, list[Row]] = defaultdict(list)
     for row in table.rows:
         rows[row.config].append(row)
@@ -70,18 +110,22 @@ def observed(table: MeasuredTable) -> dict[ProducerConfig, list[Observation]]:
 
 def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observation]:
     first = repeats[0]
-    load = Workload(
-        first.sizes,
-        compressibility_ratio=float(table.facts["compressibility_ratio"]),
-        partitions=int(table.facts["partitions"]),
-    )
+    load = replace(table.load_of(first), rate_records_per_s=None)
     records_per_s = _mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
-    found = [Observation(first.config, load, {"records_per_s": records_per_s})]
+    values = {"records_per_s": records_per_s, **_known(repeats, (SATURATED[1], *CPU, "batch_records"))}
+    found = [Observation(first.config, load, values)]
     held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
     if held:
-        values = {name: _mean([row.metrics[name] for row in held]) for name in PACED}
+        values = _known(held, (*PACED, "paced_batch_records", "stored_bytes_per_record"))
+        if "paced_batch_records" in values:
+            values["batch_records"] = values.pop("paced_batch_records")
         found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
     return found
+
+
+def _known(rows: Sequence[Row], metrics: Sequence[str]) -> dict[str, float]:
+    found = {name: [row.metrics[name] for row in rows if row.metrics.get(name, 0.0) > 0] for name in metrics}
+    return {name: _mean(values) for name, values in found.items() if values}
 
 
 def paced_load(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Workload:
@@ -89,26 +133,89 @@ def paced_load(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Workload
     return next(each.workload for found in seen.values() for each in found if each.workload.rate_records_per_s)
 
 
-def _lines(rest: Mapping[ProducerConfig, Sequence[Observation]], calibration: Calibration | None) -> list[str]:
-    """Return the cells of each metric: how many values, their errors, the goal, and how many are in the interval."""
-    errors: dict[str, list[float]] = defaultdict(list)
-    inside: dict[str, list[bool]] = defaultdict(list)
-    for config, seen in rest.items():
-        for each in seen:
-            told = None if calibration is None else predict(calibration, config, each.workload)
-            bare = perform(EMBEDDED, Settings.of(config, each.workload), each.workload)
-            for name, value in each.values.items():
-                if told is not None and name not in told.values:
-                    continue
-                predicted = value_of(bare, name) if told is None else told.values[name].value
-                errors[name].append(abs(predicted / value - 1))
-                if told is not None:
-                    inside[name].append(told.values[name].low <= value <= told.values[name].high)
-    return [
-        f"{name} | {len(off)} | {fmean(off):.1%} | {median(off):.1%} | {_goal(name, fmean(off), calibration)} | "
-        f"{f'{fmean(inside[name]):.0%}' if inside[name] else '-'}"
-        for name, off in errors.items()
-    ]
+def _calibration(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Calibration:
+    chosen = spread_out(list(seen), PROBES[1], paced_load(seen), EMBEDDED)
+    return calibrate([each for config in chosen for each in seen[config]])
+
+
+@dataclass
+class _Errors:
+    """How far predictions are from measurements.
+
+    Attributes:
+        ratios: By what is predicted, the error of each prediction as a share of the measured value.
+        inside: Whether each measurement lies in its interval.
+    """
+
+    ratios: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    inside: list[bool] = field(default_factory=list)
+
+    def cell(self, name: str) -> str:
+        """Return the mean error, in bold type if it misses its goal; a dash if nothing was measured."""
+        off = self.ratios[name]
+        if not off:
+            return "-"
+        return f"{fmean(off):.1%}" if fmean(off) <= GOAL_RATIO[name] else f"**{fmean(off):.1%}**"
+
+
+def _errors(
+    chosen: Sequence[ProducerConfig],
+    seen: Mapping[ProducerConfig, Sequence[Observation]],
+    rest: Mapping[ProducerConfig, Sequence[Observation]],
+) -> _Errors:
+    """Return the errors for the configs of `rest` if those that were `chosen` calibrate the model."""
+    known = [each for config in chosen for each in seen[config]]
+    calibration = calibrate(known) if known else uncalibrated(EMBEDDED)
+    errors = _Errors()
+    for config, each in ((config, each) for config, found in rest.items() for each in found):
+        load, values = each.workload, each.values
+        here = predict(calibration, config, load).values
+        batches = estimate(calibration, config, load)["batch_records"].value
+        told: dict[str, tuple[float, float]] = {}
+        if load.rate_records_per_s is None:
+            mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
+            told[_shown("records_per_s", mb_per_s)] = here["records_per_s"].value, values["records_per_s"]
+            wire = here[SATURATED[1]].value
+            if SATURATED[1] in values:
+                told[WIRE] = wire, values[SATURATED[1]]
+                if config.compression == "none":
+                    told[PAYLOAD] = 1 / wire, 1 / values[SATURATED[1]]
+        else:
+            told |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
+            if "stored_bytes_per_record" in values:
+                told[STORED] = stored_bytes_per_record(calibration, config, load), values["stored_bytes_per_record"]
+        if "batch_records" in values:
+            told[BATCHES] = batches, values["batch_records"]
+        for name, (predicted, measured) in told.items():
+            errors.ratios[name].append(abs(predicted / measured - 1))
+        fitted = {*SATURATED, *PACED, *CPU} & here.keys() & values.keys()
+        errors.inside += [here[name].low <= values[name] <= here[name].high for name in fitted]
+    return errors
+
+
+def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Errors:
+    """Return the errors for each config if all others are known: nearly all of it is noise of the measurements.
+
+    The constants are fitted to all configs, and only what is left over is learnt without the config. Source: Rasmussen
+    and Williams (2006), equation 5.12.
+    """
+    known = [each for found in seen.values() for each in found]
+    errors = _Errors()
+    for metric, found in calibrate(known).left_over.items():
+        inverse = solved(found.process.root, np.eye(len(found.process.root)))
+        off = found.process.weights / np.diag(inverse)
+        measured = [each for each in known if metric in each.values]
+        for each, left in zip(measured, off, strict=True):
+            name = _shown(metric, each.values[metric] * each.workload.record_sizes.mean_bytes / 1e6)
+            errors.ratios[name].append(abs(exp(-left) - 1))
+    return errors
+
+
+def _shown(metric: str, mb_per_s: float) -> str:
+    """Return the heading under which the errors of a metric are shown; a throughput has two."""
+    if metric == "records_per_s":
+        return SLOW if mb_per_s <= _SLOW_MB_PER_S else FAST
+    return WIRE if metric == SATURATED[1] else metric
 
 
 def _by_the_paper(
@@ -118,20 +225,48 @@ def _by_the_paper(
 ) -> str:
     """Return the cells for the throughput that the paper's model predicts from the same probes."""
 
-    def measured(config: ProducerConfig) -> tuple[Packet, float]:
+    def measured(config: ProducerConfig) -> tuple[Packet, float, float]:
         first = seen[config][0]
-        return Packet.of(config, first.workload), first.values["records_per_s"]
+        rate, load = first.values["records_per_s"], first.workload
+        return Packet.of(config, load, load.replication), rate, rate * load.record_sizes.mean_bytes / 1e6
 
-    packets, rates = zip(*map(measured, chosen), strict=True)
+    packets, rates, _ = zip(*map(measured, chosen), strict=True)
     model = PacketModel.fitted(packets, rates)
-    off = [abs(model.records_per_s(packet) / rate - 1) for packet, rate in map(measured, rest)]
-    return f"records_per_s, by the paper's model | {len(off)} | {fmean(off):.1%} | {median(off):.1%} | - | -"
+    errors = _Errors()
+    for packet, rate, mb_per_s in map(measured, rest):
+        errors.ratios[_shown("records_per_s", mb_per_s)].append(abs(model.records_per_s(packet) / rate - 1))
+    return " | ".join(map(errors.cell, GOAL_RATIO))
 
 
-def _goal(metric: str, mean: float, calibration: Calibration | None) -> str:
-    if calibration is None or metric not in GOAL_RATIO:
-        return "-"
-    return f"{GOAL_RATIO[metric]:.0%}, {'met' if mean <= GOAL_RATIO[metric] else '**missed**'}"
+def _shares(inside: Mapping[int, Sequence[bool]]) -> str:
+    return ", ".join(f"{fmean(held):.0%} with {count or 'no'} probes" for count, held in inside.items())
+
+
+def _scatters() -> str:
+    """Return how far the repeated measurements of the defaults lie from each other in each table, in words."""
+    found = []
+    for name, read in TABLES.items():
+        defaults = [row for row in read().rows if not row.config.values]
+        sds = [stdev(log(row.metrics[metric]) for row in defaults) for metric in ("mb_per_s", *LATENCIES)]
+        found.append(f"{name}: {' / '.join(f'{sd:.0%}' for sd in sds)}")
+    return f"(throughput / p50 / p99): {'; '.join(found)}"
+
+
+def _print_times() -> None:
+    seen = observed(embedded_grid())
+    calibration, load = _calibration(seen), paced_load(seen)
+    configs = [
+        ProducerConfig.parse({"linger.ms": f"{place / 10:g}", "batch.size": "131072"}) for place in range(_POINTS)
+    ]
+    began_s = time.perf_counter()
+    for config in configs[:_RUNS]:
+        predict(calibration, config, load)
+    once_ms = 1e3 * (time.perf_counter() - began_s) / _RUNS
+    began_s = time.perf_counter()
+    for config in configs:
+        predict(calibration, config, load)
+    sweep_s = time.perf_counter() - began_s
+    print(f"\nA prediction takes {once_ms:.1f} ms (goal: 50 ms), a sweep of {_POINTS:,} points {sweep_s:.1f} s (5 s).")
 
 
 def _mean(values: Sequence[float]) -> float:

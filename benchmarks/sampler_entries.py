@@ -90,6 +90,16 @@ def _tpe(**settings: Any) -> Entry:
     return Entry(make, Method.TPE)
 
 
+def _botorch(problem: Problem, seed: int) -> Strategy:
+    """Return a strategy that proposes with BoTorch's qNEHVI, through optuna-integration."""
+    # Imported here, because only this method needs the package, and importing torch takes seconds.
+    from optuna_integration.botorch import BoTorchSampler, qnehvi_candidates_func
+
+    search = SearchSpec(method=Method.GP)
+    sampler = BoTorchSampler(candidates_func=qnehvi_candidates_func, n_startup_trials=search.startup_trials, seed=seed)
+    return strategy_of(_spec(problem, search), problem.space, seed, sampler=sampler)
+
+
 def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
     return StudySpec("samplers", WorkloadSpec((problem.size,)), baseline=problem.defaults, search=search)
 
@@ -106,6 +116,7 @@ ENTRIES: Final = {
     "tpe, univariate": _tpe(multivariate=False),
     "tpe, no starting points": Entry(_product(Method.TPE)),
     "gp": Entry(_product(Method.GP), Method.GP),
+    "botorch qNEHVI": Entry(_botorch, Method.GP),
     "bayesian": Entry(_product(Method.BAYESIAN), Method.BAYESIAN),
     "bayesian, no model": Entry(_product(Method.BAYESIAN, performance_model=False), Method.BAYESIAN),
     "bayesian, wrong model": Entry(_product(Method.BAYESIAN, off=3.0), Method.BAYESIAN),
@@ -113,3 +124,5 @@ ENTRIES: Final = {
     "bayesian, cold": Entry(_product(Method.BAYESIAN), Method.BAYESIAN, transfer=False),
 }
 """Search methods by name. The methods "no starting points" and "cold" learn nothing from another record size."""
+NEEDED: Final = {"gp": ("torch",), "botorch qNEHVI": ("optuna_integration", "botorch")}
+"""The modules that some search methods need, which the project does not install."""

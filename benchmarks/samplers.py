@@ -27,7 +27,7 @@ from typing import Final
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.searched import TABLES, Problem, Volume, problem_of
-from benchmarks.sampler_entries import ENTRIES
+from benchmarks.sampler_entries import ENTRIES, NEEDED
 from benchmarks.sampler_searches import Course, ask_costs_s, course
 from benchmarks.sampler_tables import load, missed, save, tables
 from search_spaces.producer_config import ProducerConfig
@@ -83,9 +83,11 @@ def main() -> None:
 
 def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    if "gp" in names and find_spec("torch") is None:
-        print("the sampler gp is left out, because it needs torch, which is not installed", flush=True)
-        names = [name for name in names if name != "gp"]
+    for name, modules in NEEDED.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        if name in names and missing:
+            print(f"{name} is left out, because it needs {' and '.join(missing)}, not installed here", flush=True)
+            names = [each for each in names if each != name]
     tasks = [
         (problem, name, seed, asked.trials, asked.noise)
         for problem in asked.problems.split(";")

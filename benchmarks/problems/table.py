@@ -8,7 +8,7 @@ A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These 
     client                  the client that was measured: with `java 4.3.1`, all properties are read as that client's;
                             with any other text, or without it, they are librdkafka's
     base                    properties of every row, as `name=value` separated by blanks
-    partitions, compressibility_ratio
+    partitions, replication, compressibility_ratio
                             the load of the measurements
     rate_records_per_s      rate of the paced phase, unless a column of this name gives it for each row
     megabyte_bytes          bytes of a megabyte in the column mb_per_s, if it is not 1,000,000; the values are converted
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
-from runners.workload import RecordSizes
+from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, Kind, client_of, librdkafka
 from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.producer_config import ProducerConfig
@@ -81,6 +81,16 @@ class MeasuredTable:
     facts: Mapping[str, str]
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
+
+    def load_of(self, row: Row) -> Workload:
+        """Return the load of a row, at its rate if it has one. The head must say how compressible the records are."""
+        return Workload(
+            row.sizes,
+            compressibility_ratio=float(self.facts["compressibility_ratio"]),
+            partitions=int(self.facts["partitions"]),
+            replication=int(self.facts.get("replication", 1)),
+            rate_records_per_s=row.rate_records_per_s,
+        )
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -136,6 +146,26 @@ def embedded_grid() -> MeasuredTable:
 def java_grid() -> MeasuredTable:
     """Return the same for the Java client 4.3.1, with its own values of the properties."""
     return _shipped("embedded_1000_bytes_java.csv")
+
+
+def small_records_grid() -> MeasuredTable:
+    """Return the same with records of 100 B."""
+    return _shipped("embedded_100_bytes.csv")
+
+
+def large_records_grid() -> MeasuredTable:
+    """Return the same with records of 10 kB."""
+    return _shipped("embedded_10000_bytes.csv")
+
+
+def three_brokers_grid() -> MeasuredTable:
+    """Return the same with records of 1 kB on three embedded brokers, with three replicas."""
+    return _shipped("three_brokers_1000_bytes.csv")
+
+
+def rates_table() -> MeasuredTable:
+    """Return latencies of six configs at rates of 5 to 80 % of their throughput, with a consumer beside."""
+    return _shipped("rates_with_consumer.csv")
 
 
 def _shipped(name: str) -> MeasuredTable:

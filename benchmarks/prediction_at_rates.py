@@ -1,0 +1,122 @@
+"""How far predicted latencies are from measured ones at rates of up to 80 % of the capacity.
+
+Two models are compared on the kept table of six configs with a consumer beside (`benchmarks.measured_rates`). Both know
+the throughput of each config and its latency at 5 % of it, and predict the latency at the higher rates:
+
+- ours, calibrated by these measurements;
+- the queue of Wu, Shang and Wolter (2019), M/PH/1. The latencies at 5 % give the distribution of its service times,
+  scaled so that the queue is as busy as the config. Its waiting time is added to the mean latency at 5 %.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import exp
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+
+from benchmarks.problems.table import MeasuredTable, Row, rates_table
+from benchmarks.queueing import Array, fitted, mean_response_s
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
+from tuner.prediction.calibration import Calibration, calibrate
+from tuner.prediction.observations import CONSUMERS, PACED, Observation
+from tuner.prediction.predicting import predict
+
+_LOWEST: Final = 0.1
+"""The lowest rate of a config is below this share of its throughput."""
+_QUANTILES: Final = {
+    "latency_p50_ms": 0.5,
+    "latency_p90_ms": 0.9,
+    "latency_p95_ms": 0.95,
+    "latency_p99_ms": 0.99,
+    "latency_p999_ms": 0.999,
+}
+_SAMPLES: Final = 500
+OURS: Final = ("latency_p50_ms", "latency_p99_ms", "end_to_end_p50_ms", "end_to_end_p99_ms")
+OUR_MEAN, THEIR_MEAN = "end_to_end_mean_ms, ours", "end_to_end_mean_ms, M/PH/1"
+
+
+def print_latencies() -> None:
+    """Print the errors by rate."""
+    table = rates_table()
+    configs: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in table.rows:
+        configs[str(row.sizes), row.config.fingerprint].append(row)
+    names = (*OURS, OUR_MEAN, THEIR_MEAN)
+    print(f"| rate | {' | '.join(names)} |")
+    print("| ---: |", " ---: |" * len(names), sep="")
+    for share, errors in _by_rate(table, list(configs.values())).items():
+        cells = [f"{fmean(map(abs, errors[name])):.0%} ({fmean(errors[name]):+.0%})" for name in names]
+        print(f"| {share:.0%} | {' | '.join(cells)} |")
+    print("\nMean error, and in parentheses the mean of the errors with their signs: below 0, a model underestimates.")
+
+
+def _by_rate(table: MeasuredTable, configs: Sequence[Sequence[Row]]) -> Mapping[float, Mapping[str, list[float]]]:
+    """Return the errors of all configs with their signs, by share of the throughput and by what is predicted."""
+    calibration = calibrate([each for rows in configs for each in _known(table, rows)])
+    found: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for rows in configs:
+        for row in rows:
+            share = _share(row, rows)
+            if share is None or share < _LOWEST:
+                continue
+            told = _told(table, calibration, row) | {THEIR_MEAN: _by_the_queue(row, rows, share)}
+            for name, predicted in told.items():
+                found[round(share, 2)][name].append(predicted / row.metrics[name.partition(",")[0]] - 1)
+    return dict(sorted(found.items()))
+
+
+def _known(table: MeasuredTable, rows: Sequence[Row]) -> list[Observation]:
+    """Return what the models know: a config's throughput, and its latency at the lowest rate."""
+    found = []
+    for row in rows:
+        share = _share(row, rows)
+        if share is None:
+            value = row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes
+            found.append(Observation(row.config, table.load_of(row), {"records_per_s": value}))
+        elif share < _LOWEST:
+            values = {name: row.metrics[name] for name in (*PACED, *CONSUMERS)}
+            found.append(Observation(row.config, table.load_of(row), values))
+    return found
+
+
+def _share(row: Row, rows: Sequence[Row]) -> float | None:
+    """Return the rate as a share of the config's throughput; None for a saturating load."""
+    if row.rate_records_per_s is None:
+        return None
+    full = next(each for each in rows if each.rate_records_per_s is None)
+    return row.rate_records_per_s * row.sizes.mean_bytes / 1e6 / full.metrics["mb_per_s"]
+
+
+def _told(table: MeasuredTable, calibration: Calibration, row: Row) -> dict[str, float]:
+    load = table.load_of(row)
+    told = predict(calibration, row.config, load).values
+    spread = perform(calibration.constants, Settings.of(row.config, load), load).latency_spread
+    found = {name: told[name].value for name in OURS if name in told}
+    if "end_to_end_p50_ms" in found:
+        found[OUR_MEAN] = found["end_to_end_p50_ms"] * exp(spread**2 / 2)  # the mean of a lognormal distribution
+    return found
+
+
+def _by_the_queue(row: Row, rows: Sequence[Row], share: float) -> float:
+    """Return the mean end-to-end latency in milliseconds by M/PH/1."""
+    lowest = min((each for each in rows if each.rate_records_per_s), key=lambda each: each.rate_records_per_s or 0.0)
+    requests_per_s = (row.rate_records_per_s or 0.0) / row.metrics["batch_records"]
+    service_s = share / requests_per_s
+    service = fitted(_scaled(_times(lowest), service_s))
+    waiting_s = mean_response_s(requests_per_s, service) - service_s
+    return lowest.metrics["end_to_end_mean_ms"] + waiting_s * 1e3
+
+
+def _times(row: Row) -> Array:
+    """Return times whose percentiles are the measured ones, shape (times,)."""
+    ranks = np.array([0.0, *_QUANTILES.values(), 1.0])
+    values = np.array([row.metrics[name] for name in _QUANTILES])
+    logs = np.log([values[0] / 2, *values, values[-1]])
+    return np.asarray(np.exp(np.interp((np.arange(_SAMPLES) + 0.5) / _SAMPLES, ranks, logs)), dtype=np.float64)
+
+
+def _scaled(times: Array, mean: float) -> Array:
+    return np.asarray(times * mean / times.mean(), dtype=np.float64)
