@@ -24,6 +24,7 @@ from typing import Final
 
 import psutil
 
+from benchmarks.evidence import whole_number
 from objectives.outcome import metrics_of
 from runners.clusters.cluster import LocalBroker
 from runners.runner import Runner
@@ -72,8 +73,10 @@ def main() -> None:
     """Measure the configs that FILE does not contain yet, until `--minutes` have passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--record-bytes", type=int, default=1000)
-    parser.add_argument("--brokers", type=int, default=1, help="number of brokers, and of replicas of each partition")
+    parser.add_argument("--record-bytes", type=whole_number, default=1000)
+    parser.add_argument(
+        "--brokers", type=whole_number, default=1, help="number of brokers, and of replicas of each partition"
+    )
     parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
     parser.add_argument("--minutes", type=float, default=60.0)
     asked = parser.parse_args()

@@ -42,7 +42,7 @@ class Packet:
 
     @classmethod
     def of(cls, config: ProducerConfig, load: Workload, brokers: int = 1) -> Self:
-        """Return one of the packets that a producer with this config sends under full load (equation 1)."""
+        """Return the packet that a producer with this config sends when its batches are full (equation 1)."""
         settings, value = Settings.of(config, load), load.record_sizes.mean_bytes
         record = value + load.key_bytes + _RECORD_OVERHEAD_BYTES
         batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - _BATCH_HEADER_BYTES) / record))

@@ -163,7 +163,7 @@ def _errors(
     seen: Mapping[ProducerConfig, Sequence[Observation]],
     rest: Mapping[ProducerConfig, Sequence[Observation]],
 ) -> _Errors:
-    """Return the errors for the configs of `rest` if those that were `chosen` calibrate the model."""
+    """Calibrate the model with the `chosen` configs, predict those in `rest`, and return the errors."""
     known = [each for config in chosen for each in seen[config]]
     calibration = calibrate(known) if known else uncalibrated(EMBEDDED)
     errors = _Errors()
@@ -196,12 +196,12 @@ def _errors(
 def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Errors:
     """Return the errors for each config if all others are known: nearly all of it is noise of the measurements.
 
-    The constants are fitted to all configs, and only what is left over is learnt without the config. Source: Rasmussen
+    The constants are fitted to all configs, and only the correction is learnt without the config. Source: Rasmussen
     and Williams (2006), equation 5.12.
     """
     known = [each for found in seen.values() for each in found]
     errors = _Errors()
-    for metric, found in calibrate(known).left_over.items():
+    for metric, found in calibrate(known).corrections.items():
         inverse = solved(found.process.root, np.eye(len(found.process.root)))
         off = found.process.weights / np.diag(inverse)
         measured = [each for each in known if metric in each.values]

@@ -83,7 +83,7 @@ class MeasuredTable:
     rows: tuple[Row, ...]
 
     def load_of(self, row: Row) -> Workload:
-        """Return the load of a row, at its rate if it has one. The head must say how compressible the records are."""
+        """Return the load of a row's measurement. The head must have `partitions` and `compressibility_ratio`."""
         return Workload(
             row.sizes,
             compressibility_ratio=float(self.facts["compressibility_ratio"]),

@@ -93,15 +93,15 @@ class Performance:
 
     @property
     def end_to_end_p50_ms(self) -> float:
-        """Median time until a consumer has the record: about that until the producer has the acknowledgement.
+        """Median time until a consumer has the record, which is taken to be the producer's latency.
 
-        A consumer that waits for records gets them at the moment at which the producer is answered.
+        The broker answers a waiting consumer at about the same time as the producer.
         """
         return self.latency_p50_ms
 
     @property
     def end_to_end_p99_ms(self) -> float:
-        """99th percentile of the time until a consumer has the record."""
+        """99th percentile of the time until a consumer has the record, also the producer's."""
         return self.latency_p99_ms
 
     @property

@@ -34,7 +34,9 @@ class ForkingProcess:
         )
 
     def begin(self, words: Sequence[str], out: str, err: str) -> int:
-        """Begin `tuner` with these arguments, in the folder and environment of the caller, and return its process id.
+        """Start `tuner` with these arguments, and return its process id.
+
+        It runs in the current folder, with the current environment variables.
 
         Args:
             words: The arguments of `tuner`.

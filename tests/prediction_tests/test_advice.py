@@ -18,7 +18,7 @@ MERGED = Merged(100, 10, 1_000, 100_000, 100_000, {"lz4": 40_000, "zstd": 39_000
 
 
 def inspection(linger_ms: float, batch_bytes: int = 16_384) -> Inspection:
-    """A topic to which one producer sends a record of about 600 B every 2 ms."""
+    """A topic with one producer, which sends a record of about 600 B every 2 ms."""
     batches = [batch_of(each, producer_id=7) for each in batched(RECORDS, linger_ms, batch_bytes)]
     found = inspected(sample_of(batches, merged=MERGED))
     assert found is not None

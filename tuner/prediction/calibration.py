@@ -24,7 +24,7 @@ from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstan
 from runners.performance_model.performance import Performance, perform, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.left_over import LeftOver, left_over
+from tuner.prediction.correction import Correction, corrections, without_outliers
 from tuner.prediction.observations import CONSUMERS, CPU, Observation
 
 SPREAD: Final[Mapping[str, float]] = MappingProxyType(
@@ -68,9 +68,6 @@ _FACTORED_SCATTER: Final = 0.2
 """How far these lie from the model's value times its factor, as the standard deviation of their logarithm."""
 _STEP: Final = 1e-4
 _MOST_EVALUATIONS: Final = 60
-_FAR: Final = 3.0
-"""When the scatter is computed, a deviation counts as at most three times the typical one."""
-_NORMAL_OF_MEDIAN: Final = 1.4826
 _FULL_LEVERAGE: Final = 0.9
 
 
@@ -95,9 +92,9 @@ class Calibration:
     factors: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
-    def left_over(self) -> Mapping[str, LeftOver]:
-        """By which factor the model with these constants is off, by metric to which they were fitted."""
-        return left_over(self.observations, self.constants)
+    def corrections(self) -> Mapping[str, Correction]:
+        """The correction of the model with these constants, by metric."""
+        return corrections(self.observations, self.constants)
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -249,6 +246,5 @@ def _typical(off: NDArray[np.float64]) -> float:
 
     With few deviations, the expected 1.0 counts as one of them.
     """
-    usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(off))), 1e-3)
-    near = np.clip(off, -_FAR * usual, _FAR * usual)
+    near = without_outliers(off, 1e-3)
     return sqrt((1.0 + float(near @ near)) / (1 + len(near)))

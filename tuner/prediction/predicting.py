@@ -171,7 +171,7 @@ def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workl
 
 
 def stored_bytes_per_record(calibration: Calibration, config: ProducerConfig, workload: Workload) -> float:
-    """Return the bytes that a record takes on a broker's disk, with its share of its batch and of the indexes.
+    """Return how many bytes one record adds to a broker's disk, with its part of the batch header and the index files.
 
     Args:
         calibration: The fitted constants.
@@ -179,10 +179,10 @@ def stored_bytes_per_record(calibration: Calibration, config: ProducerConfig, wo
         workload: The load; with a rate, the batches are those at this rate.
     """
     told, factor = _told(calibration, config, workload), 1.0
-    if _WIRE in calibration.left_over:
+    if _WIRE in calibration.corrections:
         # Bytes on the wire are known for a load at full speed.
         full_load = replace(workload, rate_records_per_s=None)
-        factor = exp(calibration.left_over[_WIRE].at(Settings.of(config, full_load), full_load)[0])
+        factor = exp(calibration.corrections[_WIRE].at(Settings.of(config, full_load), full_load)[0])
     sent = told.batch_records * workload.record_sizes.mean_bytes * told.wire_bytes_per_value_byte * factor
     batch = sent - REQUEST_HEADER_BYTES
     return batch * (1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch)) / told.batch_records
@@ -202,7 +202,7 @@ def _intervals(
     """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
     settings = Settings.of(config, workload)
     steps = _STEP * np.eye(len(calibration.names))
-    left_over = calibration.left_over
+    corrections = calibration.corrections
     here = perform(calibration.constants, settings, workload)
     there = [perform(calibration.with_logs(step), settings, workload) for step in steps]
     found = {}
@@ -210,8 +210,8 @@ def _intervals(
         value = value_of(here, name)
         slopes = np.array([log(value_of(each, name) / value) / _STEP for each in there])
         measured = _SAME_SCATTER.get(name, name)
-        if measured in left_over:
-            missing, scatter = left_over[measured].at(settings, workload)
+        if measured in corrections:
+            missing, scatter = corrections[measured].at(settings, workload)
             value *= exp(missing)
         else:
             scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))

@@ -25,7 +25,7 @@ from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
-from tuner.prediction.left_over import distances, point
+from tuner.prediction.correction import distances, point
 from tuner.prediction.observations import PACED, SATURATED
 
 RATE_RATIO: Final = 0.3
@@ -57,7 +57,7 @@ def candidates(client: Client) -> list[ProducerConfig]:
 def spread_out(
     configs: Sequence[ProducerConfig], count: int, load: Workload, start: ClusterConstants
 ) -> list[ProducerConfig]:
-    """Return the configs that calibrate the model best: they tell its constants, and fill the space of settings.
+    """Return the configs to measure for a calibration.
 
     Args:
         configs: The configs to choose from.
@@ -68,6 +68,7 @@ def spread_out(
     slopes = {config: _slopes(config, load, start) for config in configs}
     known = np.diag([SPREAD[name] ** -2.0 for name in SPREAD])
     chosen: list[ProducerConfig] = []
+    count = min(count, len(configs))
     for _ in range(ceil(count * _TELLING_RATIO)):
         inverse = np.linalg.inv(known)
         gains = {
@@ -79,7 +80,7 @@ def spread_out(
         known += slopes[best].T @ slopes[best]
         chosen.append(best)
     points = {config: point(Settings.of(config, load), load) for config in configs}
-    while len(chosen) < min(count, len(configs)):
+    while len(chosen) < count:
         rest = [config for config in configs if config not in chosen]
         apart = distances(np.stack([points[each] for each in rest]), np.stack([points[each] for each in chosen]))
         chosen.append(rest[int(apart.min(axis=1).argmax())])

@@ -113,7 +113,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A question for each of several values of a setting.
+    """The same question for several values of one setting.
 
     Attributes:
         setting: The setting that varies: one of `LOAD_SETTINGS`, or a producer property.
@@ -151,7 +151,7 @@ def _values(listed: str) -> list[str]:
     low, dots, high = listed.partition("..")
     if dots and low.isdecimal() and high.isdecimal():
         values = [str(number) for number in range(int(low), min(int(high), int(low) + MOST_POINTS) + 1)]
-    if not all(values) or len(values) > MOST_POINTS:
+    if not values or not all(values) or len(values) > MOST_POINTS:
         raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")
     return values
 

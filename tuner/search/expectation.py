@@ -74,7 +74,7 @@ class Expectation:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            An array of shape (configs, objectives). The column of an objective that the model does not know is NaN.
+            An array of shape (configs, objectives). If the model can't compute an objective, its column is NaN.
         """
         self._fit()
         standard = self._logs(self._baseline)

@@ -1,8 +1,7 @@
-"""Learns from the measurements by which factor the performance model is off, and how that depends on the settings.
+"""Corrects the performance model where measurements show that it is wrong.
 
-The constants of the model describe a host. They can't describe everything, for example how a batch size suits the
-caches of a processor. Configs that resemble each other are off by about the same factor. So a Gaussian process over the
-settings predicts the factor of a config from those of the measured configs. Far from all of them, it predicts 1.
+The model is wrong by about the same factor for similar configs. A Gaussian process learns this factor from the measured
+configs, and predicts it for others. For a config that resembles none of them, the factor is 1: no correction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +40,6 @@ not differ within a table.
 _SPREAD: Final = 0.3
 """How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""
 _FAR: Final = 3.0
-"""A measurement that is further off than this many times the usual deviation counts as this far off."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
 _WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
@@ -49,11 +47,11 @@ _MOST_IN_FLIGHT: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOver:
-    """By which factor the performance model is off for a metric.
+class Correction:
+    """The correction of the performance model for one metric: the model's value is multiplied by a factor.
 
     Attributes:
-        process: Predicts the logarithm of the factor.
+        process: Predicts the logarithm of the factor from the settings and the load.
         noise_sd: The standard deviation of the logarithm of a repeated measurement.
     """
 
@@ -66,8 +64,8 @@ class LeftOver:
         return float(means[0]), sqrt(float(sds[0]) ** 2 + self.noise_sd**2)
 
 
-def left_over(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, LeftOver]:
-    """Return by which factor the model is off, for each metric to which its constants are fitted.
+def corrections(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, Correction]:
+    """Compare the model with measurements, and return its correction for each metric that was measured.
 
     Args:
         observations: What was measured.
@@ -85,16 +83,16 @@ def left_over(observations: Sequence[Observation], constants: ClusterConstants) 
         process = GaussianProcess.fitted(
             np.stack([points[place] for place in places]),
             _GROUPS,
-            _without_outliers(logs, noise),
+            without_outliers(logs, noise),
             np.full(len(logs), noise),
             Prior(0.0, noise, _AMPLITUDE[metric], _SPREAD, _LENGTHS, _SPREAD, _SPREAD),
         )
-        found[metric] = LeftOver(process, noise * process.noise_ratio)
+        found[metric] = Correction(process, noise * process.noise_ratio)
     return found
 
 
 def distances(points: Array, others: Array) -> Array:
-    """Return how different settings are, shape (points, others); at 1, their factors have little in common.
+    """Return how different settings are, shape (points, others). At a distance of 1, their factors may differ.
 
     Args:
         points: Coordinates of settings, shape (points, coordinates), as `point` returns them.
@@ -106,7 +104,7 @@ def distances(points: Array, others: Array) -> Array:
 
 
 def point(settings: Settings, workload: Workload) -> Array:
-    """Return the settings and the load as coordinates; 0 to 1 is about the usual span of each."""
+    """Return the settings and the load as numbers, scaled so that each is usually between 0 and 1."""
     record_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
     batch_bytes = min(settings.batch_bytes, settings.batch_records * record_bytes)
     numbers = (
@@ -130,7 +128,12 @@ _GROUPS: Final = np.array([*range(_NUMBERS), *[_NUMBERS] * len(_WORDS)], dtype=n
 """The setting that each coordinate of a point belongs to: all words of the codec belong together."""
 
 
-def _without_outliers(logs: Array, noise: float) -> Array:
-    """Return deviations in which those that a stall may have caused are not larger than others can be."""
-    usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(logs))), noise)
-    return np.clip(logs, -_FAR * usual, _FAR * usual)
+def without_outliers(deviations: Array, least: float) -> Array:
+    """Return deviations in which none is more than three times the usual one, because a stall may have caused it.
+
+    Args:
+        deviations: The deviations, which are around 0.
+        least: The usual deviation is at least this.
+    """
+    usual = max(_NORMAL_OF_MEDIAN * float(np.median(np.abs(deviations))), least)
+    return np.clip(deviations, -_FAR * usual, _FAR * usual)

@@ -16,7 +16,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.left_over import NOISE, left_over
+from tuner.prediction.correction import NOISE, corrections
 from tuner.prediction.observations import PACED, SATURATED, Observation
 from tuner.prediction.predicting import predict
 from tuner.prediction.probes import spread_out
@@ -44,14 +44,14 @@ SEEN: Final = [
 
 @pytest.mark.parametrize(("batch_bytes", "factor"), [(500_000, 0.7), (30_000, 1.0)])
 def test_configs_like_the_measured_ones_are_off_like_them(batch_bytes: int, factor: float) -> None:
-    found = left_over(SEEN, EMBEDDED)["records_per_s"]
+    found = corrections(SEEN, EMBEDDED)["records_per_s"]
     missing, sd = found.at(Settings.of(config(3, batch_bytes), LOAD), LOAD)
     assert missing == pytest.approx(log(factor), abs=0.1)
     assert sd < 0.2
 
 
 def test_far_from_all_measurements_nothing_is_known() -> None:
-    found = left_over(SEEN, EMBEDDED)["records_per_s"]
+    found = corrections(SEEN, EMBEDDED)["records_per_s"]
     near, far = LOAD, replace(LOAD, record_sizes=RecordSizes.fixed(60_000_000), partitions=10_000)
     _, known_sd = found.at(Settings.of(config(3, 500_000), near), near)
     missing, sd = found.at(Settings.of(config(3, 500_000), far), far)
@@ -60,7 +60,7 @@ def test_far_from_all_measurements_nothing_is_known() -> None:
 
 
 def test_only_measured_metrics_have_factors() -> None:
-    assert set(left_over(SEEN, EMBEDDED)) == {"records_per_s"}
+    assert set(corrections(SEEN, EMBEDDED)) == {"records_per_s"}
     assert set(NOISE) == {*SATURATED, *PACED}
 
 
