@@ -1,6 +1,7 @@
 """Compares our load of consumers with other consumers that read the same topic, on one broker.
 
     python -m benchmarks.consumer_generator [--peers java,c] [--rounds 7] [--megabytes 1500] [--sizes 100,1000,10000]
+        [--client java]
 
 The peers are Kafka's own `ConsumerPerformance` (`java`) and librdkafka's own tool in C (`c`), once
 `scripts/get-rdkafka-performance` has built it. For each record size, a topic is filled once. In each round all of them
@@ -30,6 +31,7 @@ from runners.consumers.own_topic import KEPT, fill
 from runners.consumers.reading import Reading
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import Client, Kind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
@@ -37,6 +39,8 @@ from tuner.model.target import Target
 PRODUCER: Final = {"linger.ms": "10", "batch.size": "1000000"}
 # A queue so large that a client never pauses fetching. With the defaults, each pause takes a second.
 CONSUMER: Final = {"queued.min.messages": "10000000", "queued.max.messages.kbytes": "2000000"}
+# What `ConsumerPerformance` sets, too.
+JAVA_CONSUMER: Final = {"check.crcs": "false", "receive.buffer.bytes": str(2 << 20)}
 PARTITIONS: Final = 3
 PEERS: Final = {"java": "ConsumerPerformance", "c": "C tool"}
 _LONGEST_S: Final = 120.0
@@ -59,12 +63,13 @@ Measure = Callable[[Topic, int], Run]
 """A function that reads all records of a topic. It also takes their number."""
 
 
-def contenders(opened: OpenTarget, peers: Sequence[str], c_tool: Path) -> dict[str, Measure]:
-    """Return a function for our load and for each of these peers, which reads a topic with it."""
+def contenders(opened: OpenTarget, client: Client, peers: Sequence[str], c_tool: Path) -> dict[str, Measure]:
+    """Return a function for our load of a client and for each of these peers, which reads a topic with it."""
+    properties = CONSUMER if client.kind is Kind.LIBRDKAFKA else JAVA_CONSUMER
 
     def ours(topic: Topic, records: int) -> Run:
-        reading = Reading(warmup_s=0.0, measured_s=_LONGEST_S, properties=CONSUMER, keep_arrivals=True)
-        seen = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run()
+        reading = Reading(warmup_s=0.0, measured_s=_LONGEST_S, properties=properties, keep_arrivals=True)
+        seen = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True, client=client).run()
         if seen.counts.taken != records or not seen.counts.agree:
             sys.exit(f"all {records:,} records must be read once, but: {seen.counts.differences() or seen.counts}")
         verdict = judge_reading(ReadEvidence.of(seen))
@@ -98,6 +103,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=positive_number, default=1_500.0, help="values in each topic, in MB")
     parser.add_argument("--sizes", default="100,1000,10000")
     parser.add_argument("--peers", default="java,c", help="any of java and c, with a comma between them")
+    parser.add_argument("--client", type=client_of, default="librdkafka", help="the client of our load")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
@@ -108,7 +114,7 @@ def main() -> None:
     order = random.Random(asked.seed)
     found: dict[int, dict[str, list[Run]]] = {}
     with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
-        measure = contenders(opened, peers, c_tool)
+        measure = contenders(opened, asked.client, peers, c_tool)
         for size in (int(text) for text in asked.sizes.split(",")):
             records = max(1, int(asked.megabytes * 1e6 / size))
             topic = opened.topics.create(PARTITIONS, 1, KEPT)

@@ -1,4 +1,4 @@
-"""Estimates for how much of the time a TCP connection of this process was receiving.
+"""Estimates for how much of the time a TCP connection of a consumer was receiving.
 
 The kernel counts the bytes that a connection has received, but not for how long it received. So we look twice, a
 little apart, several times a second: if bytes came between the two looks, the connection was receiving. A connection
@@ -25,12 +25,14 @@ _PARTS: Final = 8
 
 @dataclass(slots=True)
 class Receiving:
-    """Looks at the connections of this process, each time for some milliseconds.
+    """Looks at the connections of a process, each time for some milliseconds.
 
     Attributes:
+        pid: The process: this one, or one that it has started. None for this one.
         looks: Number of looks so far.
     """
 
+    pid: int | None = None
     looks: int = 0
     _first_bytes: dict[Connection, int] = field(default_factory=dict)
     _last_bytes: dict[Connection, int] = field(default_factory=dict)
@@ -45,9 +47,9 @@ class Receiving:
         Args:
             exchange_s: Mean time from a request to the end of its response; 0 if unknown.
         """
-        before = _received()
+        before = self._received()
         time.sleep(min(max(exchange_s / _PARTS, SHORTEST_S), LONGEST_S))
-        after = _received()
+        after = self._received()
         self.looks += 1
         for connection, count in after.items():
             self._first_bytes.setdefault(connection, count)
@@ -63,6 +65,6 @@ class Receiving:
         busiest = max(received, key=lambda each: received[each], default=None)
         return None if busiest is None else self._receiving[busiest] / self.looks
 
-
-def _received() -> dict[Connection, int]:
-    return {connection: _RECEIVED.unpack_from(info, _RECEIVED_OFFSET)[0] for connection, info in tcp_infos(None)}
+    def _received(self) -> dict[Connection, int]:
+        infos = tcp_infos(self.pid)
+        return {connection: _RECEIVED.unpack_from(info, _RECEIVED_OFFSET)[0] for connection, info in infos}

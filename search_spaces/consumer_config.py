@@ -1,10 +1,10 @@
-"""The properties of a consumer of librdkafka, as a user gives them for a load that reads a topic."""
+"""The properties of a consumer, as a user gives them for a load that reads a topic."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from search_spaces.catalogue import Property, Value, canonical_value
-from search_spaces.client import librdkafka
+from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.errors import ConflictingSpellings, MisplacedProperty
 from search_spaces.roles import Role
 
@@ -28,15 +28,27 @@ _RESERVED: Final = {
     ),
     "enable.partition.eof": "the load needs to know where a partition ends; leave it out",
 }
+_CONNECTION: Final = "it is about the connection to the cluster; put it in the file given as --command-config"
+_JAVA_RESERVED: Final = {
+    **_RESERVED,
+    **dict.fromkeys(("key.deserializer", "value.deserializer", "interceptor.classes"), "the load counts bytes only"),
+    **dict.fromkeys(
+        ("metrics.sample.window.ms", "metrics.num.samples", "metrics.recording.level", "metric.reporters"),
+        "the load reads the client's metrics; leave it out",
+    ),
+}
+_JAVA_CONNECTION: Final = ("bootstrap.", "security.", "ssl.", "sasl.")
 
 
-def consumer_values(mapping: Mapping[str, Value]) -> dict[str, str]:
+def consumer_values(mapping: Mapping[str, Value], client: Client | None = None) -> dict[str, str]:
     """Return canonical values by canonical name, after checking that the user may set each property.
 
-    A property that only a producer uses passes; the client itself says that it would ignore it.
+    For librdkafka, a property that only a producer uses passes. For the Java client, names that it does not know and
+    values that it does not take pass. The client itself refuses them.
 
     Args:
         mapping: Property names (aliases are allowed) and values.
+        client: The client of the consumer; None for librdkafka.
 
     Raises:
         UnknownProperty: librdkafka has no property of this name.
@@ -44,6 +56,8 @@ def consumer_values(mapping: Mapping[str, Value]) -> dict[str, str]:
         InvalidValue: A property does not accept its value.
         ConflictingSpellings: A property is given under two names with different values.
     """
+    if client is not None and client.kind is Kind.JAVA:
+        return _java_values(mapping)
     catalogue = librdkafka().catalogue
     values: dict[str, str] = {}
     spellings: dict[str, str] = {}
@@ -59,12 +73,21 @@ def consumer_values(mapping: Mapping[str, Value]) -> dict[str, str]:
     return values
 
 
+def _java_values(mapping: Mapping[str, Value]) -> dict[str, str]:
+    for name in mapping:
+        if name.startswith(_JAVA_CONNECTION):
+            raise MisplacedProperty(name, Role.CONNECTION, _CONNECTION)
+        if name in _JAVA_RESERVED:
+            raise MisplacedProperty(name, Role.RESERVED, _JAVA_RESERVED[name])
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in mapping.items()}
+
+
 def _forbidden(entry: Property) -> str | None:
     """Return why a user must not set this property of a consumer; None if it may be set."""
     if entry.name in _RESERVED:
         return _RESERVED[entry.name]
     if entry.role is Role.CONNECTION:
-        return "it is about the connection to the cluster; put it in the file given as --command-config"
+        return _CONNECTION
     # All consumer properties are reserved for a producer, but not for a consumer.
     if entry.role is Role.RESERVED and (entry.producer or entry.kind == "pointer"):
         return entry.reason

@@ -14,6 +14,7 @@ from runners.consumers.joining import end_to_end_of
 from runners.consumers.on_topic import TopicConsumption
 from runners.consumers.reading import Reading, Start
 from runners.errors import GeneratorError, WorkloadRefused
+from runners.limits import DEFAULT_LIMITS
 from runners.measurement import Measurement
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
@@ -29,18 +30,20 @@ _LAST_RECORDS_PATIENCE_S: Final = 15.0
 class WithConsumers:
     """A runner that measures with another runner, and has consumers read the records meanwhile.
 
-    A workload without consumers is measured as by the other runner alone. The consumers run on the host of the
-    producer, so that both use the same clock.
+    A workload without consumers is measured as by the other runner alone. The consumers have the client of the
+    producer, and run on its host, so that both use the same clock.
 
     Attributes:
         runner: Measures the producer.
         cluster: The cluster of the topic.
         topic: The topic that the producer writes to.
+        outage_s: How many seconds may pass without an answer while brokers are down.
     """
 
     runner: Runner
     cluster: RunningCluster
     topic: Topic
+    outage_s: float = DEFAULT_LIMITS.outage_s
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Measure the config. If the workload has consumers, the measurement has `end_to_end`."""
@@ -51,16 +54,16 @@ class WithConsumers:
                 "end-to-end latency needs the offsets of the records, which a broker does not tell with acks=0; use "
                 "acks=1 or acks=all, or leave the consumers out"
             )
-        with self._consuming(workload) as consuming:
+        with self._consuming(config, workload) as consuming:
             measured = self.runner.run(config, workload, watch)
             consumption = consuming.finish(measured.counts.acknowledged)
-        assert measured.deliveries is not None, "the load generator of librdkafka tells the offsets of its records"
+        assert measured.deliveries is not None, "the load generators tell the offsets of their records"
         seen = end_to_end_of(measured.deliveries, consumption)
         warnings = (*measured.warnings, *(f"consumers: {each}" for each in seen.warnings))
         return replace(measured, deliveries=None, end_to_end=seen, warnings=warnings)
 
     @contextmanager
-    def _consuming(self, workload: Workload) -> Iterator["_Consuming"]:
+    def _consuming(self, config: ProducerConfig, workload: Workload) -> Iterator["_Consuming"]:
         """Start the consumers, and stop them when the context is left, also after an error."""
         reading = Reading(
             start=Start.TAIL,
@@ -68,8 +71,10 @@ class WithConsumers:
             warmup_s=workload.warmup_s,
             measured_s=_LONGEST_S,
             keep_arrivals=True,
+            outage_s=self.outage_s,
         )
-        consuming = _Consuming(TopicConsumption(self.cluster, self.topic.name, reading, self.topic.owned))
+        load = TopicConsumption(self.cluster, self.topic.name, reading, self.topic.owned, config.client)
+        consuming = _Consuming(load)
         consuming.start()
         try:
             yield consuming

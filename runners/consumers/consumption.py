@@ -51,23 +51,6 @@ class Arrivals:
             np.concatenate([_NO_OFFSETS, *(each.at_ns for each in parts)]),
         )
 
-    def of(self, partition: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return when the records of a partition at these offsets were taken, shape (n,); -1 for those that were not.
-
-        For a record that came twice, this is one of the two moments.
-
-        Args:
-            partition: The partition.
-            offsets: The offsets, in any order, shape (n,).
-        """
-        mine = np.flatnonzero(self.partitions == partition)
-        if not len(mine):
-            return np.full(len(offsets), -1, dtype=np.int64)
-        mine = mine[np.argsort(self.first_offsets[mine], kind="stable")]
-        place = np.searchsorted(self.first_offsets[mine], offsets, side="right") - 1
-        run = mine[np.maximum(place, 0)]
-        return np.where((place >= 0) & (offsets <= self.last_offsets[run]), self.at_ns[run], -1)
-
     @property
     def records(self) -> int:
         """Number of records, including repeated ones."""
@@ -92,6 +75,7 @@ class ReadCounts:
         received: Records that the client has received, by its own statistics; None if unknown. Some may not be taken.
         failed: Number of errors that came in place of records, by the client's name for the error.
         sole_writer: Whether only we write to the topic, so that every offset must hold a record.
+        deleted: Offsets from where the load began that the topic no longer has at its end, by retention.
     """
 
     taken: int
@@ -102,6 +86,7 @@ class ReadCounts:
     received: int | None = None
     failed: Mapping[str, int] = field(default_factory=dict)
     sole_writer: bool = False
+    deleted: int = 0
 
     @property
     def agree(self) -> bool:
@@ -113,8 +98,13 @@ class ReadCounts:
         found = [f"{count:,} errors came in place of records: {error}" for error, count in sorted(self.failed.items())]
         if self.repeated:
             found.append(f"{self.repeated:,} records came twice, or out of order within their partition")
-        if self.skipped and self.sole_writer:
-            found.append(f"LOSS: {self.skipped:,} offsets of a topic that only we write to hold no record")
+        if self.sole_writer and (late := min(self.skipped, self.deleted)):
+            found.append(
+                f"{late:,} records were deleted before a consumer read them: it was further behind than the topic's "
+                "retention.bytes; use more consumers, or a lower rate"
+            )
+        if self.sole_writer and (lost := self.skipped - self.deleted) > 0:
+            found.append(f"LOSS: {lost:,} offsets of a topic that only we write to hold no record")
         if self.stored is not None and (more := self.taken - self.repeated + self.skipped + self.unread - self.stored):
             found.append(f"the offsets of the topic differ from the records taken by {more:+,}")
         if self.received is not None and self._received_differ(self.received):

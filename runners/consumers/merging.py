@@ -66,6 +66,7 @@ def _counts(counts: Sequence[ReadCounts]) -> ReadCounts:
         received=_sum(each.received for each in counts),
         failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
         sole_writer=all(each.sole_writer for each in counts),
+        deleted=sum(each.deleted for each in counts),
     )
 
 

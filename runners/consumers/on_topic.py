@@ -1,6 +1,6 @@
 """Reads one topic with a load of consumers: what lies in it, who reads which partitions, and what came out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,10 +8,12 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_reader import TopicReader
 from runners.consumers.consumption import Consumption
 from runners.consumers.crew import Crew
-from runners.consumers.reader import ReadWatch, read_on
+from runners.consumers.reader import Reader, ReadWatch, read_on
 from runners.consumers.reading import Reading, Start, Stretch, share_out
 from runners.errors import WorkloadRefused
+from runners.java_client.reader import JavaReader
 from runners.librdkafka.reader import LibrdkafkaReader
+from search_spaces.client import Client, Kind
 
 _NOTHING: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"
 
@@ -25,19 +27,27 @@ class TopicConsumption:
         topic: The name of the topic.
         reading: What to read, and how.
         sole_writer: Whether only we write to the topic, so that every offset must hold a record.
+        client: The client of the consumers; None for librdkafka.
     """
 
     cluster: RunningCluster
     topic: str
     reading: Reading
     sole_writer: bool = False
+    client: Client | None = None
 
-    def run(self, watch: ReadWatch = read_on, on_start: Callable[[int], None] = lambda _: None) -> Consumption:
+    def run(
+        self,
+        watch: ReadWatch = read_on,
+        on_start: Callable[[int], None] = lambda _: None,
+        stretches: Sequence[Stretch] | None = None,
+    ) -> Consumption:
         """Read the topic, and return what was measured. The cluster is left as it was.
 
         Args:
             watch: Called with each window; it can stop the load.
             on_start: Called with the moment at which all consumers begin; see `Crew.run`.
+            stretches: What to read; None for what `stretches` returns now.
 
         Raises:
             WorkloadRefused: The topic does not exist or is empty, or it has fewer partitions than there are consumers.
@@ -45,13 +55,31 @@ class TopicConsumption:
             BrokerLost: The cluster did not answer, or no longer answers.
             RunnerError: A consumer gave no result.
         """
-        shares = share_out(self._stretches(), self.reading.consumers)
-        readers = [LibrdkafkaReader(self.cluster, self.topic, share, self.reading) for share in shares]
-        seen = Crew(readers).run(watch, on_start)
-        counts = replace(seen.counts, sole_writer=self.sole_writer)
+        stretches = self.stretches() if stretches is None else stretches
+        shares = share_out(stretches, self.reading.consumers)
+        seen = Crew([self._reader(share) for share in shares]).run(watch, on_start)
+        deleted = self._deleted(stretches) if seen.counts.skipped else 0
+        counts = replace(seen.counts, sole_writer=self.sole_writer, deleted=deleted)
         return replace(seen, counts=counts, warnings=(*seen.warnings, *_warnings(seen)))
 
-    def _stretches(self) -> list[Stretch]:
+    def _reader(self, share: tuple[Stretch, ...]) -> Reader:
+        if self.client is None or self.client.kind is Kind.LIBRDKAFKA:
+            return LibrdkafkaReader(self.cluster, self.topic, share, self.reading)
+        return JavaReader(self.cluster, self.topic, share, self.reading, self.client.version)
+
+    def _deleted(self, stretches: Sequence[Stretch]) -> int:
+        """Return how many of the offsets that were to be read the topic no longer has."""
+        begins = TopicReader(self.cluster.connection, self.topic).extent().begins
+        return sum(max(0, begins[each.partition] - each.first) for each in stretches)
+
+    def stretches(self) -> list[Stretch]:
+        """Return what there is to read now: all records of the topic, or what comes after them.
+
+        Raises:
+            WorkloadRefused: The topic does not exist or is empty.
+            TargetRefused: We have no right to read it.
+            BrokerLost: The cluster did not answer.
+        """
         extent = TopicReader(self.cluster.connection, self.topic).extent()
         if self.reading.start is Start.TAIL:
             return [Stretch(number, end, None) for number, end in enumerate(extent.ends)]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from runners.errors import WorkloadRefused
+from runners.limits import DEFAULT_LIMITS
 from runners.reporting import counted
 
 MAX_CONSUMERS: Final = 64
@@ -28,8 +29,9 @@ class Reading:
         consumers: Number of consumers. Each has a process and a client of its own, and its share of the partitions.
         warmup_s: Seconds of reading before the measured phase.
         measured_s: Seconds of reading that are measured.
-        properties: Consumer properties of librdkafka, from `search_spaces.consumer_config.consumer_values`.
+        properties: Consumer properties of the client, from `search_spaces.consumer_config.consumer_values`.
         keep_arrivals: Whether the result holds the `Arrivals`: when each record was taken.
+        outage_s: How many seconds may pass without an answer while brokers are down, before the load ends.
     """
 
     start: Start = Start.BEGINNING
@@ -38,6 +40,7 @@ class Reading:
     measured_s: float = 10.0
     properties: Mapping[str, str] = field(default_factory=dict)
     keep_arrivals: bool = False
+    outage_s: float = DEFAULT_LIMITS.outage_s
 
     def __post_init__(self) -> None:
         """Check that all values are within their limits."""

@@ -9,7 +9,6 @@ from typing import Final
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.errors import WorkloadRefused
 from runners.host import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
@@ -45,7 +44,7 @@ _OURS: Final = {
 """The properties that the load generator sets."""
 _NETWORK_THREAD: Final = "kafka-producer-"
 _SENDER_THREAD: Final = "tuner-sender-0"
-_COLLECTOR_THREADS: Final = ("GC Thread#", "G1 ")
+COLLECTOR_THREADS: Final = ("GC Thread#", "G1 ")
 _MUCH_COLLECTED_RATIO: Final = 0.05
 """From this share of the time on, the pauses of the garbage collector are worth a warning."""
 
@@ -87,11 +86,6 @@ class JavaRunner:
             RuleBroken: The config or the topic does not allow records of this size.
         """
         check_records(self.topic, config, workload)
-        if workload.consumers:
-            raise WorkloadRefused(
-                "consumers beside the load need the client librdkafka, because the load generator of the Java client "
-                "does not tell the offsets of its records; leave the consumers out, or change the client"
-            )
         heap_bytes = self.heap_bytes or default_heap_bytes()
         check_heap(config, workload, heap_bytes)
         protocol = self.cluster.connection.get("security.protocol", "plaintext")
@@ -119,10 +113,13 @@ class JavaRunner:
     ) -> Found:
         """Send the records, and add the load to `loads` before it sends its first record."""
         clock = SystemClock()
-        process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, _COLLECTOR_THREADS)
+        process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, COLLECTOR_THREADS)
         probe = HostProbe({}, self.cluster.local_brokers, process)
         watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
-        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, self.threads)
+        # With acks=0 the broker tells no offsets.
+        keeps_places = workload.consumers > 0 and config.acks != 0
+        max_bytes, threads = self.limits.max_bytes, self.threads
+        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, max_bytes, threads, keeps_places)
         loads.append(load)
         result = load.run(self._properties(config), self.topic.name, watch)
         return Found(
@@ -134,6 +131,7 @@ class JavaRunner:
             activity=activity_of(result, self.topic.partitions),
             sent_bytes=load.sent_bytes,
             warnings=warnings_of(result),
+            deliveries=result.deliveries,
         )
 
     def _properties(self, config: ProducerConfig) -> dict[str, str]:

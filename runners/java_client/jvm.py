@@ -27,7 +27,7 @@ _LINES_KEPT: Final = 200
 _SHOWN_LINES: Final = 3
 _FAREWELL_S: Final = 5.0
 _START_S: Final = 60.0
-_LOGGED: Final = re.compile(r"\[[^]]*\] [A-Z]+ \S+ - (\[Producer clientId=[^]]*\] )?(?P<text>.*)")
+_LOGGED: Final = re.compile(r"\[[^]]*\] [A-Z]+ \S+ - (\[(?:Producer|Consumer) clientId=[^]]*\] )?(?P<text>.*)")
 """A line of the client's log: its thread, the level, the class, the client and a text."""
 _OUT_OF_MEMORY: Final = "OutOfMemoryError"
 _FLAGS: Final = (

@@ -3,21 +3,24 @@
 import os
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
+import numpy as np
 import psutil
 
 from runners.clock import NS_PER_S, Clock
+from runners.end_to_end import Deliveries
 from runners.errors import DeliveryFailed, GeneratorError, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
 from runners.histogram import Histogram
 from runners.host import HostProbe
 from runners.java_client.jvm import Jvm, Message
-from runners.java_client.reports import ClientTotals, Report, histogram_of
+from runners.java_client.reports import ClientTotals, Report, histogram_of, long_table
 from runners.kernel_counters import thread_times
 from runners.limits import budget_exceeded
 from runners.measurement import TimePoint, Window
 from runners.on_topic import RawResult
+from runners.pacing import Bursts
 from runners.payload import PayloadPool
 from runners.pulse import Counted, Pulse, count
 from runners.runner import Phases, Watch, WatchDecision
@@ -81,6 +84,7 @@ class JavaResult(RawResult):
         last: The report after the last delivery.
         gauges: The client's counters of each report in the measured phase, with the number of its records that waited.
         partition_records: Number of records acknowledged in the whole run, by partition.
+        deliveries: The sampled records with their offsets; None if they are not kept.
     """
 
     sample_ratio: float
@@ -89,6 +93,7 @@ class JavaResult(RawResult):
     last: Report
     gauges: tuple[tuple[ClientTotals, int], ...]
     partition_records: tuple[int, ...]
+    deliveries: Deliveries | None = None
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class JavaLoad:
     probe: HostProbe
     max_bytes: int | None = None
     threads: int = 1
+    keeps_places: bool = False
     heard: Heard = field(default_factory=Heard)
     _pulse: Pulse = field(init=False)
     _series: list[TimePoint] = field(default_factory=list)
@@ -130,7 +136,7 @@ class JavaLoad:
         Raises:
             RunnerError: There is no result. The class says why.
         """
-        phases = Phases.of(self.workload)
+        phases, bursts = Phases.of(self.workload), Bursts.of(self.workload)
         self.jvm.load(self.pool)
         self.jvm.send(
             {
@@ -138,10 +144,12 @@ class JavaLoad:
                 "properties": dict(properties),
                 "topic": topic,
                 "rate_records_per_s": self.workload.rate_records_per_s,
+                "bursts": None if bursts is None else asdict(bursts),
                 "threads": self.threads,
                 "max_bytes": self.max_bytes,
                 "sample_ratio": first_sample_ratio(self.workload.rate_records_per_s, self.pool.mean_bytes),
                 "seed": self.workload.seed,
+                "keep_places": self.keeps_places,
                 "ends_ns": phases.ends_ns,
                 "warm_windows": phases.warm_windows,
                 "measured_from_ns": phases.measured_from_ns,
@@ -194,6 +202,7 @@ class JavaLoad:
             last=self._report(),
             gauges=gauges,
             partition_records=tuple(ended["partitions"]),
+            deliveries=_deliveries(ended, origin.at_ns, previous.at_ns) if self.keeps_places else None,
             stopped_early=stopped,
             flush_s=float(ended["flush_s"]),
         )
@@ -293,3 +302,10 @@ class JavaLoad:
             waited_s = {os.getpid(): 0.0}
         collected_s = self.heard.report.collector_ms / 1e3 if self.heard.report else 0.0
         return Counted({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)
+
+
+def _deliveries(ended: Message, start_ns: int, end_ns: int) -> Deliveries:
+    """Return the sampled records of the measured phase in the last message of a load."""
+    table = long_table(ended["places"])
+    partitions = table[:, 0].astype(np.int32)
+    return Deliveries(partitions, table[:, 1], table[:, 2], table[:, 3], start_ns, end_ns).within(start_ns, end_ns)

@@ -5,10 +5,14 @@ the samples of the client's averages last as long as the producer, so each avera
 began. From the averages and their counts follow sums, and from two sums the mean in between.
 """
 
+import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from runners.histogram import Histogram
 
@@ -156,6 +160,11 @@ class Report:
 def histogram_of(part: Mapping[str, Any]) -> Histogram:
     """Return the histogram in a part of a message."""
     return Histogram.decoded(part["hdr"], int(part["sum_us"]))
+
+
+def long_table(encoded: str) -> NDArray[np.int64]:
+    """Return a table of numbers in a part of a message, shape (rows, 4)."""
+    return np.frombuffer(base64.b64decode(encoded), dtype=">i8").astype(np.int64).reshape(-1, 4)
 
 
 def _ratio(total: float, mean: float) -> float:

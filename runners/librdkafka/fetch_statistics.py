@@ -5,126 +5,32 @@ moment of the report, and times cover one interval.
 """
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
-from runners.clock import NS_PER_S
-from runners.consumers.consumption import FetchActivity
-from runners.librdkafka.statistics import Sum
+from runners.consumers.fetch_account import FetchReport
+from runners.sums import Sum
 
 
-@dataclass(frozen=True, slots=True)
-class FetchReport:
-    """One statistics report of a consumer.
-
-    Attributes:
-        at_ns: The time at which we received the report, on the benchmark's clock.
-        fetches: Number of fetch requests since the client started.
-        responses: Number of responses to requests of any kind since the client started.
-        wire_bytes: Bytes received from brokers since the client started.
-        records: Records received since the client started, taken or not.
-        queued_records: Number of records that were fetched and not taken yet (gauge).
-        in_flight: Number of requests to all brokers that await a response (gauge).
-        lag_records: Number of records behind the end of the partitions that were not taken yet (gauge).
-        rtt_us: For each response of the interval, the time since its request was written to the socket.
-        throttle_ms: For each response of the interval, the time for which the broker told the client to pause.
-    """
-
-    at_ns: int
-    fetches: int
-    responses: int
-    wire_bytes: int
-    records: int
-    queued_records: int
-    in_flight: int
-    lag_records: int
-    rtt_us: Sum
-    throttle_ms: Sum
-
-    @classmethod
-    def parse(cls, at_ns: int, text: str) -> Self:
-        """Return the report from one JSON text of librdkafka's statistics, received at the time `at_ns`."""
-        data = json.loads(text)
-        brokers = list(data["brokers"].values())
-        partitions = [each for topic in data["topics"].values() for each in topic["partitions"].values()]
-        return cls(
-            at_ns=at_ns,
-            fetches=sum(int(broker.get("req", {}).get("Fetch", 0)) for broker in brokers),
-            responses=sum(int(broker["rx"]) for broker in brokers),
-            wire_bytes=sum(int(broker["rxbytes"]) for broker in brokers),
-            records=sum(int(each["rxmsgs"]) for each in partitions),
-            # All partitions share one queue, and each of them reports the length of the whole queue.
-            queued_records=max((int(each["fetchq_cnt"]) for each in partitions), default=0),
-            in_flight=sum(max(0, int(broker["waitresp_cnt"])) for broker in brokers),
-            lag_records=sum(_lag(each) for each in partitions),
-            rtt_us=sum((Sum.read(broker.get("rtt")) for broker in brokers), Sum()),
-            throttle_ms=sum((Sum.read(broker.get("throttle")) for broker in brokers), Sum()),
-        )
+def fetch_report(at_ns: int, text: str) -> FetchReport:
+    """Return the report in one JSON text of librdkafka's statistics, received at the time `at_ns`."""
+    data = json.loads(text)
+    brokers = list(data["brokers"].values())
+    partitions = [each for topic in data["topics"].values() for each in topic["partitions"].values()]
+    return FetchReport(
+        at_ns=at_ns,
+        fetches=sum(int(broker.get("req", {}).get("Fetch", 0)) for broker in brokers),
+        responses=sum(int(broker["rx"]) for broker in brokers),
+        wire_bytes=sum(int(broker["rxbytes"]) for broker in brokers),
+        records=sum(int(each["rxmsgs"]) for each in partitions),
+        # All partitions share one queue, and each of them reports the length of the whole queue.
+        queued_records=max((int(each["fetchq_cnt"]) for each in partitions), default=0),
+        in_flight=sum(max(0, int(broker["waitresp_cnt"])) for broker in brokers),
+        lag_records=sum(_lag(each) for each in partitions),
+        rtt_us=sum((Sum.read(broker.get("rtt")) for broker in brokers), Sum()),
+        throttle_ms=sum((Sum.read(broker.get("throttle")) for broker in brokers), Sum()),
+    )
 
 
 def _lag(partition: dict[str, Any]) -> int:
     end, place = int(partition["hi_offset"]), int(partition["app_offset"])
     return max(0, end - place) if min(end, place) >= 0 else 0  # negative: not known yet
-
-
-@dataclass(slots=True)
-class FetchAccount:
-    """Totals of a consumer's statistics reports over a period.
-
-    Attributes:
-        start: The last report before the period, or the first one in it; None before the first report.
-        last: The newest report; None before the first report.
-        reports: Number of reports in the period.
-    """
-
-    start: FetchReport | None = None
-    last: FetchReport | None = None
-    reports: int = 0
-    _queued: int = 0
-    _in_flight: int = 0
-    _lag: int = 0
-    _rtt_us: Sum = field(default_factory=Sum)
-    _throttle_ms: Sum = field(default_factory=Sum)
-
-    def add(self, report: FetchReport) -> None:
-        """Add the next report of the period."""
-        self.start = self.start or report
-        self.last = report
-        self.reports += 1
-        self._queued += report.queued_records
-        self._in_flight += report.in_flight
-        self._lag += report.lag_records
-        self._rtt_us += report.rtt_us
-        self._throttle_ms += report.throttle_ms
-
-    @property
-    def exchange_s(self) -> float:
-        """Mean time from a request to the end of its response; 0 before the first report."""
-        return self._rtt_us.mean / 1e6
-
-    def restarted(self) -> "FetchAccount":
-        """Return an empty account for the period that begins with the newest report."""
-        return FetchAccount(start=self.last, last=self.last)
-
-    def activity(self, receiving_ratio: float | None) -> FetchActivity | None:
-        """Return what was reported in the period; None if there are fewer than two reports to compare.
-
-        Args:
-            receiving_ratio: The value of `FetchActivity.receiving_ratio`.
-        """
-        start, last = self.start, self.last
-        if start is None or last is None or start is last or not self.reports:
-            return None
-        seconds, fetches = (last.at_ns - start.at_ns) / NS_PER_S, last.fetches - start.fetches
-        return FetchActivity(
-            fetches_per_s=fetches / seconds,
-            fetch_records=(last.records - start.records) / max(1, fetches),
-            fetch_bytes=(last.wire_bytes - start.wire_bytes) / max(1, fetches),
-            fetch_ms=self._rtt_us.mean / 1e3,
-            in_flight_requests=self._in_flight / self.reports,
-            throttle_ms=self._throttle_ms.mean,
-            wire_bytes=last.wire_bytes - start.wire_bytes,
-            queued_records=self._queued / self.reports,
-            lag_records=self._lag / self.reports,
-            receiving_ratio=receiving_ratio,
-        )

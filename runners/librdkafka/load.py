@@ -20,7 +20,7 @@ from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
 from runners.measurement import TimePoint, Window
 from runners.on_topic import RawResult
-from runners.pacing import Schedule
+from runners.pacing import Bursts, Schedule
 from runners.payload import PayloadPool
 from runners.runner import Phases, Watch, WatchDecision
 from runners.watchdog import Watchdog
@@ -141,7 +141,7 @@ class Load:
 
     def _pace(self, sender: Sender, rate_records_per_s: float, start_ns: int, over: threading.Event) -> None:
         self.clock.sleep_until(start_ns)
-        sender.paced(Schedule(rate_records_per_s, start_ns))
+        sender.paced(Schedule(rate_records_per_s, start_ns, Bursts.of(self.workload)))
         # The thread lives on until the end, so that its CPU time can still be read.
         over.wait()
 

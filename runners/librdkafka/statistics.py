@@ -11,29 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """The sum of some values and how many there are, for example of all round-trip times in one statistics interval."""
-
-    total: float = 0.0
-    count: int = 0
-
-    def __add__(self, other: "Sum") -> "Sum":
-        return Sum(self.total + other.total, self.count + other.count)
-
-    @property
-    def mean(self) -> float:
-        """Mean of the values; 0 if there are no values."""
-        return self.total / self.count if self.count else 0.0
-
-    @classmethod
-    def read(cls, window: dict[str, Any] | None) -> Self:
-        """Return the sum and the number of the values that a `{sum, cnt, ...}` object of librdkafka describes.
-
-        The sum and the number are 0 if `window` is None.
-        """
-        return cls(float(window["sum"]), int(window["cnt"])) if window else cls()
+from runners.sums import NO_VALUES, Sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +121,9 @@ class Account:
     queued_records: int = 0
     queued_bytes: int = 0
     in_flight: int = 0
-    throttle_ms: Sum = Sum()
-    batch_bytes: Sum = Sum()
-    batch_records: Sum = Sum()
+    throttle_ms: Sum = NO_VALUES
+    batch_bytes: Sum = NO_VALUES
+    batch_records: Sum = NO_VALUES
 
     def add(self, report: Report) -> None:
         """Add the next report of the period to the totals."""

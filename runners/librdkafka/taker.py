@@ -9,6 +9,7 @@ from typing import Final
 from runners.clock import NS_PER_MS, Clock
 from runners.consumers.counting import ReadCounter
 from runners.consumers.reading import Stretch
+from runners.consumers.source import ReadCut
 from runners.librdkafka.consumer import ConsumerClient
 from runners.runner import Phases
 
@@ -21,25 +22,6 @@ client's queue grow so full that it pauses fetching.
 _POLL_MS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCut:
-    """The counters at the end of a window. They begin with the load.
-
-    Attributes:
-        at_ns: Time on the benchmark's clock.
-        records: Number of records taken.
-        value_bytes: Size of their values.
-        waited_ns: Time for which there was no record to take.
-        ended: Whether everything was read.
-    """
-
-    at_ns: int
-    records: int = 0
-    value_bytes: int = 0
-    waited_ns: int = 0
-    ended: bool = False
-
-
 @dataclass(slots=True)
 class Taker:
     """Takes records until the windows are over, everything was read, or `over` is set.
@@ -49,9 +31,9 @@ class Taker:
         counter: Counts the records.
         clock: The benchmark's clock.
         stretches: What to read.
-        start_ns: Start of the load. The times in `phases` are relative to this moment.
         phases: The windows of the warm-up and of the measured phase.
         rest_ns: How long records may gather when there are none to take; 0 takes them as soon as they come.
+        start_ns: Start of the load. The times in `phases` are relative to this moment.
         cuts: Queue that receives the counters at the end of each window, or the error that ended this thread.
         over: Set by another thread to end this one.
     """
@@ -60,9 +42,9 @@ class Taker:
     counter: ReadCounter
     clock: Clock
     stretches: Sequence[Stretch]
-    start_ns: int
     phases: Phases
     rest_ns: int = 0
+    start_ns: int = 0
     cuts: "queue.SimpleQueue[ReadCut | BaseException]" = field(default_factory=queue.SimpleQueue)
     over: threading.Event = field(default_factory=threading.Event)
     _waited_ns: int = 0

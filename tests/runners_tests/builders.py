@@ -8,7 +8,7 @@ from runners.end_to_end import EndToEnd
 from runners.histogram import Histogram
 from runners.host import Reading
 from runners.librdkafka.load import LoadResult
-from runners.librdkafka.statistics import Account, Report, Sum
+from runners.librdkafka.statistics import Account, Report
 from runners.measurement import (
     ClientActivity,
     Counts,
@@ -20,6 +20,7 @@ from runners.measurement import (
     TimePoint,
     Window,
 )
+from runners.sums import Sum
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 

@@ -1,10 +1,12 @@
 """Loads of consumers on a real broker: what was produced is stored and consumed, exactly and in order."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import psutil
@@ -26,6 +28,7 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
+from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
@@ -51,14 +54,20 @@ def filled(
     return topic
 
 
-@pytest.mark.parametrize(("consumers", "partitions"), [(1, 1), (1, 3), (3, 3), (2, 5)])
+@pytest.mark.parametrize(
+    ("client", "consumers", "partitions"),
+    [
+        *(("librdkafka", consumers, partitions) for consumers, partitions in ((1, 1), (1, 3), (3, 3), (2, 5))),
+        ("java", 2, 3),
+    ],
+)
 def test_produced_stored_and_consumed_agree(
-    broker: RunningCluster, new_topic: TopicMaker, consumers: int, partitions: int
+    broker: RunningCluster, new_topic: TopicMaker, client: str, consumers: int, partitions: int
 ) -> None:
     topic = filled(broker, new_topic(partitions, KEPT), 100_000)
     before = Left.now()
     reading = Reading(consumers=consumers, warmup_s=0.0, measured_s=60.0, keep_arrivals=True)
-    seen = TopicConsumption(broker, topic.name, reading, sole_writer=True).run()
+    seen = TopicConsumption(broker, topic.name, reading, sole_writer=True, client=client_of(client)).run()
     check_nothing_left(before)
     assert seen.counts.differences() == ()
     assert seen.counts.taken == seen.counts.received == seen.counts.stored == 100_000
@@ -74,6 +83,7 @@ def test_produced_stored_and_consumed_agree(
     assert seen.arrivals.records == 100_000
 
 
+@pytest.mark.campaign
 def test_fetches_are_measured_and_a_property_changes_them(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = filled(broker, new_topic(1, KEPT), 300_000, config=SMALL_BATCHES)
 
@@ -110,8 +120,9 @@ def test_a_topic_that_ends_in_the_warm_up_says_so(broker: RunningCluster, new_to
     assert any("within the warm-up" in warning for warning in seen.warnings)
 
 
+@pytest.mark.parametrize("client", ["librdkafka", pytest.param("java", marks=pytest.mark.campaign)])
 def test_transactions_and_deleted_records_leave_gaps_that_are_no_loss(
-    broker: RunningCluster, new_topic: TopicMaker
+    broker: RunningCluster, new_topic: TopicMaker, client: str
 ) -> None:
     topic = new_topic(1, KEPT)
     producer = Producer({**broker.connection, "transactional.id": topic.name})
@@ -125,12 +136,34 @@ def test_transactions_and_deleted_records_leave_gaps_that_are_no_loss(
     # Ten records and a marker, three times, and the first five are deleted.
     admin = AdminClient(dict(broker.connection))
     admin.delete_records([TopicPartition(topic.name, 0, 5)])[TopicPartition(topic.name, 0)].result(30)
-    seen = TopicConsumption(broker, topic.name, WHOLE).run()
+    committed = replace(WHOLE, properties={"isolation.level": "read_committed"})  # the Java client's default differs
+    seen = TopicConsumption(broker, topic.name, committed, client=client_of(client)).run()
     assert seen.counts.differences() == ()
     assert (seen.counts.taken, seen.counts.skipped, seen.counts.stored) == (15, 13, 28)
     assert seen.ended_s is not None
-    as_ours = TopicConsumption(broker, topic.name, WHOLE, sole_writer=True).run()
+    as_ours = TopicConsumption(broker, topic.name, committed, sole_writer=True, client=client_of(client)).run()
     assert "LOSS: 13 offsets" in as_ours.counts.differences()[0]
+
+
+def test_records_that_retention_deletes_before_they_are_read_are_no_loss(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    topic, admin = filled(broker, new_topic(1, KEPT), 1_000), AdminClient(dict(broker.connection))
+
+    def delete_some(_: int) -> None:
+        """Write 100 records and delete 60 of them, after the load has looked where the topic ends."""
+        fill(broker, topic, CONFIG, SMALL, 100, DEFAULT_LIMITS)
+        admin.delete_records([TopicPartition(topic.name, 0, 1_060)])[TopicPartition(topic.name, 0)].result(30)
+
+    late = Reading(Start.TAIL, warmup_s=0.0, measured_s=3.0)
+    consumption = TopicConsumption(broker, topic.name, late, sole_writer=True)
+    stretches = consumption.stretches()
+    delete_some(0)
+    seen = consumption.run(stretches=stretches)
+    assert (seen.counts.taken, seen.counts.skipped, seen.counts.deleted) == (40, 60, 60)
+    (said,) = seen.counts.differences()
+    assert "60 records were deleted before a consumer read them" in said
+    assert "LOSS" not in said
 
 
 def test_no_group_and_no_offset_is_left_on_the_cluster(broker: RunningCluster, new_topic: TopicMaker) -> None:
@@ -145,8 +178,9 @@ def test_no_group_and_no_offset_is_left_on_the_cluster(broker: RunningCluster, n
     assert groups() == before
 
 
+@pytest.mark.parametrize("client", ["librdkafka", pytest.param("java", marks=pytest.mark.campaign)])
 def test_at_the_tail_exactly_what_is_written_after_the_start_is_read(
-    broker: RunningCluster, new_topic: TopicMaker
+    broker: RunningCluster, new_topic: TopicMaker, client: str
 ) -> None:
     topic = filled(broker, new_topic(3, KEPT), 1_000)
     read = 0
@@ -157,7 +191,7 @@ def test_at_the_tail_exactly_what_is_written_after_the_start_is_read(
         return WatchDecision.STOP if read == 50_000 else WatchDecision.GO_ON
 
     reading = Reading(Start.TAIL, consumers=3, warmup_s=0.0, measured_s=120.0)
-    seen = TopicConsumption(broker, topic.name, reading, sole_writer=True).run(
+    seen = TopicConsumption(broker, topic.name, reading, sole_writer=True, client=client_of(client)).run(
         watch, lambda _: fill(broker, topic, CONFIG, SMALL, 50_000, DEFAULT_LIMITS)
     )
     assert seen.counts.differences() == ()
@@ -203,12 +237,20 @@ def test_topics_that_can_not_be_read_are_refused(broker: RunningCluster, new_top
     assert "no-such-topic" not in TopicAdmin(broker.connection).names()
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
-def test_a_broker_that_is_killed_or_stopped_ends_the_load(signal_number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("client", "signal_number"),
+    [
+        ("librdkafka", signal.SIGKILL),
+        pytest.param("java", signal.SIGKILL, marks=pytest.mark.campaign),
+        pytest.param("librdkafka", signal.SIGSTOP, marks=pytest.mark.long),
+    ],
+)
+def test_a_broker_that_is_killed_or_stopped_ends_the_load(client: str, signal_number: signal.Signals) -> None:
     cluster = EmbeddedCluster()
     running = cluster.start()
     try:
         topic = OwnedTopics(running).create(2)
+        gc.collect()  # ends the client that has created the topic: it starts more threads when it loses its broker
 
         def watch(_: ReadWindow) -> WatchDecision:
             with suppress(ProcessLookupError):
@@ -218,7 +260,7 @@ def test_a_broker_that_is_killed_or_stopped_ends_the_load(signal_number: signal.
         before = Left.now()
         reading = Reading(Start.TAIL, consumers=2, warmup_s=0.5, measured_s=120.0)
         with pytest.raises(BrokerLost, match=r"answers of the brokers must keep coming, but none came for \d+ s"):
-            TopicConsumption(running, topic.name, reading).run(watch)
+            TopicConsumption(running, topic.name, reading, client=client_of(client)).run(watch)
         check_nothing_left(before)
     finally:
         with suppress(ProcessLookupError):

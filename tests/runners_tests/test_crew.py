@@ -17,9 +17,12 @@ from runners.consumers.crew import Crew
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start, Stretch, share_out
 from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefused
+from runners.java_client.compiled import Harness
+from runners.java_client.source import check_properties as check_java_properties
 from runners.librdkafka.consumer import check_properties
 from runners.librdkafka.reader import LibrdkafkaReader
 from runners.runner import WatchDecision
+from search_spaces.client import java
 from tests.runners_tests.children import child_of
 from tests.runners_tests.mock_cluster import PARTITIONS
 from tests.runners_tests.runner_contract import Left, check_nothing_left
@@ -188,3 +191,15 @@ def test_the_client_itself_refuses_properties(given: dict[str, str], said: str) 
     with pytest.raises(WorkloadRefused, match=said):
         check_properties(given)
     check_properties({"fetch.min.bytes": "100000", "queued.min.messages": "1000"})
+
+
+def test_java_consumer_properties_are_checked_by_the_client_itself() -> None:
+    harness = Harness.prepare(java().version)
+    check_java_properties(harness, {"max.poll.records": "5000", "fetch.min.bytes": "1000"})
+    for name, value, said in (
+        ("fetch.min.byte", "1", "no property fetch.min.byte"),
+        ("max.poll.records", "0", "max.poll.records"),
+        ("linger.ms", "5", "no property linger.ms"),
+    ):
+        with pytest.raises(WorkloadRefused, match=said):
+            check_java_properties(harness, {name: value})

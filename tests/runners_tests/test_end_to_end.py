@@ -8,9 +8,11 @@ from runners.consumers.beside import WithConsumers
 from runners.consumers.consumption import Arrivals
 from runners.consumers.joining import arrival_times
 from runners.errors import WorkloadRefused
+from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
+from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 
@@ -45,7 +47,7 @@ def test_of_a_record_that_came_twice_the_first_time_counts() -> None:
 @pytest.mark.parametrize(
     "generator", ["native", pytest.param("python", marks=[pytest.mark.campaign, pytest.mark.long])]
 )
-@pytest.mark.parametrize("rate", [2_000.0, None])
+@pytest.mark.parametrize("rate", [2_000.0, pytest.param(None, marks=pytest.mark.campaign)])
 def test_consumers_beside_a_load_take_every_record(
     broker: RunningCluster, new_topic: TopicMaker, generator: str, rate: float | None
 ) -> None:
@@ -68,6 +70,29 @@ def test_consumers_beside_a_load_take_every_record(
     assert not found.warnings
 
 
+@pytest.mark.broker
+@pytest.mark.campaign
+@pytest.mark.parametrize("rate", [2_000.0, None])
+def test_java_consumers_beside_a_java_producer_take_every_record(
+    broker: RunningCluster, new_topic: TopicMaker, rate: float | None
+) -> None:
+    topic = new_topic(2)
+    workload = Workload(
+        RecordSizes.fixed(200), partitions=2, warmup_s=0.5, measured_s=1.5, rate_records_per_s=rate, consumers=2
+    )
+    runner = WithConsumers(Isolated(JavaRunner(broker, topic, warms_up=False)), broker, topic)
+    seen = runner.run(ProducerConfig.parse({"linger.ms": 5}, client=java()), workload)
+    found = seen.end_to_end
+    assert found is not None
+    assert seen.counts.acknowledged == seen.counts.stored == found.taken
+    assert (found.repeated, found.missing, found.consumers) == (0, 0, 2)
+    assert found.sampled > 100
+    assert found.latency.count == found.fetch.count == found.sampled
+    assert found.latency.percentile_us(0.5) >= seen.latency.percentile_us(0.5) * 0.5
+    assert not found.warnings
+
+
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_a_linger_of_the_producer_is_part_of_the_end_to_end_latency(

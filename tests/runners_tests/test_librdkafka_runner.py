@@ -5,8 +5,9 @@ import pytest
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.librdkafka.librdkafka_runner import activity_of, counts_of, latency_check_of
-from runners.librdkafka.statistics import Account, BrokerInterval, Sum
+from runners.librdkafka.statistics import Account, BrokerInterval
 from runners.librdkafka.tally import DrainDelay, Tally
+from runners.sums import Sum
 from search_spaces.producer_config import ProducerConfig
 from tests.runners_tests.builders import load_result, report
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from runners.consumers.consumption import ReadCounts
 from runners.consumers.counting import ReadCounter
+from runners.consumers.joining import arrival_times
 from runners.consumers.reading import Stretch
 
 END = 12
@@ -70,9 +71,10 @@ def test_the_moment_of_each_record_can_be_looked_up() -> None:
     add(counter, [(0, 4), (0, 5)], 20)
     arrivals = counter.arrivals()
     assert arrivals is not None
-    assert arrivals.of(0, np.arange(9)).tolist() == [-1, -1, 10, 10, 20, 20, -1, 10, -1]
-    assert arrivals.of(1, np.array([1, 0])).tolist() == [-1, 10]
-    assert arrivals.of(2, np.array([0])).tolist() == [-1]
+    times = arrival_times(arrivals, np.zeros(9, dtype=np.int32), np.arange(9))
+    assert times.tolist() == [-1, -1, 10, 10, 20, 20, -1, 10, -1]
+    others = arrival_times(arrivals, np.array([1, 1, 2], dtype=np.int32), np.array([1, 0, 0]))
+    assert others.tolist() == [-1, 10, -1]
 
 
 def test_a_partition_ends_at_its_end_or_where_the_client_finds_nothing_more() -> None:

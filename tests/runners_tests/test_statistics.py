@@ -6,7 +6,8 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.librdkafka.native import NativeClient
-from runners.librdkafka.statistics import Account, BrokerInterval, Report, Sum
+from runners.librdkafka.statistics import Account, BrokerInterval, Report
+from runners.sums import Sum
 from tests.runners_tests.load_client_contract import Opened, RememberingTally, pool_of
 
 RECORDS, VALUE_BYTES, KEY_BYTES = 3_000, 100, 8

@@ -2,6 +2,8 @@
 
 import pytest
 
+from search_spaces.catalogue import Value
+from search_spaces.client import java
 from search_spaces.consumer_config import consumer_values
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 
@@ -36,3 +38,17 @@ def test_what_a_user_may_not_set_is_refused(given: dict[str, str], error: type[E
     with pytest.raises(error, match=said) as caught:
         consumer_values(given)
     assert "hunter2" not in str(caught.value)
+
+
+def test_properties_of_the_java_consumer_are_passed_on_but_for_the_loads_own() -> None:
+    given: dict[str, Value] = {"max.poll.records": "5000", "check.crcs": False}
+    assert consumer_values(given, java()) == {"max.poll.records": "5000", "check.crcs": "false"}
+    for name, said in (
+        ("group.id", "no group is left"),
+        ("key.deserializer", "counts bytes"),
+        ("metrics.num.samples", "reads the client's metrics"),
+        ("sasl.jaas.config", "--command-config"),
+    ):
+        with pytest.raises(MisplacedProperty, match=said) as caught:
+            consumer_values({name: "hunter2"}, java())
+        assert "hunter2" not in str(caught.value)

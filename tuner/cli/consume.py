@@ -11,13 +11,15 @@ from runners.consumers.on_topic import TopicConsumption
 from runners.consumers.own_topic import KEPT, Writing, fill, read_while_writing
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
+from runners.java_client import source
+from runners.java_client.compiled import Harness
 from runners.librdkafka.consumer import check_properties
 from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.reporting import counted, silent
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
-from search_spaces.client import librdkafka
+from search_spaces.client import Client, Kind, client_of, librdkafka
 from search_spaces.consumer_config import consumer_values
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
@@ -51,12 +53,20 @@ def consume(
             "now on."
         ),
     ] = Start.BEGINNING,
+    client: Annotated[
+        str,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that reads. java is the newest known release of Kafka's Java consumer; java:3.9.1 is "
+            "release 3.9.1.",
+        ),
+    ] = "librdkafka",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
             "-X",
             metavar="KEY=VALUE",
-            help="One consumer property of librdkafka, such as fetch.min.bytes=100000. The option may be repeated.",
+            help="One property of the consumer, such as fetch.min.bytes=100000. The option may be repeated.",
         ),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", "--measured", help="Seconds of load that are measured.")] = 10,
@@ -137,6 +147,7 @@ def consume(
         tuner consume
         tuner consume --consumers 3 --record-bytes 100 --fill 500MB
         tuner consume -X fetch.min.bytes=100000 -X fetch.wait.max.ms=100
+        tuner consume --client java --record-bytes 100 --warmup 5 -X max.poll.records=5000
         tuner consume --start tail --rate 20000 --producer linger.ms=20
         tuner consume orders --bootstrap broker:9092 --command-config client.properties --consumers 3 --json
     """
@@ -146,16 +157,20 @@ def consume(
         )
     if rate is not None and (start is not Start.TAIL or topic is not None):
         raise typer.BadParameter("--rate is about records that the tuner writes while it reads them: --start tail")
-    properties = consumer_values(parse_pairs(pairs or []))
-    check_properties(properties)
-    reading = Reading(start, consumers, warmup, seconds, properties)
-    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    chosen = client_of(client)
+    properties = consumer_values(parse_pairs(pairs or []), chosen)
     alone = quiet or as_json
     tell = silent if alone else say
+    if chosen.kind is Kind.JAVA:
+        source.check_properties(Harness.prepare(chosen.version, tell), properties)
+    else:
+        check_properties(properties)
+    reading = Reading(start, consumers, warmup, seconds, properties)
+    target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
         if topic is not None:
             with open_alone(target, "tuner consume", say, tell) as opened:
-                seen, written = TopicConsumption(opened.cluster, topic, reading).run(watch), None
+                seen, written = TopicConsumption(opened.cluster, topic, reading, client=chosen).run(watch), None
         else:
             config = ProducerConfig.parse(options.config_values(None, producer_pairs or [], librdkafka()))
             workload = Workload(
@@ -170,7 +185,7 @@ def consume(
             check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
             sizes = options.parse_size(amount), options.parse_size(max_bytes)
             with open_alone(target, "tuner consume", say, tell) as opened:
-                seen, written = _own_topic(opened, reading, config, workload, *sizes, watch)
+                seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
     if as_json:
         options.print_json(consumption_record(seen, written))
     else:
@@ -179,6 +194,7 @@ def consume(
 
 def _own_topic(
     opened: OpenTarget,
+    client: Client,
     reading: Reading,
     config: ProducerConfig,
     workload: Workload,
@@ -192,11 +208,12 @@ def _own_topic(
         runner = Isolated(opened.on_topic(topic, limits=Limits(max_bytes=max_bytes)))
         at_rate = "as fast as possible" if workload.rate_records_per_s is None else "at the given rate"
         opened.progress(f"a producer writes to topic {topic.name} {at_rate} while it is read")
-        consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True)
+        consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True, client=client)
         return read_while_writing(consumption, Writing(runner, config, workload), watch)
     records = max(1, int(fill_bytes // workload.record_sizes.mean_bytes))
     topic = opened.topics.create(workload.partitions, workload.replication, KEPT)
     size = f"{counted(records, 'record')} ({records * workload.record_sizes.mean_bytes / 1e9:.2f} GB of values)"
     opened.progress(f"writing {size} to topic {topic.name}, which is deleted at the end")
     fill(opened.cluster, topic, config, replace(workload, rate_records_per_s=None), records, Limits())
-    return TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run(watch), None
+    consumption = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True, client=client)
+    return consumption.run(watch), None

@@ -8,7 +8,7 @@ import java.io.PrintStream;
 import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
- * Measures producer configs with Kafka's Java client, one run after another, for the process that started this one.
+ * Measures Kafka's Java client, one run after another, for the process that started this one: producers, or a consumer.
  *
  * <p>Commands come through standard input, answers go to standard output; see the module harness of the Python package
  * runners.java_client. When standard input ends, so does this process, whatever it is doing.
@@ -28,6 +28,7 @@ public final class Harness {
         Pool pool = null;
         Load load = null;
         FakeBroker broker = null;
+        Reading reading = null;
         for (JsonNode command = pipe.next(); command != null; command = pipe.next()) {
             switch (command.get("do").textValue()) {
                 case "pool" -> pool = Pool.read(command, pipe);
@@ -47,6 +48,10 @@ public final class Harness {
                 }
                 case "close fake broker" -> broker.close();
                 case "give up" -> load.giveUp();
+                case "check consumer" -> pipe.send(Reading.check(command));
+                case "open reader" -> reading = Reading.open(command, pipe);
+                case "read" -> reading.begin(command);
+                case "stop reading" -> reading.end();
                 default -> throw new IllegalArgumentException(command.toString());
             }
         }

@@ -5,6 +5,7 @@ import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
+import java.util.Properties;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
@@ -36,7 +37,7 @@ final class Load extends Thread {
     private volatile ClientMetrics metrics;
     private final Millis millis = new Millis();
     private final Batches batches;
-    private volatile Tally tally = new Tally(millis, Long.MAX_VALUE, Long.MAX_VALUE);
+    private volatile Tally tally = new Tally(millis, Long.MAX_VALUE, Long.MAX_VALUE, false);
     private volatile long primed;
     private volatile boolean stopped;
     private final Thread reporter = new Thread(this::report, "tuner-report");
@@ -82,12 +83,17 @@ final class Load extends Thread {
         }
     }
 
-    /** Returns whether the client accepts its properties. */
-    private boolean opened() {
-        String tokens = asked.properties().getProperty(TOKENS);
+    /** Allows the client to get its tokens from the address in its properties. */
+    static void allowTokens(Properties properties) {
+        String tokens = properties.getProperty(TOKENS);
         if (tokens != null) {
             System.setProperty(ALLOWED, tokens);
         }
+    }
+
+    /** Returns whether the client accepts its properties. */
+    private boolean opened() {
+        allowTokens(asked.properties());
         try {
             producer = new KafkaProducer<>(asked.properties());
         } catch (KafkaException error) {
@@ -105,7 +111,7 @@ final class Load extends Thread {
         }
         Plan plan = asked.startingAt(System.nanoTime() + LEAD_NS);
         Tally before = tally;
-        tally = new Tally(millis, plan.measuredFromNs(), plan.endNs());
+        tally = new Tally(millis, plan.measuredFromNs(), plan.endNs(), plan.keepPlaces());
         tally.continueFrom(before);
         for (int i = 0; i < plan.threads(); i++) {
             senders.add(new Sender(i, producer, pool, records, tally, batches, plan, primed));

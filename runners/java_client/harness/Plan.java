@@ -12,11 +12,12 @@ import java.util.Properties;
 record Plan(
         Properties properties,
         String topic,
-        double rate,
+        Schedule schedule,
         int threads,
         long maxBytes,
         double sampleRatio,
         long seed,
+        boolean keepPlaces,
         long[] endsNs,
         int warmWindows,
         long measuredFromNs,
@@ -37,11 +38,12 @@ record Plan(
         return new Plan(
                 properties,
                 command.get("topic").textValue(),
-                command.path("rate_records_per_s").asDouble(0),
+                Schedule.of(command),
                 command.get("threads").intValue(),
                 command.path("max_bytes").asLong(Long.MAX_VALUE),
                 command.get("sample_ratio").doubleValue(),
                 command.get("seed").longValue(),
+                command.get("keep_places").booleanValue(),
                 endsNs,
                 command.get("warm_windows").intValue(),
                 command.get("measured_from_ns").longValue(),
@@ -56,7 +58,7 @@ record Plan(
             ends[i] += ns - startNs;
         }
         long shift = ns - startNs;
-        return new Plan(properties, topic, rate, threads, maxBytes, sampleRatio, seed, ends, warmWindows,
+        return new Plan(properties, topic, schedule, threads, maxBytes, sampleRatio, seed, keepPlaces, ends, warmWindows,
                 measuredFromNs + shift, ns, endNs + shift);
     }
 }

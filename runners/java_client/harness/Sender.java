@@ -104,7 +104,7 @@ final class Sender extends Thread {
     @Override
     public void run() {
         try {
-            if (plan.rate() > 0) {
+            if (plan.schedule().rate() > 0) {
                 paced();
             } else {
                 saturating();
@@ -171,9 +171,8 @@ final class Sender extends Thread {
         }
     }
 
-    /** Returns when a record is due: record k at k / rate after the start, rounded up. */
     private long intended(long number) {
-        return plan.startNs() + (long) Math.ceil(number * (1e9 / plan.rate()));
+        return plan.startNs() + plan.schedule().dueNs(number);
     }
 
     private void sleepUntil(long ns) {

@@ -37,6 +37,7 @@ final class Tally {
     private final Millis millis;
     private final long measuredFromNs;
     private final long endNs;
+    private final Longs places;
     private final Durations window = new Durations();
     private final Durations measured = new Durations();
     private final Map<String, Long> failed = new TreeMap<>();
@@ -52,11 +53,16 @@ final class Tally {
     private long[] partitions = new long[16];
     private long acknowledged;
 
-    /** Creates a tally. Records that are meant to leave from measuredFromNs until endNs belong to the measured phase. */
-    Tally(Millis millis, long measuredFromNs, long endNs) {
+    /**
+     * Creates a tally. Records that are meant to leave from measuredFromNs until endNs belong to the measured phase.
+     *
+     * <p>If keepPlaces, the partition and the offset of each record whose latency is recorded are kept.
+     */
+    Tally(Millis millis, long measuredFromNs, long endNs, boolean keepPlaces) {
         this.millis = millis;
         this.measuredFromNs = measuredFromNs;
         this.endNs = endNs;
+        this.places = keepPlaces ? new Longs() : null;
     }
 
     /** Returns the callback of one record whose latency is recorded. */
@@ -76,6 +82,9 @@ final class Tally {
                     window.recordNs(now - intendedNs);
                     if (intendedNs >= measuredFromNs && intendedNs < endNs) {
                         measured.recordNs(now - intendedNs);
+                        if (places != null) {
+                            places.add(metadata.partition(), metadata.offset(), intendedNs, now);
+                        }
                     }
                 }
             }
@@ -157,6 +166,9 @@ final class Tally {
         var counts = message.putArray("partitions");
         for (long count : partitions) {
             counts.add(count);
+        }
+        if (places != null) {
+            message.put("places", places.encoded());
         }
     }
 }

@@ -1,0 +1,275 @@
+"""Runs the load of one consumer: windows of at most a second, the client's reports, and the check whether to go on.
+
+How the records are taken is up to the `RecordSource`.
+"""
+
+import datetime
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from runners.clock import NS_PER_S, Clock, SystemClock
+from runners.clusters.cluster import RunningCluster
+from runners.consumers.consumption import Consumption, FetchActivity, ReadOrigin, ReadWindow
+from runners.consumers.fetch_account import FetchAccount
+from runners.consumers.reader import ReadWatch
+from runners.consumers.reading import Reading, Stretch
+from runners.consumers.source import ReadCut, RecordSource
+from runners.errors import BrokerLost, TargetRefused
+from runners.host import THIS_PROCESS, ClientProcess, HostProbe, usage
+from runners.host import Reading as HostReading
+from runners.receiving import Receiving
+from runners.runner import Phases, WatchDecision
+from runners.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
+
+READING: Final[Permanent] = (
+    (
+        frozenset(
+            {
+                *("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"),
+                *("TopicAuthorizationException", "ClusterAuthorizationException"),
+            }
+        ),
+        TargetRefused,
+        "the user must have the right to read the topic, but the broker answered {}; grant READ on it",
+    ),
+    (
+        frozenset(
+            {
+                *("UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"),
+                "UnknownTopicOrPartitionException",
+            }
+        ),
+        BrokerLost,
+        "the topic must exist for the whole load, but the broker answered {}; check whether the topic was deleted",
+    ),
+)
+"""What a broker answers to a consumer that no retry can change."""
+_SILENCE: Final = "answers of the brokers must keep coming, but none came for {silent_s:.0f} s; "
+_WAIT_MS: Final = "500"
+"""The default of `fetch.wait.max.ms`: so long a broker may wait with its answer if there are no new records."""
+_WAITS: Final = ("fetch.wait.max.ms", "fetch.max.wait.ms")
+"""The names of that property in librdkafka and in the Java client."""
+_LOOK_S: Final = 0.1
+_POLL_S: Final = 0.02
+_LAST_REPORT_PATIENCE_S: Final = 3.0
+
+
+def consume(
+    source: RecordSource,
+    client_version: str,
+    cluster: RunningCluster,
+    topic: str,
+    stretches: Sequence[Stretch],
+    reading: Reading,
+    ready: Callable[[], int],
+    watch: ReadWatch,
+    process: ClientProcess = THIS_PROCESS,
+) -> Consumption:
+    """Wait for the common start, read with an open client, and return what was measured. The source is closed.
+
+    Args:
+        source: The client.
+        client_version: The client library and its version.
+        cluster: The cluster to read from.
+        topic: Name of the topic.
+        stretches: What is read.
+        reading: How it is read.
+        ready: Called when the client can begin; it returns when to begin, on the benchmark's clock.
+        watch: Called with each window; it can stop the load.
+        process: The process that holds the client.
+
+    Raises:
+        RunnerError: The errors that `Watchdog` and the source raise.
+    """
+    clock = SystemClock()
+    with closing(source):
+        probe = HostProbe({}, cluster.local_brokers, process)
+        start_ns = ready()
+        started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        wait_ms = next((reading.properties[name] for name in _WAITS if name in reading.properties), _WAIT_MS)
+        watchdog = Watchdog(
+            clock,
+            stall_patience_s=max(STALL_PATIENCE_S, reading.outage_s) + int(wait_ms) / 1e3,
+            outage_s=reading.outage_s,
+            broker_alive=partial(any_runs, cluster.local_brokers),
+            permanent=READING,
+            silence=_SILENCE,
+        )
+        phases = Phases.lasting(reading.warmup_s, reading.measured_s)
+        load = ReadingLoad(source, phases, clock, watchdog, probe, process.pid)
+        return load.run(
+            start_ns,
+            watch,
+            reading,
+            ReadOrigin(
+                client_version=client_version,
+                cluster=cluster.kind,
+                topic=topic,
+                partitions=len(stretches),
+                started_at=started_at,
+            ),
+        )
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the watchdog sees of a consumer: answers of the brokers count as much as records do.
+
+    Attributes:
+        source: The client.
+        responses: Number of responses that the client has received, by its newest report.
+    """
+
+    source: RecordSource
+    responses: int = 0
+    _seen: int = -1
+    _since: deque[str] = field(default_factory=deque)
+
+    @property
+    def acknowledged(self) -> int:
+        """Number of records and responses so far."""
+        return self.source.taken + self.responses
+
+    done = acknowledged
+
+    @property
+    def failed(self) -> Mapping[str, int]:
+        """Number of errors that came in place of records, by the client's name for the error."""
+        return self.source.failed
+
+    @property
+    def fatal(self) -> str | None:
+        """The error after which the client can't go on; None if there was none."""
+        return self.source.fatal
+
+    def complaints(self) -> list[str]:
+        """Return the client's error messages since the last record or response."""
+        if self.acknowledged != self._seen:
+            self._seen = self.acknowledged
+            self._since.clear()
+        self._since.extend(self.source.complaints())
+        return list(self._since)
+
+
+@dataclass(slots=True)
+class ReadingLoad:
+    """Reads some partitions with one client, and measures how fast. Use it once.
+
+    Attributes:
+        source: The client, which has not begun yet.
+        phases: The windows of the warm-up and of the measured phase.
+        clock: The benchmark's clock.
+        watchdog: Raises an error if the load can't go on.
+        probe: Reads the counters of the client's process, the host and local brokers.
+        pid: The process that holds the client; None for this one.
+    """
+
+    source: RecordSource
+    phases: Phases
+    clock: Clock
+    watchdog: Watchdog
+    probe: HostProbe
+    pid: int | None = None
+    _progress: Progress = field(init=False)
+    _account: FetchAccount = field(default_factory=FetchAccount)
+    _receiving: Receiving = field(init=False)
+    _series: list[ReadWindow] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with no progress."""
+        self._progress, self._receiving = Progress(self.source), Receiving(self.pid)
+
+    def run(self, start_ns: int, watch: ReadWatch, reading: Reading, origin: ReadOrigin) -> Consumption:
+        """Read from a moment on, and return what was measured.
+
+        Args:
+            start_ns: When to begin, on the benchmark's clock.
+            watch: Called with each window; it can stop the load.
+            reading: What is read; a part of the result.
+            origin: Where it is read; a part of the result.
+
+        Raises:
+            RunnerError: The errors that `Watchdog` and the source raise.
+        """
+        source = self.source
+        source.begin(start_ns)
+        self.probe.threads = source.threads
+        before, stopped = self.probe.read(), False
+        previous = ReadCut(start_ns)
+        for number in range(len(self.phases.ends_ns)):
+            cut = self._next_cut()
+            window = self._window(number, start_ns, previous, cut)
+            previous = cut
+            warm: tuple[HostReading, FetchAccount] | None = None
+            if number == self.phases.warm_windows - 1 and not cut.ended:
+                warm = self.probe.read(), self._account.restarted()
+            if watch(window) is WatchDecision.STOP:
+                stopped = True
+                break
+            if cut.ended:
+                break
+            if warm:
+                # The values of the warm-up are used only if the load ends in the warm-up.
+                (before, self._account), self._receiving = warm, Receiving(self.pid)
+        after = self.probe.read()
+        source.stop()
+        received = self._await_last_report()
+        return Consumption(
+            reading=reading,
+            origin=origin,
+            series=tuple(self._series),
+            counts=source.counts(received),
+            resources=usage(before, after),
+            activity=self._activity(),
+            ended_s=(previous.at_ns - start_ns) / NS_PER_S if previous.ended else None,
+            stopped_early=stopped and not previous.ended,
+            arrivals=source.arrivals(),
+        )
+
+    def _activity(self) -> FetchActivity | None:
+        return self._account.activity(self._receiving.ratio())
+
+    def _next_cut(self) -> ReadCut:
+        while True:
+            cut = self.source.next_cut(_LOOK_S)
+            self._listen()
+            # A consumer always waits for an answer: without records, a broker answers after fetch.wait.max.ms.
+            self.watchdog.look(self._progress, waiting=1)
+            if cut is not None:
+                return cut
+            self._receiving.look(self._account.exchange_s)
+
+    def _listen(self) -> None:
+        for report in self.source.reports():
+            self._account.add(report)
+            self._progress.responses = report.responses
+
+    def _window(self, number: int, start_ns: int, previous: ReadCut, cut: ReadCut) -> ReadWindow:
+        duration_ns = max(cut.at_ns - previous.at_ns, 1)
+        window = ReadWindow(
+            number=number,
+            phase=self.phases.phase(number),
+            at_s=(cut.at_ns - start_ns) / NS_PER_S,
+            duration_s=duration_ns / NS_PER_S,
+            records=cut.records - previous.records,
+            value_bytes=cut.value_bytes - previous.value_bytes,
+            total_windows=len(self.phases.ends_ns),
+            waiting_ratio=min(1.0, (cut.waited_ns - previous.waited_ns) / duration_ns),
+        )
+        self._series.append(window)
+        return window
+
+    def _await_last_report(self) -> int | None:
+        """Wait for a report of the client that covers all records, and return how many it counts; None without one."""
+        deadline_ns = (settled_ns := self.clock.now_ns()) + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
+        while self.clock.now_ns() < deadline_ns:
+            self.source.next_cut(_POLL_S)
+            for report in self.source.reports():
+                self._account.last = self._account.last or report
+                if report.at_ns >= settled_ns:
+                    return report.records
+        return None

@@ -1,0 +1,292 @@
+package harness;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigException;
+
+/**
+ * The load of one consumer: reads some partitions from given offsets, and counts every record.
+ *
+ * <p>It assigns the partitions itself, so that no group is left on the cluster. The client's code runs in this thread,
+ * inside of poll. The other process hears of the counters ten times a second, and of each window when it ends.
+ */
+final class Reading extends Thread {
+    private static final long PROGRESS_NS = 100_000_000;
+    private static final Duration LONGEST_POLL = Duration.ofMillis(20);
+    private static final Duration METADATA = Duration.ofSeconds(30);
+    private static final Duration FAREWELL = Duration.ZERO;
+
+    private final Pipe pipe;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final Map<TopicPartition, Place> places;
+    private final boolean keepArrivals;
+    private long startNs;
+    private long[] endsNs;
+    private volatile boolean stopped;
+    private long taken;
+    private long bytes;
+    private long repeated;
+    private long skipped;
+    private long insideNs;
+    private int unfinished;
+    private long nextProgressNs;
+    private final Longs arrivals = new Longs();
+
+    /** How far a partition was read. */
+    private static final class Place {
+        private long following;
+        private final long end;
+
+        Place(long first, long end) {
+            this.following = first;
+            this.end = end;
+        }
+    }
+
+    private Reading(
+            Pipe pipe,
+            KafkaConsumer<byte[], byte[]> consumer,
+            Map<TopicPartition, Place> places,
+            boolean keepArrivals) {
+        super("tuner-read");
+        setDaemon(true);
+        this.pipe = pipe;
+        this.consumer = consumer;
+        this.places = places;
+        this.keepArrivals = keepArrivals;
+        this.unfinished = (int) places.values().stream().filter(each -> each.following != each.end).count();
+    }
+
+    /** Returns a message that says whether a consumer knows these properties, and takes their values. */
+    static ObjectNode check(JsonNode command) {
+        Properties properties = properties(command);
+        try {
+            for (JsonNode name : command.get("named")) {
+                if (!ConsumerConfig.configNames().contains(name.textValue())) {
+                    throw new ConfigException("a consumer has no property " + name.textValue());
+                }
+            }
+            new ConsumerConfig(properties);
+            return Pipe.message("fine");
+        } catch (ConfigException error) {
+            return Pipe.message("refused").put("because", error.getMessage());
+        }
+    }
+
+    private static Properties properties(JsonNode command) {
+        Properties properties = new Properties();
+        for (Map.Entry<String, JsonNode> each : command.get("properties").properties()) {
+            properties.setProperty(each.getKey(), each.getValue().textValue());
+        }
+        return properties;
+    }
+
+    /** Opens a consumer at the offsets that a command gives. Returns null, and says why, if that fails. */
+    static Reading open(JsonNode command, Pipe pipe) {
+        Properties properties = properties(command);
+        Load.allowTokens(properties);
+        String topic = command.get("topic").textValue();
+        KafkaConsumer<byte[], byte[]> consumer = null;
+        try {
+            consumer = new KafkaConsumer<>(properties);
+            Map<TopicPartition, Place> places = new HashMap<>();
+            for (JsonNode each : command.get("stretches")) {
+                TopicPartition partition = new TopicPartition(topic, each.get("partition").intValue());
+                places.put(partition, new Place(each.get("first").longValue(), each.path("end").asLong(-1)));
+            }
+            consumer.assign(places.keySet());
+            for (Map.Entry<TopicPartition, Place> each : places.entrySet()) {
+                consumer.seek(each.getKey(), each.getValue().following);
+            }
+            consumer.partitionsFor(topic, METADATA); // so that the load begins with a connection
+            pipe.send(Pipe.message("opened"));
+            return new Reading(pipe, consumer, places, command.get("keep_arrivals").booleanValue());
+        } catch (KafkaException error) {
+            if (consumer != null) {
+                consumer.close(FAREWELL);
+            }
+            boolean ofConfig = consumer == null;
+            pipe.send(Pipe.message("refused")
+                    .put("kind", ofConfig ? "config" : error.getClass().getSimpleName())
+                    .put("because", Load.describe(error)));
+            return null;
+        }
+    }
+
+    /** Begins to read at a moment on the clock of System.nanoTime. */
+    void begin(JsonNode command) {
+        startNs = command.get("start_ns").longValue();
+        JsonNode ends = command.get("ends_ns");
+        endsNs = new long[ends.size()];
+        for (int i = 0; i < endsNs.length; i++) {
+            endsNs[i] = startNs + ends.get(i).longValue();
+        }
+        start();
+    }
+
+    /** Ends the load after the records that are being taken. */
+    void end() {
+        stopped = true;
+        LockSupport.unpark(this);
+    }
+
+    @Override
+    public void run() {
+        try {
+            read();
+        } catch (KafkaException error) {
+            pipe.send(counters("refused")
+                    .put("kind", error.getClass().getSimpleName())
+                    .put("because", Load.describe(error)));
+        } finally {
+            consumer.close(FAREWELL);
+        }
+    }
+
+    private void read() {
+        for (long left = startNs - System.nanoTime(); left > 0; left = startNs - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+        }
+        for (int window = 0; window < endsNs.length && !stopped; window++) {
+            boolean ended = takeUntil(endsNs[window]);
+            pipe.send(counters("window").put("number", window).put("ended", ended));
+            if (ended) {
+                break;
+            }
+        }
+        while (!stopped) {
+            LockSupport.park(this);
+        }
+        ObjectNode message = counters("ended");
+        if (keepArrivals) {
+            message.put("arrivals", arrivals.encoded());
+        }
+        pipe.send(message);
+    }
+
+    /** Takes records until a moment, and returns whether everything was read before it. */
+    private boolean takeUntil(long endNs) {
+        for (long now = System.nanoTime(); now < endNs && !stopped; now = System.nanoTime()) {
+            if (unfinished == 0) {
+                return true;
+            }
+            if (now >= nextProgressNs) {
+                pipe.send(counters("progress"));
+                nextProgressNs = now + PROGRESS_NS;
+            }
+            long before = System.nanoTime();
+            Duration left = Duration.ofNanos(Math.max(0, endNs - before));
+            ConsumerRecords<byte[], byte[]> got = consumer.poll(left.compareTo(LONGEST_POLL) < 0 ? left : LONGEST_POLL);
+            long after = System.nanoTime();
+            insideNs += after - before;
+            if (got.isEmpty()) {
+                passGaps();
+            } else {
+                take(got, after);
+            }
+        }
+        return unfinished == 0;
+    }
+
+    private void take(ConsumerRecords<byte[], byte[]> got, long atNs) {
+        for (TopicPartition partition : got.partitions()) {
+            Place place = places.get(partition);
+            long first = -1;
+            long last = -2;
+            for (ConsumerRecord<byte[], byte[]> record : got.records(partition)) {
+                long offset = record.offset();
+                if (place.end >= 0 && offset >= place.end) {
+                    break; // it was written after the load began
+                }
+                taken++;
+                bytes += Math.max(0, record.serializedValueSize());
+                if (offset < place.following) {
+                    repeated++;
+                } else {
+                    skipped += offset - place.following;
+                    place.following = offset + 1;
+                }
+                if (offset != last + 1) {
+                    keep(partition, first, last, atNs);
+                    first = offset;
+                }
+                last = offset;
+            }
+            keep(partition, first, last, atNs);
+            finishIfRead(partition, place);
+        }
+    }
+
+    /** Passes offsets without a record: markers of transactions, and those that compaction has emptied. */
+    private void passGaps() {
+        for (Map.Entry<TopicPartition, Place> each : places.entrySet()) {
+            Place place = each.getValue();
+            if (place.end >= 0 && place.following < place.end) {
+                long next = Math.min(consumer.position(each.getKey()), place.end);
+                if (next > place.following) {
+                    skipped += next - place.following;
+                    place.following = next;
+                    finishIfRead(each.getKey(), place);
+                }
+            }
+        }
+    }
+
+    private void finishIfRead(TopicPartition partition, Place place) {
+        if (place.end >= 0 && place.following >= place.end && !consumer.paused().contains(partition)) {
+            consumer.pause(List.of(partition));
+            unfinished--;
+        }
+    }
+
+    private void keep(TopicPartition partition, long first, long last, long atNs) {
+        if (keepArrivals && last >= first) {
+            arrivals.add(partition.partition(), first, last, atNs);
+        }
+    }
+
+    private ObjectNode counters(String kind) {
+        ObjectNode message = Pipe.message(kind).put("at_ns", System.nanoTime());
+        message.put("taken", taken).put("bytes", bytes).put("repeated", repeated).put("skipped", skipped);
+        message.put("inside_ns", insideNs);
+        long unread = 0;
+        for (Place place : places.values()) {
+            unread += place.end < 0 ? 0 : Math.max(0, place.end - place.following);
+        }
+        message.put("unread", unread);
+        message.put("collector_ms", ManagementFactory.getGarbageCollectorMXBeans().stream()
+                .mapToLong(GarbageCollectorMXBean::getCollectionTime)
+                .sum());
+        ObjectNode values = message.putObject("metrics");
+        List<Double> lags = new ArrayList<>();
+        consumer.metrics().forEach((name, metric) -> {
+            if (!(metric.metricValue() instanceof Double value) || !Double.isFinite(value)) {
+                return;
+            }
+            boolean ofClient = name.tags().size() == 1;
+            if (ofClient && (name.group().equals("consumer-metrics")
+                    || name.group().equals("consumer-fetch-manager-metrics"))) {
+                values.put(name.name(), value);
+            } else if (name.name().equals("records-lag")) {
+                lags.add(value);
+            }
+        });
+        values.put("records-lag", lags.stream().mapToDouble(Double::doubleValue).sum());
+        return message;
+    }
+}

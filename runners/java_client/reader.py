@@ -1,0 +1,56 @@
+"""One consumer of a load, with Kafka's Java client."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+from runners.clusters.cluster import RunningCluster
+from runners.consumers.consumption import Consumption
+from runners.consumers.reader import Reader, ReadWatch
+from runners.consumers.reading import Reading, Stretch
+from runners.consumers.reading_load import consume
+from runners.host import ClientProcess
+from runners.interpreter import quiet_interpreter
+from runners.java_client.compiled import Harness
+from runners.java_client.java_runner import COLLECTOR_THREADS
+from runners.java_client.jvm import Jvm
+from runners.java_client.source import HEAP_BYTES, JavaSource
+from search_spaces.java_connection import connection_for_java
+
+_READING_THREAD: Final = "tuner-read"
+
+
+@dataclass(frozen=True, slots=True)
+class JavaReader(Reader):
+    """One consumer of a load, with Kafka's Java client. It can be pickled and used in another process.
+
+    The client's code runs in the thread that takes the records. So `ReadWindow.waiting_ratio` is the share of the time
+    in which that thread was inside the client, and the verdict looks at the thread's demand of CPU.
+
+    Attributes:
+        cluster: The cluster to read from.
+        topic: Name of the topic.
+        stretches: What to read.
+        reading: How to read it.
+        version: The release of kafka-clients.
+    """
+
+    cluster: RunningCluster
+    topic: str
+    stretches: tuple[Stretch, ...]
+    reading: Reading
+    version: str
+
+    @override
+    def read(self, ready: Callable[[], int], watch: ReadWatch) -> Consumption:
+        cluster, reading = self.cluster, self.reading
+        harness = Harness.prepare(self.version)
+        harness.check_login(cluster.connection.get("security.protocol", "plaintext"))
+        connection = connection_for_java(cluster.connection, self.version)
+        with quiet_interpreter(), Jvm(harness, HEAP_BYTES) as jvm:
+            source = JavaSource(jvm, connection, self.topic, self.stretches, reading)
+            process = ClientProcess(jvm.pid, (_READING_THREAD,), collector=COLLECTOR_THREADS)
+            version = f"kafka-clients {jvm.version}"
+            return consume(source, version, cluster, self.topic, self.stretches, reading, ready, watch, process)

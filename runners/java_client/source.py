@@ -1,0 +1,246 @@
+"""A Java consumer as the source of the records of a load; it reads in a Java process."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from typing_extensions import override
+
+from runners.clock import NS_PER_S, SystemClock
+from runners.consumers.consumption import Arrivals, ReadCounts
+from runners.consumers.fetch_account import FetchReport
+from runners.consumers.reading import Reading, Stretch
+from runners.consumers.source import ReadCut, RecordSource
+from runners.errors import BrokerLost, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
+from runners.java_client.compiled import Harness
+from runners.java_client.jvm import Jvm, Message
+from runners.java_client.reports import long_table
+from runners.runner import Phases
+from runners.sums import Sum
+
+HEAP_BYTES: Final = 1 << 30
+"""A consumer holds at most what it has fetched: 50 MiB by default (`fetch.max.bytes`), once more while it is parsed."""
+_OPEN_S: Final = 60.0
+_SILENCE_S: Final = 10.0
+"""Seconds without an answer after which the Java process counts as stopped. It answers ten times a second."""
+_MS_TO_US: Final = 1e3
+_OURS: Final = {
+    "key.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
+    "value.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
+    "enable.auto.commit": "false",
+    # Retention may remove the first records before they are fetched. The check of offsets shows what was left out.
+    "auto.offset.reset": "earliest",
+    # The samples of the client's averages last as long as the consumer, so that sums follow from them.
+    "metrics.sample.window.ms": str(24 * 60 * 60 * 1000),
+}
+"""The properties that the load sets."""
+_INVALID: Final = "the properties must be valid for the Java client's consumer, but it reports: {}"
+
+
+def check_properties(harness: Harness, properties: Mapping[str, str]) -> None:
+    """Have the Java client itself check consumer properties, without a connection.
+
+    Args:
+        harness: The compiled load generator, with a release of the client.
+        properties: The properties.
+
+    Raises:
+        WorkloadRefused: It does not know a property, or refuses a value.
+    """
+    if not properties:
+        return
+    with Jvm(harness, HEAP_BYTES) as jvm:
+        whole = {"bootstrap.servers": "127.0.0.1:9092", **properties, **_OURS}
+        jvm.send({"do": "check consumer", "properties": whole, "named": list(properties)})
+        answer = jvm.receive(_OPEN_S)
+    if answer["is"] == "refused":
+        raise WorkloadRefused(_INVALID.format(answer["because"]))
+
+
+class JavaSource(RecordSource):
+    """Has the Java process take the records."""
+
+    def __init__(
+        self, jvm: Jvm, connection: Mapping[str, str], topic: str, stretches: Sequence[Stretch], reading: Reading
+    ) -> None:
+        """Open a consumer, and wait until it knows the brokers of the topic.
+
+        Args:
+            jvm: The Java process.
+            connection: The Java client's properties of the connection.
+            topic: Topic to read.
+            stretches: What to read.
+            reading: How to read it.
+
+        Raises:
+            WorkloadRefused: The client refuses the properties.
+            TargetRefused: The cluster refuses us.
+            BrokerLost: No broker answers.
+        """
+        self._jvm, self._stretches, self._reading = jvm, stretches, reading
+        self._last: Message = {}
+        self._reports: list[FetchReport] = []
+        self._heard_ns = SystemClock().now_ns()
+        self._stopped = False
+        jvm.send(
+            {
+                "do": "open reader",
+                "properties": {"client.id": "kafka-tuner", **connection, **reading.properties, **_OURS},
+                "topic": topic,
+                "stretches": [
+                    {
+                        "partition": each.partition,
+                        "first": each.first,
+                        **({} if each.end is None else {"end": each.end}),
+                    }
+                    for each in stretches
+                ],
+                "keep_arrivals": reading.keep_arrivals,
+            }
+        )
+        try:
+            answer = jvm.receive(_OPEN_S)
+        except TimeoutError:
+            raise BrokerLost(
+                f"the cluster must tell where topic {topic} is, but did not within {_OPEN_S:.0f} s"
+            ) from None
+        if answer["is"] == "refused":
+            raise _refusal(answer)
+
+    @property
+    @override
+    def taken(self) -> int:
+        return int(self._last.get("taken", 0))
+
+    @property
+    @override
+    def failed(self) -> Mapping[str, int]:
+        return {}
+
+    @property
+    @override
+    def fatal(self) -> str | None:
+        return None
+
+    @property
+    @override
+    def threads(self) -> Mapping[str, threading.Thread]:
+        return {}
+
+    @override
+    def begin(self, start_ns: int) -> None:
+        phases = Phases.lasting(self._reading.warmup_s, self._reading.measured_s)
+        self._jvm.send({"do": "read", "start_ns": start_ns, "ends_ns": phases.ends_ns})
+        self._heard_ns = start_ns
+
+    @override
+    def next_cut(self, timeout_s: float) -> ReadCut | None:
+        try:
+            message = self._jvm.receive(timeout_s)
+        except TimeoutError:
+            silent_s = (SystemClock().now_ns() - self._heard_ns) / NS_PER_S
+            if silent_s > _SILENCE_S and not self._last.get("ended") and not self._ended:
+                raise LoadPaused(
+                    f"the Java client's process must answer ten times a second, but was silent for {silent_s:.0f} s; "
+                    "check whether it was stopped"
+                ) from None
+            return None
+        self._heard_ns = SystemClock().now_ns()
+        if message["is"] == "refused":
+            raise _refusal(message)
+        if not self._stopped or message["is"] == "ended":  # once the load is to stop, only the last report counts
+            self._reports.append(_report(message, self._last))
+        self._last = message
+        if message["is"] != "window":
+            return None
+        return ReadCut(
+            int(message["at_ns"]),
+            int(message["taken"]),
+            int(message["bytes"]),
+            int(message["inside_ns"]),
+            bool(message["ended"]),
+        )
+
+    @property
+    def _ended(self) -> bool:
+        return self._last.get("is") == "ended"
+
+    @override
+    def reports(self) -> list[FetchReport]:
+        found, self._reports = self._reports, []
+        return found
+
+    @override
+    def complaints(self) -> list[str]:
+        return self._jvm.complaints()
+
+    @override
+    def stop(self) -> None:
+        if not self._stopped:
+            self._stopped = True
+            self._jvm.send({"do": "stop reading"})
+
+    @override
+    def close(self) -> None:
+        """Nothing is left to do: the Java process ends with its pipe."""
+
+    @override
+    def counts(self, received: int | None) -> ReadCounts:
+        ends = [each.offsets for each in self._stretches]
+        return ReadCounts(
+            taken=self.taken,
+            repeated=int(self._last.get("repeated", 0)),
+            skipped=int(self._last.get("skipped", 0)),
+            unread=int(self._last.get("unread", 0)),
+            stored=None if None in ends else sum(each for each in ends if each is not None),
+            received=received,
+        )
+
+    @override
+    def arrivals(self) -> Arrivals | None:
+        if not self._reading.keep_arrivals or not self._ended:
+            return None
+        table = long_table(self._last["arrivals"])
+        return Arrivals(table[:, 0].astype(np.int32), table[:, 1], table[:, 2], table[:, 3])
+
+
+def _report(message: Message, before: Message) -> FetchReport:
+    """Return the client's metrics in a message. Times cover the time since the message before."""
+    now, then = _metrics(message), _metrics(before)
+    responses = int(now("response-total"))
+    # The last message is an answer to `stop`, so it covers all records: it counts from its arrival.
+    at_ns = SystemClock().now_ns() if message["is"] == "ended" else int(message["at_ns"])
+    return FetchReport(
+        at_ns=at_ns,
+        fetches=int(now("fetch-total")),
+        responses=responses,
+        wire_bytes=int(now("incoming-byte-total")),
+        records=int(now("records-consumed-total")),
+        queued_records=0,
+        in_flight=max(0, int(now("request-total")) - responses),
+        lag_records=int(now("records-lag")),
+        rtt_us=_since(now, then, "fetch-latency-avg", _MS_TO_US),
+        throttle_ms=_since(now, then, "fetch-throttle-time-avg", 1.0),
+    )
+
+
+def _metrics(message: Message) -> Any:
+    metrics: Mapping[str, float] = message.get("metrics", {})
+    return lambda name: metrics.get(name, 0.0)
+
+
+def _since(now: Any, then: Any, average: str, factor: float) -> Sum:
+    """Return the sum of the values of an average over the fetches since the message before, and their number."""
+    fetches, earlier = now("fetch-total"), then("fetch-total")
+    total = now(average) * fetches - then(average) * earlier
+    return Sum(max(0.0, total) * factor, int(fetches - earlier))
+
+
+def _refusal(message: Message) -> RunnerError:
+    kind, because = str(message["kind"]), str(message["because"])
+    if kind == "config":
+        return WorkloadRefused(_INVALID.format(because))
+    if "Authentication" in kind or "Authorization" in kind:
+        return TargetRefused(f"the cluster must let us read the topic, but the Java client reports: {because}")
+    return BrokerLost(f"the Java client must be able to read the topic, but it stopped: {because}")

@@ -1,0 +1,118 @@
+"""A consumer of librdkafka as the source of the records of a load."""
+
+import contextlib
+import queue
+import threading
+from collections.abc import Mapping, Sequence
+
+from typing_extensions import override
+
+from runners.clock import SystemClock
+from runners.consumers.consumption import Arrivals, ReadCounts
+from runners.consumers.counting import ReadCounter
+from runners.consumers.fetch_account import FetchReport
+from runners.consumers.reading import Reading, Start, Stretch
+from runners.consumers.source import ReadCut, RecordSource
+from runners.librdkafka.consumer import ConsumerClient
+from runners.librdkafka.fetch_statistics import fetch_report
+from runners.librdkafka.taker import REST_NS, Taker
+from runners.runner import Phases
+
+
+class LibrdkafkaSource(RecordSource):
+    """Takes the records with a thread of this process."""
+
+    def __init__(
+        self, properties: Mapping[str, str], topic: str, stretches: Sequence[Stretch], reading: Reading
+    ) -> None:
+        """Open a client, and wait until it knows the brokers of the topic.
+
+        Args:
+            properties: librdkafka properties of the connection and of the consumer.
+            topic: Topic to read.
+            stretches: What to read.
+            reading: How to read it.
+
+        Raises:
+            GeneratorError: librdkafka refuses the properties.
+            BrokerLost: No broker answers.
+        """
+        self._client = ConsumerClient(properties, topic, len(stretches))
+        self._counter = ReadCounter(stretches, keep_arrivals=reading.keep_arrivals)
+        self._taker = Taker(
+            self._client,
+            self._counter,
+            SystemClock(),
+            stretches,
+            Phases.lasting(reading.warmup_s, reading.measured_s),
+            REST_NS if reading.start is Start.BEGINNING else 0,
+        )
+        self._thread = threading.Thread(target=self._taker.run, name="tuner-take", daemon=True)
+
+    @property
+    @override
+    def taken(self) -> int:
+        return self._counter.taken
+
+    @property
+    @override
+    def failed(self) -> Mapping[str, int]:
+        return self._counter.failed
+
+    @property
+    @override
+    def fatal(self) -> str | None:
+        return self._client.fatal
+
+    @property
+    @override
+    def threads(self) -> Mapping[str, threading.Thread]:
+        return {"drain": self._thread}
+
+    @override
+    def begin(self, start_ns: int) -> None:
+        self._taker.start_ns = start_ns
+        self._thread.start()
+
+    @override
+    def next_cut(self, timeout_s: float) -> ReadCut | None:
+        with contextlib.suppress(queue.Empty):
+            found = self._taker.cuts.get(timeout=timeout_s)
+            if isinstance(found, ReadCut):
+                return found
+            raise found
+        return None
+
+    @override
+    def reports(self) -> list[FetchReport]:
+        self._client.listen(0)
+        found = []
+        while self._client.statistics:
+            found.append(fetch_report(*self._client.statistics.popleft()))
+        return found
+
+    @override
+    def complaints(self) -> list[str]:
+        found = []
+        while self._client.complaints:
+            found.append(self._client.complaints.popleft())
+        return found
+
+    @override
+    def stop(self) -> None:
+        self._taker.over.set()
+
+    @override
+    def close(self) -> None:
+        self.stop()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._client.close()
+
+    @override
+    def counts(self, received: int | None) -> ReadCounts:
+        return self._counter.counts(received)
+
+    @override
+    def arrivals(self) -> Arrivals | None:
+        return self._counter.arrivals()
