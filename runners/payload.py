@@ -30,6 +30,9 @@ Source: the birthday bound.
 """
 _NUMBER_BYTES: Final = 3
 """Enough bytes to number 200,000 records."""
+_MOST_ZIPF: Final = 60.0
+_ZIPF_STEPS: Final = 50
+"""So many halvings of the power's range locate it more exactly than a pool of records can show."""
 
 # Fills the compressible share of a value, with field names and values as in JSON events.
 _FILLER: Final = (
@@ -45,8 +48,9 @@ class PayloadPool:
         values: All values, shape (bytes of all values,), uint8. The array is never moved while the pool exists.
         offsets: Index in `values` at which each value begins, shape (records,), int64.
         lengths: Size of each value in bytes, shape (records,), int64.
-        keys: The keys, shape (keys, key_bytes), uint8; key_bytes may be 0. There is one key for each record, but
-            fewer keys if they would take more than `MOST_POOL_BYTES`. Then the records use the keys in turn.
+        keys: The keys, shape (keys, key_bytes), uint8; key_bytes may be 0. There is one key for each record. If there
+            are fewer, because they would take more than `MOST_POOL_BYTES` or because so few were asked for, the records
+            use them in turn.
     """
 
     values: NDArray[np.uint8]
@@ -91,6 +95,8 @@ def make_pool(
     key_bytes: int = 0,
     compressibility_ratio: float = 0.0,
     one_payload: bool = False,
+    different_keys: int | None = None,
+    most_frequent_key_ratio: float = 0.0,
     seed: int = 0,
 ) -> PayloadPool:
     """Make a pool of records; the same arguments always give the same bytes. All values differ unless `one_payload`.
@@ -102,6 +108,8 @@ def make_pool(
         compressibility_ratio: Share of each value that is filler text, which is the same in all records. The rest is
             random.
         one_payload: Whether all values are the same; the sizes must be equal then.
+        different_keys: Number of different keys; None for one for each record.
+        most_frequent_key_ratio: Share of the records with the most frequent key; 0 if all are equally frequent.
         seed: Any non-negative integer.
     """
     rng = np.random.default_rng(seed)
@@ -116,9 +124,44 @@ def make_pool(
         values = np.resize(values[: int(lengths[0])], len(values))
     elif lengths.min() * (1 - compressibility_ratio) < _SURELY_DISTINCT_BYTES:
         _number(values, offsets, lengths)
-    distinct = min(len(lengths), max(FEWEST_RECORDS, MOST_POOL_BYTES // max(key_bytes, 1)))
-    keys = rng.integers(0, 256, size=(distinct, key_bytes), dtype=np.uint8)
+    most = min(len(lengths), max(FEWEST_RECORDS, MOST_POOL_BYTES // max(key_bytes, 1)))
+    if different_keys is None:
+        keys = rng.integers(0, 256, size=(most, key_bytes), dtype=np.uint8)
+    else:
+        keys = _keys(min(different_keys, most), key_bytes, rng)
+        if most_frequent_key_ratio:
+            shares = zipf_shares(len(keys), most_frequent_key_ratio)
+            keys = keys[rng.choice(len(keys), size=most, p=shares)]
     return PayloadPool(values, offsets, lengths, keys)
+
+
+def _keys(count: int, key_bytes: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Return so many different keys, shape (count, key_bytes)."""
+    keys = rng.integers(0, 256, size=(count, key_bytes), dtype=np.uint8)
+    numbered = min(key_bytes, _NUMBER_BYTES)
+    for digit in range(numbered):
+        keys[:, digit] = np.arange(count) >> (8 * digit) & 0xFF
+    return keys
+
+
+def zipf_shares(count: int, largest: float) -> NDArray[np.float64]:
+    """Return the shares of keys by Zipf's law: the share of the key in place n is proportional to n to a power.
+
+    Args:
+        count: The number of keys.
+        largest: The share of the most frequent key, at least 1 / count.
+
+    Returns:
+        The shares in descending order, shape (count,). Their sum is 1.
+    """
+    places = np.arange(1, count + 1, dtype=np.float64)
+    low, high = 0.0, _MOST_ZIPF
+    for _ in range(_ZIPF_STEPS):
+        power = (low + high) / 2
+        low, high = (power, high) if 1 / np.sum(places**-power) < largest else (low, power)
+    weights = places**-high
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def payload_of(workload: Workload) -> tuple[PayloadPool, float]:
@@ -127,19 +170,33 @@ def payload_of(workload: Workload) -> tuple[PayloadPool, float]:
     The last pool is kept for the next measurement, because making one takes a third of a second.
     """
     return _kept_pool(
-        workload.record_sizes, workload.key_bytes, workload.compressibility_ratio, workload.one_payload, workload.seed
+        workload.record_sizes,
+        workload.key_bytes,
+        workload.compressibility_ratio,
+        workload.one_payload,
+        workload.different_keys,
+        workload.most_frequent_key_ratio,
+        workload.seed,
     )
 
 
 @lru_cache(maxsize=1)
 def _kept_pool(
-    sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, one_payload: bool, seed: int
+    sizes: RecordSizes,
+    key_bytes: int,
+    compressibility_ratio: float,
+    one_payload: bool,
+    different_keys: int | None,
+    most_frequent_key_ratio: float,
+    seed: int,
 ) -> tuple[PayloadPool, float]:
     pool = make_pool(
         sizes,
         key_bytes=key_bytes,
         compressibility_ratio=compressibility_ratio,
         one_payload=one_payload,
+        different_keys=different_keys,
+        most_frequent_key_ratio=most_frequent_key_ratio,
         seed=seed,
     )
     return pool, pool.zlib_ratio()

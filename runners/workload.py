@@ -10,6 +10,9 @@ from typing import Final, Self
 from runners.errors import WorkloadRefused
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
+MOST_PEAK_RATIO: Final = 100.0
+MOST_KEYS: Final = 200_000
+_ENOUGH_KEY_BYTES: Final = 4
 _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 """The most that the sizes of a mix may add up to, because a record of each size is kept in memory."""
 
@@ -120,6 +123,11 @@ class Workload:
             as fast as the client accepts them.
         consumers: Number of consumers that read the topic at its tail while it is written.
         one_payload: Whether all records have the same value, as some tools send them. A codec then removes nearly all.
+        different_keys: Number of different keys; None for one for each record that is prepared, some 200,000 at most.
+        most_frequent_key_ratio: Share of the records that have the most frequent key. The others follow as in Zipf's
+            law. 0: all keys are equally frequent.
+        peak_ratio: With a fixed rate, by how much the rate in a burst exceeds the mean rate; see `runners.pacing`. 1:
+            the rate is constant.
         seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
             simulated runs.
     """
@@ -135,6 +143,9 @@ class Workload:
     # Left out of the text form, on which the noise of simulated runs depends: kept simulated studies stay as they are.
     consumers: int = field(default=0, repr=False)
     one_payload: bool = field(default=False, repr=False)
+    different_keys: int | None = field(default=None, repr=False)
+    most_frequent_key_ratio: float = field(default=0.0, repr=False)
+    peak_ratio: float = field(default=1.0, repr=False)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -156,12 +167,37 @@ class Workload:
                 "0 < rate_records_per_s <= 100e6",
                 self.rate_records_per_s,
             ),
+            (1 <= self.peak_ratio <= MOST_PEAK_RATIO, f"1 <= peak_ratio <= {MOST_PEAK_RATIO}", self.peak_ratio),
+            (
+                self.different_keys is None or 1 <= self.different_keys <= MOST_KEYS,
+                f"1 <= different_keys <= {MOST_KEYS}",
+                self.different_keys,
+            ),
+            (0 <= self.most_frequent_key_ratio < 1, "0 <= most_frequent_key_ratio < 1", self.most_frequent_key_ratio),
         )
         for holds, rule, value in rules:
             if not holds:
                 raise WorkloadRefused(f"{rule} must hold, but got {value}")
         if self.one_payload and len(self.record_sizes.shares) > 1:
             raise WorkloadRefused(f"one payload has one size, but got the record sizes {self.record_sizes}")
+        self._check_keys()
+
+    def _check_keys(self) -> None:
+        """Check that the keys can be as different, and as frequent, as they are to be."""
+        keys, ratio = self.different_keys, self.most_frequent_key_ratio
+        if keys is None and ratio:
+            raise WorkloadRefused("most_frequent_key_ratio needs different_keys: how many keys there are")
+        if keys is None:
+            return
+        if keys > 256 ** min(self.key_bytes, _ENOUGH_KEY_BYTES):
+            raise WorkloadRefused(
+                f"key_bytes must be enough for different_keys, but {self.key_bytes} bytes make no {keys:,} different "
+                "keys; raise key_bytes"
+            )
+        if ratio and ratio * keys < 1:
+            raise WorkloadRefused(
+                f"most_frequent_key_ratio >= 1 / different_keys must hold, but got {ratio:g} and 1/{keys}"
+            )
 
     @property
     def load(self) -> str:

@@ -43,6 +43,8 @@ def test_statistics_and_a_study_file_without_any_content(broker: RunningCluster,
     assert "hunter2" not in ran.out + ran.err + text
     assert "200:67,1000:33" in text
     assert "#paced: {rate_records_per_s: 10}" in text
+    assert "different_keys: 3" in text
+    assert "most_frequent_key_ratio: 0.0" in text, "of three keys, one with half of the records is nothing unusual"
     planned = tuner("plan", str(file), "--json")
     assert planned.code == 0, planned.err
 

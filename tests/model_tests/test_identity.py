@@ -46,6 +46,13 @@ CHANGED: list[tuple[str, dict[str, Any]]] = [
     ("workload.partitions: 3 in the study, 12 now", {"workload": replace(LOAD, partitions=12)}),
     ("workload.replication: 1 in the study, 3 now", {"workload": replace(LOAD, replication=3)}),
     ("workload.producers: 1 in the study, 2 now", {"workload": replace(LOAD, producers=2)}),
+    ("workload.consumers: not set in the study, 1 now", {"workload": replace(LOAD, consumers=1)}),
+    ("workload.different_keys: not set in the study, 9 now", {"workload": replace(LOAD, different_keys=9)}),
+    (
+        "workload.most_frequent_key_ratio: not set in the study, 0.2 now",
+        {"workload": replace(LOAD, most_frequent_key_ratio=0.2)},
+    ),
+    ("workload.paced.peak_ratio: not set in the study, 3 now", {"workload": replace(LOAD, peak_ratio=3.0)}),
     (
         "workload.paced.rate_records_per_s: not set in the study, 5000 now",
         {"workload": replace(LOAD, rate_records_per_s=5e3)},

@@ -2,6 +2,7 @@
 
 import ctypes
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ from hypothesis import strategies as st
 
 from runners.errors import WorkloadRefused
 from runners.librdkafka.native import _slots
-from runners.payload import FEWEST_RECORDS, MAX_RECORDS, MIN_RECORDS, MOST_POOL_BYTES, PayloadPool, make_pool
+from runners.payload import (
+    FEWEST_RECORDS,
+    MAX_RECORDS,
+    MIN_RECORDS,
+    MOST_POOL_BYTES,
+    PayloadPool,
+    make_pool,
+    zipf_shares,
+)
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 
 # How far zlib's ratio may lie above the share of random bytes (measured: 0.024 at 100 B, 0.010 at 1 kB). zlib can't
@@ -128,3 +137,24 @@ def test_the_client_is_given_repeated_keys_in_turn() -> None:
     given = [ctypes.string_at(int(slot["key"]), int(slot["key_len"])) for slot in slots[len(pool.keys) - 1 :][:3]]
     assert given == [pool.key(index) for index in range(len(pool.keys) - 1, len(pool.keys) + 2)]
     assert given[1] == pool.key(0)
+
+
+@pytest.mark.parametrize(("different", "ratio"), [(1, 0.0), (100, 0.0), (100, 0.3), (10_000, 0.01), (2, 0.9)])
+def test_keys_are_as_many_and_as_frequent_as_asked(different: int, ratio: float) -> None:
+    pool = make_pool(RecordSizes.fixed(100), key_bytes=4, different_keys=different, most_frequent_key_ratio=ratio)
+    counts = Counter(pool.key(number) for number in range(len(pool)))
+    assert len(counts) <= different
+    assert len(counts) > 0.8 * min(different, len(pool)) or ratio
+    largest = counts.most_common(1)[0][1] / len(pool)
+    assert largest == pytest.approx(ratio or 1 / different, rel=0.1)
+    again = make_pool(RecordSizes.fixed(100), key_bytes=4, different_keys=different, most_frequent_key_ratio=ratio)
+    assert np.array_equal(again.keys, pool.keys)
+
+
+def test_keys_follow_zipfs_law() -> None:
+    shares = zipf_shares(1_000, 0.1)
+    assert shares.sum() == pytest.approx(1)
+    assert shares[0] == pytest.approx(0.1)
+    power = np.log(shares[0] / shares[9]) / np.log(10)
+    assert shares[99] == pytest.approx(shares[0] * 100**-power)
+    assert zipf_shares(10, 0.1) == pytest.approx(np.full(10, 0.1), abs=1e-6)

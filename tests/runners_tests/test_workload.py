@@ -117,3 +117,19 @@ def test_a_workload_that_cannot_be_run_names_rule_and_value(field: str, value: f
 def test_a_load_is_paced_when_it_has_a_rate() -> None:
     assert Workload(RecordSizes.fixed(1)).load == "saturate"
     assert Workload(RecordSizes.fixed(1), rate_records_per_s=5).load == "paced"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"peak_ratio": 0.5}, "1 <= peak_ratio <= 100"),
+        ({"most_frequent_key_ratio": 0.1}, "needs different_keys"),
+        ({"different_keys": 10}, "0 bytes make no 10 different keys"),
+        ({"different_keys": 300, "key_bytes": 1}, "1 bytes make no 300 different keys"),
+        ({"different_keys": 10, "key_bytes": 4, "most_frequent_key_ratio": 0.05}, "got 0.05 and 1/10"),
+        ({"different_keys": 0, "key_bytes": 4}, "1 <= different_keys <= 200000"),
+    ],
+)
+def test_keys_and_bursts_must_be_possible(wrong: dict[str, float], said: str) -> None:
+    with pytest.raises(WorkloadRefused, match=said):
+        Workload(RecordSizes.fixed(100), **wrong)  # type: ignore[arg-type]

@@ -25,10 +25,13 @@ KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "ex
 """The sections of a study file that must be the same if a study takes over trials of another study."""
 _USUAL_CLIENT: Final = str(Kind.LIBRDKAFKA)
 _PACED: Final = "workload.paced"
+_ADDED: Final = {"consumers": 0, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
+"""Settings of the workload that the first releases did not have, with the values that stand for their behaviour."""
 _PHASE: Final = ("warmup", "measured")
 _KEYS: Final = {
     "rate_records_per_s": "workload.paced.rate_records_per_s",
     "rate_ratio": "workload.paced.rate_ratio",
+    "peak_ratio": "workload.paced.peak_ratio",
     "placement": "executor.placement",
 }
 """The key of the study file for each setting whose name in `study_identity` differs."""
@@ -57,8 +60,8 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
                     "seed",
                 )
             },
-            # Left out without consumers, so that studies that older releases stored can still be resumed.
-            **({"consumers": load.consumers} if load.consumers else {}),
+            # Left out if they are as usual, so that studies that older releases stored can still be resumed.
+            **{name: getattr(load, name) for name, usual in _ADDED.items() if getattr(load, name) != usual},
             "saturate": [load.saturate.warmup_s, load.saturate.measured_s],
             "paced": [load.paced.warmup_s, load.paced.measured_s] if spec.paced else None,
         },

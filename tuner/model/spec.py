@@ -95,6 +95,9 @@ class WorkloadSpec:
         replication: Replication factor of the topics that we create.
         producers: Number of producers in one trial.
         consumers: Number of consumers that read the topic while a trial writes it.
+        different_keys: Number of different keys; None for one for each record that is prepared.
+        most_frequent_key_ratio: Share of the records that have the most frequent key; 0: all are equally frequent.
+        peak_ratio: How many times the mean rate the bursts of the paced phase have; 1: the rate is constant.
         saturate: Durations of the saturating phase.
         paced: Durations of the paced phase.
         rate_records_per_s: Fixed rate of the paced phase; None takes the share `rate_ratio` of the baseline's
@@ -110,6 +113,9 @@ class WorkloadSpec:
     replication: int = 1
     producers: int = 1
     consumers: int = 0
+    different_keys: int | None = None
+    most_frequent_key_ratio: float = 0.0
+    peak_ratio: float = 1.0
     saturate: PhaseSpec = PhaseSpec(3.0, 10.0)
     paced: PhaseSpec = PhaseSpec(2.0, 10.0)
     rate_records_per_s: float | None = None
@@ -135,6 +141,9 @@ class WorkloadSpec:
             measured_s=phase.measured_s,
             rate_records_per_s=rate_records_per_s,
             consumers=self.consumers,
+            different_keys=self.different_keys,
+            most_frequent_key_ratio=self.most_frequent_key_ratio,
+            peak_ratio=1.0 if rate_records_per_s is None else self.peak_ratio,
             seed=self.seed,
         )
 

@@ -62,6 +62,8 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
         raise NothingToFit(
             f"the performance model describes one producer, but each trial of {study.name} has {load['producers']}"
         )
+    if load.get("peak_ratio", 1.0) != 1.0:
+        raise NothingToFit(f"the performance model describes a constant rate, but that of {study.name} has bursts")
     return Workload(
         record_sizes=RecordSizes.parse(record_bytes),
         key_bytes=load["key_bytes"],
@@ -142,7 +144,8 @@ def _held(trial: Trial) -> bool:
 
 
 def _is_described(row: Row) -> bool:
-    return row.producers == 1 and not row.workload.consumers and not row.workload.one_payload
+    load = row.workload
+    return row.setup.producers == 1 and not load.consumers and not load.one_payload and load.peak_ratio == 1
 
 
 def _means(trials: Sequence[Trial], metrics: Sequence[str]) -> dict[str, float]:

@@ -7,12 +7,18 @@ from typing import Any, Final
 import yaml
 
 from runners.topic_sample import GZIP, TopicSample
+from runners.workload import MOST_KEYS, MOST_PEAK_RATIO
 from tuner.present.console import OUT
 
 SCHEMA_VERSION: Final = 1
 TYPICAL_CODEC: Final = "lz4"
 """The codec whose ratio the study's payload gets, if it is known: lz4 removes less than gzip and zstd."""
 _SHARES: Final = (0.05, 0.5, 0.95, 0.99, 1.0)
+_EVEN_RATIO: Final = 3.0
+"""Keys are skewed if the most frequent one has over so many times its even share."""
+_SHORTEST_FOR_PEAK_S: Final = 10.0
+_BURSTS_RATIO: Final = 1.5
+"""There are bursts if the busiest second has so many times the mean number of records."""
 
 
 def sample_record(topic: str, sample: TopicSample) -> dict[str, Any]:
@@ -73,6 +79,23 @@ def _keys(sample: TopicSample) -> str:
     )
 
 
+def peak_ratio(sample: TopicSample) -> float:
+    """Return the number of records in the busiest second, divided by the mean; 1 if the sample is too short to tell."""
+    if sample.span_s < _SHORTEST_FOR_PEAK_S:
+        return 1.0
+    return min(MOST_PEAK_RATIO, max(1.0, sample.busiest_records_per_s / sample.rate_records_per_s))
+
+
+def _in_bursts(sample: TopicSample) -> str:
+    ratio = peak_ratio(sample)
+    return f", and {ratio:.1f} times as many in the busiest second" if ratio >= _BURSTS_RATIO else ""
+
+
+def _peak(sample: TopicSample) -> str:
+    ratio = peak_ratio(sample)
+    return f", peak_ratio: {ratio:.1f}" if ratio >= _BURSTS_RATIO else ""
+
+
 def sampled_study(
     topic: str, sample: TopicSample, bootstrap: str, command_config: str | None, notes: Sequence[str] = ()
 ) -> str:
@@ -89,9 +112,14 @@ def sampled_study(
     target: dict[str, str] = {"bootstrap": bootstrap, "like": topic}
     if command_config is not None:
         target["command_config"] = command_config
+    key_bytes = round(sample.key_bytes * sample.keyed / sample.records)
+    keys = min(sample.different_keys, MOST_KEYS, 256 ** min(key_bytes, 4))
+    most_frequent = sample.most_frequent_key_ratio
+    skew = round(most_frequent, 4) if keys and most_frequent > _EVEN_RATIO / keys else 0.0
     workload: Mapping[str, object] = {
         "record_bytes": [sample.mix()],
-        "key_bytes": round(sample.key_bytes * sample.keyed / sample.records),
+        "key_bytes": key_bytes,
+        **({"different_keys": keys, "most_frequent_key_ratio": skew} if key_bytes else {}),
         "compressibility_ratio": round(min(0.99, sample.removed_ratio[codec]), 2),
     }
     head = [
@@ -104,8 +132,8 @@ def sampled_study(
     text += yaml.safe_dump({"target": target, "workload": dict(workload)}, sort_keys=False, width=200)
     if sample.rate_records_per_s >= 1:
         text += (
-            f"  # The topic got {sample.rate_records_per_s:,.0f} records/s on average. To measure latency at this "
-            "rate, remove the # below.\n"
-            f"  #paced: {{rate_records_per_s: {sample.rate_records_per_s:.0f}}}\n"
+            f"  # The topic got {sample.rate_records_per_s:,.0f} records/s on average{_in_bursts(sample)}. To measure "
+            "latency at this rate, remove the # below.\n"
+            f"  #paced: {{rate_records_per_s: {sample.rate_records_per_s:.0f}{_peak(sample)}}}\n"
         )
     return text

@@ -110,8 +110,9 @@ def expectation_of(
     """Return what the search of a record size expects; None if it expects nothing.
 
     That is the case if the study file says so, if the search method learns nothing from it, if the model knows none of
-    the objectives, and if it does not describe the trials: those with several producers, and those of the Java client.
-    The model fits the Java client so badly that searches were faster without it (`docs/evidence/search.md`).
+    the objectives, and if it does not describe the trials: those with several producers, those with
+    bursts, and those of the Java client. The model fits the Java client so badly that searches were faster without it
+    (`docs/evidence/search.md`).
 
     Args:
         spec: The specification of the study.
@@ -120,7 +121,7 @@ def expectation_of(
         rate_records_per_s: The rate of the paced phase; None without this phase.
     """
     load = spec.workload
-    described = load.producers == 1 and spec.client.kind is Kind.LIBRDKAFKA
+    described = load.producers == 1 and load.peak_ratio == 1 and spec.client.kind is Kind.LIBRDKAFKA
     if spec.search.method is not Method.BAYESIAN or not spec.search.performance_model or not described:
         return None
     workload = load.saturating(size)

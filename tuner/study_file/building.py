@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
-from runners.errors import RunnerError
+from runners.errors import RunnerError, WorkloadRefused
 from runners.java_client.stores import with_java_stores_read
 from runners.zones.link import Link
 from search_spaces.catalogue import Value
-from search_spaces.client import Client, Kind
+from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.guarantee import DURABILITY
@@ -76,6 +76,7 @@ class Builder:
         self._check_sessions(targets)
         self._check_acknowledged(baseline)
         self._check_consumers(baseline)
+        self._check_load()
         self.problems.stop_if_any()
         self._check_space(baseline)
         self.problems.stop_if_any()
@@ -187,6 +188,19 @@ class Builder:
                     f"the baseline can't send records of this size: {self.problems.words(error, place, ('baseline',))}",
                 )
 
+    def _check_load(self) -> None:
+        """Check the keys, and that a simulated cluster is not asked for what its model does not describe."""
+        section = self.file.workload
+        try:
+            _workload(section).saturating(section.record_bytes[0])
+        except WorkloadRefused as error:
+            self.problems.add(("workload", "different_keys"), str(error))
+        if self.file.executor.kind is Executor.SIMULATED:
+            if section.paced.peak_ratio != 1:
+                self.problems.add(("workload", "paced", "peak_ratio"), "must be 1: a simulated cluster has no bursts")
+            if section.different_keys is not None:
+                self.problems.add(("workload", "different_keys"), "must be left out: a simulated cluster has no keys")
+
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
         """Check that the baseline does not use acks=0 if the study optimises a latency, which acks=0 can't show."""
         asked = [each.metric for each in self.file.objectives.objectives]
@@ -219,8 +233,6 @@ class Builder:
             self.problems.add(
                 place, f"each consumer needs a partition of its own, but there are {workload.partitions} partitions"
             )
-        if self.client.kind is not Kind.LIBRDKAFKA:
-            self.problems.add(place, "consumers beside the load need `client: librdkafka`; leave consumers out")
         if self.file.executor.kind is Executor.SIMULATED:
             self.problems.add(place, "a simulated cluster has no consumers; leave consumers out")
         if baseline.acks == 0:
@@ -286,6 +298,9 @@ def _workload(section: WorkloadSection) -> WorkloadSpec:
         replication=section.replication,
         producers=section.producers,
         consumers=section.consumers,
+        different_keys=section.different_keys,
+        most_frequent_key_ratio=section.most_frequent_key_ratio,
+        peak_ratio=section.paced.peak_ratio,
         saturate=section.saturate.spec(),
         paced=section.paced.spec(),
         rate_records_per_s=section.paced.rate_records_per_s,

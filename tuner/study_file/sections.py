@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
-from runners.workload import MAX_RECORD_BYTES, RecordSizes
+from runners.workload import MAX_RECORD_BYTES, MOST_KEYS, MOST_PEAK_RATIO, RecordSizes
 from runners.zones.link import MAX_DELAY_MS
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, librdkafka
@@ -153,6 +153,11 @@ class PhaseSection(Section):
         return PhaseSpec(self.warmup, self.measured)
 
 
+PeakRatio = Annotated[float, fields.number(1, MOST_PEAK_RATIO)]
+DifferentKeys = Annotated[int, fields.whole(1, MOST_KEYS)]
+KeyRatio = Annotated[float, fields.number(0, 1, below=True)]
+
+
 class PacedSection(PhaseSection):
     """The paced phase, which measures latency: records are sent at a fixed rate, the same for all configs."""
 
@@ -164,6 +169,8 @@ class PacedSection(PhaseSection):
     """The fixed rate in records per second, of all producers together. Default: see rate_ratio."""
     rate_ratio: Annotated[float, fields.number(0, 1, above=True)] = _WORKLOAD.rate_ratio
     """The fixed rate as a share of the baseline's throughput: above 0, at most 1. Used without rate_records_per_s."""
+    peak_ratio: PeakRatio = _WORKLOAD.peak_ratio
+    """Half of the records leave in bursts of about a second, at this many times the rate. 1: the rate is constant."""
 
 
 class WorkloadSection(Section):
@@ -175,6 +182,10 @@ class WorkloadSection(Section):
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight). A search runs for each."""
     key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _WORKLOAD.key_bytes
     """Bytes of a record's key. 0 sends no keys."""
+    different_keys: DifferentKeys | None = _WORKLOAD.different_keys
+    """Number of different keys. Without it, nearly all keys differ."""
+    most_frequent_key_ratio: KeyRatio = _WORKLOAD.most_frequent_key_ratio
+    """Share of the records with the most frequent key; the others follow as in Zipf's law. 0: all are as frequent."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = _WORKLOAD.compressibility_ratio
     """Share of each value that compression can remove. 0 sends random bytes."""
     partitions: Annotated[int, fields.whole(1, 10_000)] = _WORKLOAD.partitions

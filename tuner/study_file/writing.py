@@ -39,6 +39,8 @@ target:
 workload:
   record_bytes: [100, 1000]     # each size has its own search; write a mix as "100:70,1000:30" (size:weight)
   key_bytes: 0                  # 0 sends no keys
+# With keys, `different_keys: 10000` says how many there are, and `most_frequent_key_ratio: 0.05` which share of the
+# records has the most frequent one.
   compressibility_ratio: 0.5    # share of each value that compression can remove; 0 sends random bytes
   partitions: 3                 # of the topics that the study creates
   replication: 1                # of the topics that the study creates
@@ -51,7 +53,8 @@ workload:
     warmup: 2s
     measured: 10s
     rate_ratio: 0.3             # the rate is this share of the baseline's throughput
-# To give the rate itself, write `paced: {rate_records_per_s: 20000}` instead.
+# To give the rate itself, write `paced: {rate_records_per_s: 20000}` instead. With `peak_ratio: 3`, half of the records
+# leave in bursts of about a second, at three times the rate.
   seed: 0                       # of the random bytes in the records
 
 # The client that is searched and measured: librdkafka (C, Python, Go, .NET, Node.js ...) or Kafka's Java producer.
