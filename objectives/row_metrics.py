@@ -5,14 +5,14 @@ a study are in `objectives.outcome`.
 """
 
 from collections.abc import Callable, Mapping
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from types import MappingProxyType
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, SATURATED, Direction, Metric
 from runners.consumers.consumption import Consumption
 from runners.end_to_end import EndToEnd
-from runners.measurement import ClientActivity, LatencyCheck, Measurement, Phase, Resources
+from runners.measurement import BrokerUse, ClientActivity, LatencyCheck, Measurement, Phase, Resources
 
 
 def _check(read: Callable[[LatencyCheck], float | None]) -> Callable[[Measurement], float | None]:
@@ -89,6 +89,62 @@ def throughput_change_ratio(seen: Measurement) -> float | None:
     if not third or not sum(rates[:third]):
         return None
     return sum(rates[-third:]) / sum(rates[:third])
+
+
+def interrupted_s(seen: Measurement) -> float | None:
+    """Return for how many seconds of the measured phase less than half of the usual throughput was acknowledged.
+
+    The usual throughput is the fixed rate, or the median of the windows (at most a second each) at full speed.
+    """
+    points = [point for point in seen.series if point.phase is Phase.MEASURED]
+    if not points:
+        return None
+    usual = seen.workload.rate_records_per_s or median(point.records_per_s for point in points)
+    began_s = [seen.workload.warmup_s, *(point.at_s for point in points)]
+    return sum(
+        point.at_s - from_s for point, from_s in zip(points, began_s, strict=False) if point.records_per_s < usual / 2
+    )
+
+
+def _beyond(more: int, less: int | None, *, known: bool) -> float | None:
+    """Return by how much a count of records exceeds another one; None if the other is unknown."""
+    return float(max(0, more - less)) if known and less is not None else None
+
+
+def lost_records(seen: Measurement) -> float | None:
+    """Return how many records were acknowledged and are not in the topic; None if that is unknown."""
+    return _beyond(seen.counts.acknowledged, seen.counts.stored, known=seen.counts.sole_writer)
+
+
+def surplus_records(seen: Measurement) -> float | None:
+    """Return how many records the topic has beyond the acknowledged ones; None if that is unknown."""
+    stored = seen.counts.stored
+    return None if stored is None else _beyond(stored, seen.counts.acknowledged, known=seen.counts.sole_writer)
+
+
+def _over_brokers(
+    read: Callable[[BrokerUse], float | None], merge: Callable[[list[float]], float] = sum
+) -> Callable[[Resources], float | None]:
+    """Return a function that merges a value of all local brokers; it returns None if a broker has none."""
+
+    def merged(used: Resources) -> float | None:
+        values = [read(each) for each in used.brokers]
+        known = [value for value in values if value is not None]
+        return merge(known) if known and len(known) == len(values) else None
+
+    return merged
+
+
+_OF_BROKERS: Final[Mapping[str, Callable[[Resources], float | None]]] = MappingProxyType(
+    {
+        "broker_cpu_cores": lambda used: used.broker_cpu_cores,
+        "busiest_broker_cpu_cores": _over_brokers(lambda each: each.cpu_cores, max),
+        "broker_disk_mb_per_s": _over_brokers(lambda each: each.disk_mb_per_s),
+        "broker_received_mb_per_s": _over_brokers(lambda each: each.received_mb_per_s),
+        "broker_sent_mb_per_s": _over_brokers(lambda each: each.sent_mb_per_s),
+    }
+)
+"""What the brokers on this host use, by the name of the metric. Loads of consumers have it, too."""
 
 
 def _metric(
@@ -225,7 +281,56 @@ _DETAILS: Final = (
         "broker CPU",
         "cores",
         "CPU of all brokers on this host",
-        _resources(lambda seen: seen.broker_cpu_cores),
+        _resources(_OF_BROKERS["broker_cpu_cores"]),
+    ),
+    _metric(
+        "busiest_broker_cpu_cores",
+        "CPU of the busiest broker",
+        "cores",
+        "CPU of the broker on this host that used most",
+        _resources(_OF_BROKERS["busiest_broker_cpu_cores"]),
+    ),
+    _metric(
+        "broker_disk_mb_per_s",
+        "brokers' writes to disk",
+        "MB/s",
+        "megabytes per second that the brokers on this host wrote to disks; 0 if their partitions are in memory",
+        _resources(_OF_BROKERS["broker_disk_mb_per_s"]),
+    ),
+    _metric(
+        "broker_received_mb_per_s",
+        "received by brokers",
+        "MB/s",
+        "megabytes per second that the brokers on this host received, from clients and from each other",
+        _resources(_OF_BROKERS["broker_received_mb_per_s"]),
+    ),
+    _metric(
+        "broker_sent_mb_per_s",
+        "sent by brokers",
+        "MB/s",
+        "megabytes per second that the brokers on this host sent, to clients and to each other",
+        _resources(_OF_BROKERS["broker_sent_mb_per_s"]),
+    ),
+    _metric(
+        "interrupted_s",
+        "interruption",
+        "s",
+        "seconds in which less than half of the usual throughput was acknowledged",
+        interrupted_s,
+    ),
+    _metric(
+        "lost_records",
+        "lost records",
+        "",
+        "records that were acknowledged and are not in the topic",
+        lost_records,
+    ),
+    _metric(
+        "surplus_records",
+        "records never acknowledged",
+        "",
+        "records that are in the topic beyond the acknowledged ones: duplicates, and stored ones reported as failed",
+        surplus_records,
     ),
 )
 
@@ -254,6 +359,6 @@ def read_metrics_of(seen: Consumption) -> dict[str, float]:
         "consumer_fetch_bytes": activity.fetch_bytes if activity else None,
         "consumer_cpu_ms_per_mb": seen.client_cpu_ms_per_mb,
         "broker_cpu_ms_per_mb": seen.broker_cpu_ms_per_mb,
-        "broker_cpu_cores": seen.resources.broker_cpu_cores,
+        **{name: read(seen.resources) for name, read in _OF_BROKERS.items()},
     }
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -26,12 +26,30 @@ from runners.kernel_counters import (
     busiest,
     most_held_back,
     named_thread_times,
+    tcp_bytes,
     thread_times,
     user_s,
 )
-from runners.measurement import Resources
+from runners.measurement import BrokerUse, Resources
 
 _SHORTEST_S: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCounters:
+    """What a local broker has used since it started.
+
+    Attributes:
+        port: Port of its listener for clients.
+        cpu_s: CPU time in seconds.
+        written_bytes: Bytes that it has caused to be written to disks; None if unknown.
+        moved: Bytes sent and received by each of its connections; None if unknown.
+    """
+
+    port: int
+    cpu_s: float
+    written_bytes: int | None = None
+    moved: Mapping[Connection, tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +67,7 @@ class Reading:
         process_cpu_s: CPU time of the process that holds the client.
         host_busy_s: Time in which the host's cores were busy, added up over all cores.
         host_total_s: Time in which the host's cores were busy or idle, added up over all cores.
-        brokers: CPU time of each local broker, by process id.
+        brokers: What each local broker has used, by process id.
         broker_threads: CPU times of the local brokers' threads, by process id and thread id.
         sockets: How long each TCP connection had to wait for the network or for its receiver.
         collector_s: CPU time of the garbage collector's threads, added up; None if there is no such collector.
@@ -62,7 +80,7 @@ class Reading:
     process_cpu_s: float
     host_busy_s: float
     host_total_s: float
-    brokers: Mapping[int, float] | None
+    brokers: Mapping[int, BrokerCounters] | None
     broker_threads: Mapping[tuple[int, int], ThreadTime] | None
     sockets: Mapping[Connection, HeldBack] | None
     collector_s: float | None = None
@@ -91,6 +109,10 @@ class ClientProcess:
         return sum(each.used_s for each in named_thread_times(self.pid or os.getpid(), self.collector).values())
 
 
+THIS_PROCESS: Final = ClientProcess()
+"""librdkafka's threads are in the process that asks."""
+
+
 @dataclass(slots=True)
 class HostProbe:
     """Reads the counters of the process that holds the client, of the host and of the local brokers.
@@ -106,7 +128,7 @@ class HostProbe:
 
     threads: Mapping[str, threading.Thread]
     brokers: Sequence[LocalBroker] = ()
-    process: ClientProcess = ClientProcess()
+    process: ClientProcess = THIS_PROCESS
     sockets: SocketTimes = field(init=False)
     _process: psutil.Process = field(init=False)
 
@@ -125,7 +147,7 @@ class HostProbe:
         self.sockets.look()
         pid = self.process.pid or os.getpid()
         client_threads = named_thread_times(pid, self.process.client)
-        broker_cpu, broker_threads = self._broker_times()
+        brokers, broker_threads = self._brokers()
         return Reading(
             at_s=time.monotonic(),
             own_threads=self._own_threads(pid),
@@ -134,7 +156,7 @@ class HostProbe:
             process_cpu_s=own.user + own.system,
             host_busy_s=total - idle,
             host_total_s=total,
-            brokers=broker_cpu or None,
+            brokers=brokers or None,
             broker_threads=broker_threads or None,
             sockets=self.sockets.held_back(),
             collector_s=self.process.collector_s(),
@@ -147,17 +169,19 @@ class HostProbe:
                 spent["sender"] = times
         return spent
 
-    def _broker_times(self) -> tuple[dict[int, float], dict[tuple[int, int], ThreadTime]]:
-        """Return the CPU times of the local brokers that still run, and of their threads.
+    def _brokers(self) -> tuple[dict[int, BrokerCounters], dict[tuple[int, int], ThreadTime]]:
+        """Return what the local brokers that still run have used, and the CPU times of their threads.
 
         Returns:
-            The CPU time of each broker by process id, and of each thread by process id and thread id.
+            The counters of each broker by process id, and the times of each thread by process id and thread id.
         """
         used, spent = {}, {}
         for broker in self.brokers:
             with contextlib.suppress(psutil.Error):
-                times = psutil.Process(broker.pid).cpu_times()
-                used[broker.pid] = times.user + times.system
+                process = psutil.Process(broker.pid)
+                times = process.cpu_times()
+                cpu_s = times.user + times.system
+                used[broker.pid] = BrokerCounters(broker.port, cpu_s, _written_bytes(process), tcp_bytes(broker.pid))
                 spent.update({(broker.pid, number): each for number, each in thread_times(broker.pid).items()})
         return used, spent
 
@@ -174,10 +198,9 @@ def usage(before: Reading, after: Reading) -> Resources:
     client = busiest(before.client_threads, after.client_threads, elapsed)
     host_total = after.host_total_s - before.host_total_s
     broker_cores = broker_thread = held_back = None
+    brokers = _broker_uses(before, after, elapsed)
     if before.brokers is not None and after.brokers is not None:
-        broker_cores = (
-            sum(cpu - before.brokers[pid] for pid, cpu in after.brokers.items() if pid in before.brokers) / elapsed
-        )
+        broker_cores = sum(each.cpu_cores for each in brokers)
     if before.broker_threads is not None and after.broker_threads is not None:
         broker_thread = busiest(before.broker_threads, after.broker_threads, elapsed)
     if before.sockets is not None and after.sockets is not None:
@@ -199,7 +222,35 @@ def usage(before: Reading, after: Reading) -> Resources:
         network_limited_ratio=None if held_back is None else held_back.network_s,
         receiver_limited_ratio=None if held_back is None else held_back.receiver_s,
         collector_cpu_cores=_collector_cores(before, after, elapsed),
+        brokers=brokers,
     )
+
+
+def _broker_uses(before: Reading, after: Reading, elapsed: float) -> tuple[BrokerUse, ...]:
+    """Return what each local broker used between two readings, in the order of their ports."""
+    earlier, found = before.brokers or {}, []
+    for pid, now in (after.brokers or {}).items():
+        was = earlier.get(pid)
+        if was is None:
+            continue
+        written = sent = received = None
+        if was.written_bytes is not None and now.written_bytes is not None:
+            written = (now.written_bytes - was.written_bytes) / elapsed / 1e6
+        if was.moved is not None and now.moved is not None:
+            moved = [(now.moved[each], was.moved.get(each, (0, 0))) for each in now.moved]
+            sent, received = (
+                sum(max(0, count[way] - counted[way]) for count, counted in moved) / elapsed / 1e6 for way in (0, 1)
+            )
+        found.append(BrokerUse(now.port, (now.cpu_s - was.cpu_s) / elapsed, written, received, sent))
+    return tuple(sorted(found, key=lambda each: each.port))
+
+
+def _written_bytes(process: psutil.Process) -> int | None:
+    """Return how many bytes a process has caused to be written to disks; None if that is unknown."""
+    try:
+        return int(process.io_counters().write_bytes)
+    except (psutil.Error, AttributeError, OSError):  # not our process, or a platform without this count
+        return None
 
 
 def _user_demand_cores(before: Reading, after: Reading, elapsed: float) -> float | None:

@@ -39,6 +39,8 @@ _UNSENT: Final = struct.Struct("=I")
 _UNSENT_OFFSET: Final = 144
 _TIMES: Final = struct.Struct("=QQQ")
 _TIMES_OFFSET: Final = 168
+_MOVED: Final = struct.Struct("=QQ")
+_MOVED_OFFSET: Final = 120
 _PIDFD_GETFD: Final = 438
 """The number of this system call of Linux on every processor. Source: pidfd_getfd(2), Linux 5.6."""
 
@@ -239,6 +241,16 @@ def tcp_infos(pid: int | None) -> Iterator[tuple[Connection, bytes]]:
                 info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
                 if len(info) == _INFO_BYTES:  # an older kernel returns a shorter struct
                     yield (int(entry), str(connection.getpeername())), info
+
+
+def tcp_bytes(pid: int) -> dict[Connection, tuple[int, int]] | None:
+    """Return how many bytes each open TCP connection of a process has sent and received.
+
+    Bytes count as sent when the peer has acknowledged them (`tcpi_bytes_acked`, `tcpi_bytes_received`). The result is
+    None if the platform does not report them, or if we may not look at the process.
+    """
+    found = {connection: _MOVED.unpack_from(info, _MOVED_OFFSET) for connection, info in tcp_infos(pid)}
+    return {each: (sent, received) for each, (sent, received) in found.items()} or None
 
 
 def _copied(descriptor: int, pid: int | None) -> int:

@@ -13,10 +13,12 @@ class Limits:
     Attributes:
         max_bytes: Largest number of bytes of values and keys that the measurement may send; None for no limit.
         min_free_disk_bytes: Free space that must remain on the disks of local brokers.
+        outage_s: How many seconds may pass without a delivery while brokers are down, before the measurement ends.
     """
 
     max_bytes: int | None = None
     min_free_disk_bytes: int = 1 << 30
+    outage_s: float = 3.0  # just long enough for a client to reconnect: `reconnect.backoff.ms` of librdkafka is 100
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -221,6 +221,25 @@ class LatencyCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerUse:
+    """What one broker on this host used in the measured phase. A value is None if it is unknown.
+
+    Attributes:
+        port: Port of the broker's listener for clients.
+        cpu_cores: CPU that it used, in cores.
+        disk_mb_per_s: Megabytes per second that it wrote to disks; 0 if its partitions are in memory.
+        received_mb_per_s: Megabytes per second that it received from clients and other brokers.
+        sent_mb_per_s: Megabytes per second that it sent to clients and other brokers.
+    """
+
+    port: int
+    cpu_cores: float
+    disk_mb_per_s: float | None = None
+    received_mb_per_s: float | None = None
+    sent_mb_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """Use of CPU and sockets in the measured phase. A value is None if it is unknown.
 
@@ -253,6 +272,7 @@ class Resources:
         sender_in_client_ratio: Share of the time in which our sender thread was inside the client's own code and did
             not wait for room in the client's queue. None if unknown. Kafka's Java client serialises and compresses in
             the caller's thread, so that this, and not `client_thread_cpu_ratio`, can be its limit.
+        brokers: What each local broker used that ran for the whole phase; empty if there are none.
     """
 
     sender_cpu_ratio: float | None = None
@@ -272,6 +292,7 @@ class Resources:
     receiver_limited_ratio: float | None = None
     collector_cpu_cores: float | None = None
     sender_in_client_ratio: float | None = None
+    brokers: tuple[BrokerUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

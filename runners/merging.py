@@ -181,6 +181,7 @@ def merge_resources(all_resources: Sequence[Resources]) -> Resources:
         receiver_limited_ratio=highest(lambda each: each.receiver_limited_ratio),
         collector_cpu_cores=_sum(each.collector_cpu_cores for each in all_resources),
         sender_in_client_ratio=highest(lambda each: each.sender_in_client_ratio),
+        brokers=max((each.brokers for each in all_resources), key=len, default=()),
     )
 
 

@@ -11,15 +11,10 @@ from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host import free_disk_bytes, runs
-from runners.limits import Limits
+from runners.limits import DEFAULT_LIMITS, Limits
 from runners.pulse import Pulse
 from search_spaces.producer_config import ProducerConfig
 
-_DOWN_PATIENCE_S: Final = 3.0
-"""Seconds that we wait when the client reports all brokers down: just long enough for the client to reconnect.
-
-librdkafka's `reconnect.backoff.ms` is 100 by default.
-"""
 STALL_PATIENCE_S: Final = 15.0
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
@@ -124,6 +119,7 @@ class Watchdog:
     Attributes:
         clock: The benchmark's clock.
         stall_patience_s: Longest time in seconds without any delivery while the client still holds records.
+        outage_s: The same while brokers are down.
         disks: Folders on the disks that local brokers write to.
         min_free_disk_bytes: Free space that must remain on these disks.
         broker_alive: Function that returns whether any local broker still runs. It returns true if all brokers are
@@ -135,6 +131,7 @@ class Watchdog:
 
     clock: Clock
     stall_patience_s: float
+    outage_s: float = DEFAULT_LIMITS.outage_s
     disks: tuple[Path, ...] = ()
     min_free_disk_bytes: int = 1 << 30
     broker_alive: Callable[[], bool] = field(default=lambda: True)
@@ -169,7 +166,8 @@ class Watchdog:
         brokers = cluster.local_brokers
         return cls(
             clock,
-            stall_patience_s=STALL_PATIENCE_S + config.linger_ms / 1e3,
+            stall_patience_s=max(STALL_PATIENCE_S, limits.outage_s) + config.linger_ms / 1e3,
+            outage_s=limits.outage_s,
             disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
             min_free_disk_bytes=limits.min_free_disk_bytes,
             broker_alive=partial(any_runs, brokers),
@@ -213,7 +211,7 @@ class Watchdog:
         down = any(sign in text for text in complaints for sign in _DOWN_SIGNS) or not self.broker_alive()
         # Records that time out are deliveries too, but while all brokers are down they don't show that a broker lives.
         silent_s = (now - (self._acknowledged_ns if down else self._done_ns)) / NS_PER_S
-        if silent_s > (_DOWN_PATIENCE_S if down else self.stall_patience_s):
+        if silent_s > (self.outage_s if down else self.stall_patience_s):
             cause = complaints[-1] if complaints else "the client reports no error"
             raise BrokerLost(self.silence.format(silent_s=silent_s, waiting=waiting) + cause)
 

@@ -112,7 +112,7 @@ def _die_with_parent() -> None:
 
 def _watch(brokers: list[subprocess.Popen[bytes]], owner: int | None) -> int:
     lifeline = [] if owner is None else [sys.stdin]
-    while any(broker.poll() is None for broker in brokers):
+    while sum(broker.poll() is None for broker in brokers):  # not `any`: asking each one also reaps those that ended
         if select.select(lifeline, [], [], _POLL_S)[0] and not os.read(sys.stdin.fileno(), 4096):
             return 0
         # The owner may have ended although the pipe is still open: a child that it forked may hold the writing end.

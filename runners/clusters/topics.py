@@ -13,6 +13,7 @@ from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.processes import ProcessIdentity, Record
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
+from runners.host import runs
 
 RECORD_KIND = "topics"
 
@@ -290,7 +291,8 @@ class OwnedTopics:
 
         If we don't know the brokers' folders, wait until the cluster no longer lists the topic.
         """
-        log_dirs = [broker.log_dir for broker in self._cluster.local_brokers if broker.log_dir]
+        alive = [broker for broker in self._cluster.local_brokers if runs(broker.pid)]
+        log_dirs = [broker.log_dir for broker in alive if broker.log_dir]
         deadline = time.monotonic() + _SPACE_TIMEOUT_S
         while True:
             # The folder of a partition is `name-0`, and `name-0.<id>-delete` while Kafka deletes it.

@@ -21,6 +21,7 @@ from tests.builders.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.open_target import ClusterTarget, open_target
 from tuner.course.run import run_study
+from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
@@ -305,7 +306,7 @@ def test_brokers_of_our_own_are_started_anew() -> None:
         assert not any(psutil.pid_exists(each.pid) for each in before.local_brokers)
         load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.0, 0.5), partitions=1)
         saturating = load.saturating(load.record_sizes[0])
-        with target.lease(saturating, Limits(), 0, 1) as lease:
+        with target.lease(saturating, Limits(), 0, ONE_PRODUCER) as lease:
             (runner,) = lease.runners(10**9, librdkafka())
             assert runner.run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
     finally:

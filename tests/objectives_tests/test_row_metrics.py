@@ -3,11 +3,11 @@
 import pytest
 
 from objectives.row_metrics import row_metrics_of
-from runners.measurement import LatencyCheck, Measurement, Phase, TimePoint
+from runners.measurement import BrokerUse, LatencyCheck, Measurement, Phase, Resources, TimePoint
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
-from tests.runners_tests.builders import activity, measurement, window
+from tests.runners_tests.builders import activity, counts, measurement, window
 
 THESIS = {"buffer.memory": "33554432", "batch.size": "16384", "enable.idempotence": "false"}
 
@@ -53,3 +53,40 @@ def test_the_spread_over_time_is_that_of_the_measured_windows() -> None:
         0.1414, abs=1e-4
     )
     assert "throughput_spread_ratio" not in row_metrics_of(measurement(series=tuple(points[:2])))
+
+
+def test_an_interruption_is_the_time_with_less_than_half_of_the_usual_throughput() -> None:
+    load = Workload(RecordSizes.fixed(100), warmup_s=1.0, rate_records_per_s=100)
+    points = [
+        TimePoint.of(window(phase=phase, at_s=at_s, records=records))
+        for phase, at_s, records in (
+            (Phase.WARMUP, 1.0, 0),
+            (Phase.MEASURED, 2.0, 100),
+            (Phase.MEASURED, 3.0, 49),
+            (Phase.MEASURED, 3.5, 0),
+            (Phase.MEASURED, 4.5, 150),
+        )
+    ]
+    assert row_metrics_of(measurement(workload=load, series=tuple(points)))["interrupted_s"] == pytest.approx(1.5)
+
+
+def test_records_that_were_acknowledged_and_are_not_there_are_lost() -> None:
+    def found(stored: int | None, *, sole_writer: bool = True) -> tuple[float | None, float | None]:
+        values = row_metrics_of(measurement(counts=counts(acknowledged=10, stored=stored, sole_writer=sole_writer)))
+        return values.get("lost_records"), values.get("surplus_records")
+
+    assert found(7) == (3, 0)
+    assert found(12) == (0, 2)
+    assert found(10) == (0, 0)
+    assert found(None) == (None, None)
+    assert found(7, sole_writer=False) == (None, None), "others may have written or deleted records"
+
+
+def test_what_brokers_use_is_added_up_unless_one_is_unknown() -> None:
+    two = (BrokerUse(9092, 0.5, 10.0, 40.0, 80.0), BrokerUse(9094, 0.25, 0.0, 20.0, None))
+    values = row_metrics_of(measurement(resources=Resources(broker_cpu_cores=0.75, brokers=two)))
+    assert values["broker_cpu_cores"] == 0.75
+    assert values["busiest_broker_cpu_cores"] == 0.5
+    assert values["broker_disk_mb_per_s"] == 10.0
+    assert values["broker_received_mb_per_s"] == 60.0
+    assert "broker_sent_mb_per_s" not in values

@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import LocalBroker
-from runners.host import HostProbe, free_disk_bytes, usage
+from runners.host import BrokerCounters, HostProbe, free_disk_bytes, usage
 from runners.kernel_counters import HeldBack, SocketTimes, ThreadTime, client_thread_times, thread_times, user_s
+from runners.measurement import BrokerUse
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.builders import reading
 
@@ -100,7 +101,7 @@ def test_usage_is_the_difference_per_second() -> None:
         process_cpu_s=3.0,
         host_busy_s=100.0,
         host_total_s=200.0,
-        brokers={7: 1.0},
+        brokers={7: BrokerCounters(9092, 1.0, 5_000_000, {(4, "a"): (1_000_000, 0)})},
         broker_threads={(7, 1): ThreadTime(1.0, 0.0)},
         sockets={(3, "a"): HeldBack(1.0, 0.0)},
     )
@@ -112,7 +113,10 @@ def test_usage_is_the_difference_per_second() -> None:
         process_cpu_s=6.0,
         host_busy_s=103.0,
         host_total_s=204.0,
-        brokers={7: 2.5, 8: 99.0},
+        brokers={
+            7: BrokerCounters(9092, 2.5, 7_000_000, {(4, "a"): (5_000_000, 2_000_000), (5, "new"): (0, 4_000_000)}),
+            8: BrokerCounters(9093, 99.0),
+        },
         broker_threads={(7, 1): ThreadTime(1.2, 0.0), (7, 2): ThreadTime(0.8, 0.8)},
         sockets={(3, "a"): HeldBack(1.5, 0.2), (4, "b"): HeldBack(0.1, 1.8)},
     )
@@ -127,6 +131,9 @@ def test_usage_is_the_difference_per_second() -> None:
     assert used.host_cpu_ratio == pytest.approx(0.75)
     assert used.broker_cpu_cores == pytest.approx(0.75), "a broker that started later is not counted"
     assert (used.network_limited_ratio, used.receiver_limited_ratio) == pytest.approx((0.25, 0.9))
+    assert used.brokers == (
+        BrokerUse(9092, cpu_cores=0.75, disk_mb_per_s=1.0, received_mb_per_s=3.0, sent_mb_per_s=2.0),
+    )
 
 
 def test_values_that_cannot_be_read_are_none() -> None:

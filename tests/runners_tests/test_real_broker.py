@@ -19,7 +19,7 @@ from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
-from runners.measurement import Measurement, Window
+from runners.measurement import Measurement, Phase, Window
 from runners.runner import Runner, WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated, Leased, owned_topic
@@ -110,6 +110,10 @@ def test_three_counts_agree_exactly(
     assert seen.origin.cluster == "embedded"
     assert seen.resources.broker_cpu_cores is not None
     assert seen.resources.broker_cpu_cores > 0
+    (used,) = seen.resources.brokers
+    assert used.cpu_cores == pytest.approx(seen.resources.broker_cpu_cores)
+    assert used.received_mb_per_s is not None
+    assert used.received_mb_per_s == pytest.approx(seen.mb_per_s * (seen.wire_bytes_per_value_byte or 0), rel=0.3)
 
 
 def test_without_acknowledgements_a_real_latency_is_marked_as_local(
@@ -118,6 +122,17 @@ def test_without_acknowledgements_a_real_latency_is_marked_as_local(
     seen = measure(tested, broker, new_topic(), short(rate=2_000, measured_s=0.5), acks=0)
     assert seen.latency_is_local
     assert seen.counts.transmitted == seen.counts.acknowledged == seen.counts.handed_over
+
+
+def test_bursts_leave_at_their_peak_and_keep_the_mean_rate(
+    tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    load = short("100", rate=2_000, measured_s=4.0, peak_ratio=2.0)
+    seen = measure(tested, broker, new_topic(), load, linger_ms=5, **ROOMY[tested.client.kind])
+    assert seen.counts.handed_over == pytest.approx(2_000 * 4.5, rel=0.1)
+    rates = [point.records_per_s for point in seen.series if point.phase is Phase.MEASURED]
+    # A period of four seconds: half of its records leave within the first, and the others in the three after it.
+    assert rates == pytest.approx([4_000, 1_333, 1_333, 1_333], rel=0.3)
 
 
 def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(

@@ -28,10 +28,11 @@ from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from tuner.course.open_target import TrialLease, TrialTarget
 from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
-from tuner.model.trial import Kind, Proposal
+from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.trial import PACED, SATURATED, Kind, Proposal
 
-PACED: Final = "paced"
-SATURATED: Final = "saturated"
+_AT_ONCE_S: Final = 1e-3
+"""Two moments that are no further apart count as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,7 @@ class TrialJob:
             other trials are compared with their values. One busy moment of the host must not end these trials.
         ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
             trial that has a fixed length.
-        producers: How many producers share the load.
-        same_zone: Whether the clients are in the brokers' zone, even if the target has a link to another zone.
-        stored_bytes: Bytes of values that are written to the topic before the first phase.
+        setup: What the trial needs beside its load.
     """
 
     started: StartedTrial
@@ -90,9 +89,7 @@ class TrialJob:
     race: Race | None
     run_to_end: bool
     ready_bytes: float | None = None
-    producers: int = 1
-    same_zone: bool = False
-    stored_bytes: int = 0
+    setup: Setup = ONE_PRODUCER
 
 
 @dataclass(slots=True)
@@ -144,6 +141,7 @@ class _UnderWay:
         lease: The topic of the trial, and the runners that measure on it.
         sent_elsewhere: Bytes that the trial had sent to earlier topics when it got this topic.
         stored_before: How many records the topic had before the running phase; None if that is unknown or not needed.
+        broker_killed: Whether the trial has killed a broker.
     """
 
     done: TrialDone
@@ -151,6 +149,7 @@ class _UnderWay:
     lease: TrialLease
     sent_elsewhere: int
     stored_before: int | None = None
+    broker_killed: bool = False
 
     def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
@@ -257,14 +256,7 @@ class Bench:
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
             lease = stack.enter_context(
-                self._targets[index].lease(
-                    job.phases[0][1],
-                    limits,
-                    job.started.number,
-                    job.producers,
-                    same_zone=job.same_zone,
-                    stored_bytes=job.stored_bytes,
-                )
+                self._targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
             )
         except (BrokerLost, TargetUnreachable):
             if done.attempts > 1:
@@ -288,7 +280,8 @@ class Bench:
         config = trial.done.job.started.proposal.config
         on_attempt = partial(_begin_attempt, trial, rule, workload)
         job = Job(str(index), trial.runners(rule), config, workload, on_attempt)
-        self._pool.submit(job, self._while_ours(trial.done, _watch(trial.done, name, rule)))
+        watch = _killing_a_broker(trial, workload, _watch(trial.done, name, rule))
+        self._pool.submit(job, self._while_ours(trial.done, watch))
 
     def _while_ours(self, done: TrialDone, watch: Watch) -> Watch:
         """Return a function that also stops the phase when this process may have lost the study."""
@@ -340,7 +333,11 @@ class Bench:
         return done
 
     def _leave(self, index: int) -> None:
-        self._ended[index] = self._under_way.pop(index).stack
+        left = self._under_way.pop(index)
+        self._ended[index] = left.stack
+        if left.broker_killed:  # the next trial needs a whole cluster
+            self._give_back(index)
+            self._targets[index].start_anew()
 
     def _give_back(self, index: int) -> None:
         lease = self._ended.pop(index, None)
@@ -348,6 +345,22 @@ class Bench:
         with suppress(TargetError):
             if lease is not None:
                 lease.close()
+
+
+def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Watch:
+    """Return a function that also kills a broker at the end of a window, if the trial is to lose one at that moment."""
+    killed_s = trial.done.job.setup.broker_killed_s
+    if killed_s is None:
+        return watch
+    at_s = workload.warmup_s + killed_s - _AT_ONCE_S
+
+    def killing(window: Window) -> WatchDecision:
+        if not trial.broker_killed and window.at_s >= at_s:
+            trial.broker_killed = True
+            trial.lease.kill_broker()
+        return watch(window)
+
+    return killing
 
 
 def _begin_attempt(trial: _UnderWay, rule: PhaseRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:

@@ -24,7 +24,7 @@ from runners.measurement import Window
 from runners.places import target_lock
 from runners.runner import Runner
 from runners.wrappers import DELETION_S
-from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
+from tuner.course.bench import Bench, StartedTrial, TrialJob
 from tuner.course.environment import environment_facts, machine_name
 from tuner.course.open_target import (
     ClusterTarget,
@@ -56,7 +56,8 @@ from tuner.model.facts import (
     TRACKING,
 )
 from tuner.model.identity import target_label
-from tuner.model.trial import Kind, Progress, Proposal, State, StudyState, Trial
+from tuner.model.setup import Setup
+from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.model.url import secrets_in
 from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.home import storage_at
@@ -64,6 +65,7 @@ from tuner.storage.protocols import ResultsStore, Storage
 
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
+_ADDED: Final = {"one_payload": False, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
 _BURN_IN_SHARE: Final = 0.5
 """The share of `safety.max_bytes_per_trial` that the burn-in may send."""
 
@@ -235,16 +237,10 @@ def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
 
 def _row_identity(row: Row) -> dict[str, Any]:
     load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
-    if not row.workload.one_payload:
-        del load["one_payload"]  # the first release with experiments did not have it
-    return {
-        "client": row.config.client.identity,
-        "config": row.config.values,
-        "load": load,
-        "producers": row.producers,
-        "same_zone": row.same_zone,
-        "stored_bytes": row.stored_bytes,
-    }
+    # The first release with experiments did not have these settings.
+    load = {name: value for name, value in load.items() if name not in _ADDED or value != _ADDED[name]}
+    setup = {name: value for name, value in asdict(row.setup).items() if value is not None}
+    return {"client": row.config.client.identity, "config": row.config.values, "load": load, **setup}
 
 
 def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
@@ -351,12 +347,12 @@ class _Course:
         started = StartedTrial(
             size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
         )
-        if not row.producers:
+        if not row.setup.producers:
             trial, attachments = measure_reading(self._opened(row), row, started, safety)
             return self._keep(step, trial, attachments)
         workload = row.workload
         if burns_in:
-            workload = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=UNBROKEN_S)
+            workload = replace(workload, rate_records_per_s=None, peak_ratio=1.0, warmup_s=0.0, measured_s=UNBROKEN_S)
         phase = SATURATED if workload.rate_records_per_s is None else PACED
         self._tell_step(step)
         job = TrialJob(
@@ -369,9 +365,7 @@ class _Course:
             None,
             run_to_end=True,
             ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
-            producers=row.producers,
-            same_zone=row.same_zone,
-            stored_bytes=0 if burns_in else row.stored_bytes,
+            setup=Setup(row.setup.producers, row.setup.same_zone) if burns_in else row.setup,
         )
         self.bench.submit(job)
         done = self.bench.next_done()
@@ -396,7 +390,7 @@ class _Course:
         """Return the open target as the row's clients see it."""
         if not isinstance(self.target, ClusterTarget):
             raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
-        return self.target.opened.in_same_zone() if row.same_zone else self.target.opened
+        return self.target.opened.in_same_zone() if row.setup.same_zone else self.target.opened
 
     def _tell_step(self, step: Step) -> None:
         left_s = sum(each.row.planned_s for each in _steps_left(self.spec, self.store.trials()))

@@ -10,7 +10,6 @@ from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.reporting import Say
 from search_spaces.errors import ConfigError
 from tuner.course.beginning import begin
-from tuner.course.bench import PACED, SATURATED
 from tuner.model.errors import StudyChanged
 from tuner.model.facts import (
     BROKER_VERSION,
@@ -29,7 +28,7 @@ from tuner.model.facts import (
 )
 from tuner.model.identity import KEPT_BY_FORK, section_of, setting_changes, study_identity
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
 from tuner.search.schedule import space_of
 from tuner.storage.protocols import ResultsStore
 

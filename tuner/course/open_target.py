@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
+from runners.clusters.lost_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
@@ -36,6 +37,7 @@ from runners.workload import Workload
 from runners.wrappers import Isolated, Lease, Leased, end_kept, named_topic, owned_topic
 from search_spaces.client import Client, Kind, librdkafka
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target
 
 _SETTLING_S: Final = 1.5
@@ -44,8 +46,8 @@ _SETTLING_S: Final = 1.5
 If a worker is lost, its load ends within a second, at the end of the window.
 """
 _SETTLING_LOOKS: Final = 20
-_FILLING: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
-"""How a topic is filled before a trial: in large batches, because that is fast."""
+FILLING: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
+"""How a topic is filled before a measurement: in large batches, because that is fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +74,20 @@ class OpenTarget:
         """Return the target as clients in the brokers' own zone see it: without the link to another zone."""
         return replace(self, cluster=self.cluster.in_same_zone())
 
-    def lease(self, *, overlapping: bool = False, kept: bool = False) -> Lease:
+    def lease(self, *, overlapping: bool = False, setup: Setup = ONE_PRODUCER) -> Lease:
         """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
 
         The topic is new and is deleted after the run, unless the study file names a topic of the cluster.
 
         Args:
             overlapping: Whether the deletion of a topic may continue while the next run warms up.
-            kept: Whether a new topic keeps all of its records, because it is filled before the run.
+            setup: What a new topic must be like. If it is filled before the run, it keeps all of its records.
         """
         if self.target.topic is not None:
             return named_topic(self.topics, self.target.topic)
-        configs = KEPT if kept else None
+        configs = dict(KEPT) if setup.stored_bytes else {}
+        if setup.min_insync_replicas is not None:
+            configs["min.insync.replicas"] = str(setup.min_insync_replicas)
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping, configs=configs)
 
     def on_topic(
@@ -212,6 +216,7 @@ class TrialLease:
         settled: Waits until the number of records no longer grows, and returns that number as `stored` does. The
             load of a lost worker may go on for a while.
         filled_bytes: Bytes of values and keys that were written to the topic before the runners get it.
+        kill_broker: Kills the broker that leads the topic's first partition.
     """
 
     runners: Callable[[int, Client], tuple[Runner, ...]]
@@ -219,30 +224,20 @@ class TrialLease:
     owned: bool
     settled: Callable[[], int | None] = lambda: None
     filled_bytes: int = 0
+    kill_broker: Callable[[], None] = lambda: None
 
 
 class TrialTarget(Protocol):
     """A cluster on which `tuner.course.bench.Bench` can measure trials (a protocol)."""
 
-    def lease(
-        self,
-        workload: Workload,
-        limits: Limits,
-        trial: int,
-        producers: int,
-        *,
-        same_zone: bool = False,
-        stored_bytes: int = 0,
-    ) -> AbstractContextManager[TrialLease]:
+    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> AbstractContextManager[TrialLease]:
         """Provide a topic, and runners that measure on this topic, until the context is left.
 
         Args:
             workload: The load of the trial's first phase.
             limits: How many bytes the trial may send, and how much disk space it must leave free.
             trial: The number of the trial.
-            producers: How many producers the trial has.
-            same_zone: Whether the clients are in the brokers' zone, even if the target has a link to another zone.
-            stored_bytes: Bytes of values that are written to the topic before the runners get it.
+            setup: What the trial needs beside its load.
         """
 
     def start_anew(self) -> None:
@@ -285,34 +280,34 @@ class ClusterTarget:
         self.opened = self._stack.enter_context(open_target())
 
     @contextmanager
-    def lease(
-        self,
-        workload: Workload,
-        limits: Limits,
-        trial: int,
-        producers: int,
-        *,
-        same_zone: bool = False,
-        stored_bytes: int = 0,
-    ) -> Iterator[TrialLease]:
+    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
-        stored, opened = bool(stored_bytes), self.opened
-        with opened.lease(overlapping=self._overlapping, kept=stored)(workload) as topic:
+        opened, producers = self.opened, setup.producers
+        overlapping = self._overlapping and setup.broker_killed_s is None
+        with opened.lease(overlapping=overlapping, setup=setup)(workload) as topic:
             filled_bytes = 0
-            if stored:
-                filled_bytes = fill_bytes(opened.cluster, topic, _FILLING, workload, stored_bytes, limits)
+            if setup.stored_bytes:
+                filled_bytes = fill_bytes(opened.cluster, topic, FILLING, workload, setup.stored_bytes, limits)
             # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
             ours = topic if producers == 1 else replace(topic, owned=False)
-            opened = opened.in_same_zone() if same_zone else opened
+            kill_broker = partial(kill_leader, opened.cluster, topic.name)
+            opened = opened.in_same_zone() if setup.same_zone else opened
+            if setup.broker_killed_s is not None:
+                limits = replace(limits, outage_s=LONGEST_OUTAGE_S)
 
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
                 each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True)
                 # The consumers read what all producers write, so only one producer has consumers beside it.
-                return (WithConsumers(each, opened.cluster, ours), *(each,) * (producers - 1))
+                return (WithConsumers(each, opened.cluster, ours, limits.outage_s), *(each,) * (producers - 1))
 
             yield TrialLease(
-                runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic), filled_bytes
+                runners,
+                lambda: self._stored(topic),
+                topic.owned,
+                lambda: self._settled(topic),
+                filled_bytes,
+                kill_broker,
             )
 
     def start_anew(self) -> None:
@@ -380,18 +375,9 @@ class SimulatedTarget:
     runner: Runner
 
     @contextmanager
-    def lease(
-        self,
-        workload: Workload,
-        limits: Limits,
-        trial: int,
-        producers: int,
-        *,
-        same_zone: bool = False,
-        stored_bytes: int = 0,
-    ) -> Iterator[TrialLease]:
+    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
         """Provide the runners; there is no topic."""
-        seeded = (_SeededByTrial(self.runner, trial),) * producers
+        seeded = (_SeededByTrial(self.runner, trial),) * setup.producers
         yield TrialLease(lambda *_: seeded, lambda: None, owned=True)
 
     def start_anew(self) -> None:

@@ -12,9 +12,10 @@ from runners.consumers.own_topic import fill_bytes
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
 from runners.limits import Limits
+from search_spaces.client import Kind
 from search_spaces.guarantee import Guarantee
 from tuner.course.bench import StartedTrial
-from tuner.course.open_target import OpenTarget
+from tuner.course.open_target import FILLING, OpenTarget
 from tuner.model.consumption_record import consumption_record
 from tuner.model.experiment import Row
 from tuner.model.spec import SafetySpec
@@ -26,6 +27,7 @@ def measure_reading(
 ) -> tuple[Trial, dict[str, Any]]:
     """Fill a topic as the row says, have its consumers read it, and return the trial with its attachments.
 
+    The topic is filled by librdkafka: with the row's config, or if that is the Java client's, in large batches.
     The topic is deleted at the end.
 
     Args:
@@ -36,10 +38,11 @@ def measure_reading(
     """
     error, seen, sent_bytes = "", None, 0
     try:
-        with opened.lease(kept=True)(row.workload) as topic:
+        with opened.lease(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
-            sent_bytes = row.stored_bytes  # the most that a fill has sent that then fails
-            sent_bytes = fill_bytes(opened.cluster, topic, row.config, row.workload, row.stored_bytes, limits)
+            sent_bytes = row.setup.stored_bytes  # the most that a fill has sent that then fails
+            filling = row.config if row.config.client.kind is Kind.LIBRDKAFKA else FILLING
+            sent_bytes = fill_bytes(opened.cluster, topic, filling, row.workload, row.setup.stored_bytes, limits)
             seen = _read(opened, topic, row)
     except RunnerError as failure:
         error = str(failure)
@@ -73,4 +76,4 @@ def measure_reading(
 def _read(opened: OpenTarget, topic: Topic, row: Row) -> Consumption:
     load = row.workload
     reading = Reading(consumers=load.consumers, warmup_s=load.warmup_s, measured_s=load.measured_s)
-    return TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run()
+    return TopicConsumption(opened.cluster, topic.name, reading, True, row.config.client).run()

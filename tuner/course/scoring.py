@@ -10,9 +10,9 @@ from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
 from search_spaces.guarantee import Guarantee
-from tuner.course.bench import PACED, SATURATED, TrialDone
+from tuner.course.bench import TrialDone
 from tuner.model.measurement_record import measurement_record
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
 from tuner.search.schedule import capacity_of
 
 

@@ -15,7 +15,7 @@ from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.confirmation.steps import least_steps
-from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
+from tuner.course.bench import Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.estimate import OVERHEAD_S
 from tuner.course.racing import race_of
@@ -23,8 +23,20 @@ from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
 from tuner.model.facts import RESERVED_BYTES
+from tuner.model.setup import Setup
 from tuner.model.spec import StudySpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial, trial_key
+from tuner.model.trial import (
+    CONFIRMING_KINDS,
+    PACED,
+    SATURATED,
+    Kind,
+    Progress,
+    Proposal,
+    State,
+    StudyState,
+    Trial,
+    trial_key,
+)
 from tuner.results.size_record import SizeRecord
 from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.protocols import ResultsStore
@@ -110,8 +122,10 @@ class TrialLoop:
         if until_ready:
             ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
         free_bytes = safety.min_free_disk_bytes
-        job = TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes)
-        self.bench.submit(replace(job, producers=load.producers))
+        setup = Setup(load.producers)
+        self.bench.submit(
+            TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes, setup)
+        )
 
     def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for the next trial to end, and store it.

@@ -3,8 +3,9 @@
 from tuner.experiment_file.loading import (
     PAPERS,
     named_experiments,
+    paper_experiments,
     parse_experiment,
     read_experiment,
 )
 
-__all__ = ["PAPERS", "named_experiments", "parse_experiment", "read_experiment"]
+__all__ = ["PAPERS", "named_experiments", "paper_experiments", "parse_experiment", "read_experiment"]

@@ -8,7 +8,9 @@ from tuner.model.experiment import Comparison, Finding, PaperValue, SuspectedArt
 
 
 def is_complete(section: FindingSection) -> bool:
-    """Return whether each comparison of a finding has `of` with either `over` or `limit`, or else an `order`."""
+    """Return whether each comparison has `of` with either `over` or `limit`, or else there is `order` or `along`."""
+    if section.along:
+        return not (section.over or section.order or section.each or section.limit is not None)
     for case in section.each or [CaseSection()]:
         of, over = section.of or case.of, section.over or case.over
         if bool(section.order) == bool(of) or (of and (over is None) == (section.limit is None)):
@@ -32,6 +34,9 @@ def finding_of(section: FindingSection) -> Finding:
 
 
 def _comparisons(section: FindingSection) -> Iterator[Comparison]:
+    if section.along:
+        yield Comparison(section.of or {}, None, None, section.paper_ratio, section.along)
+        return
     for case in section.each or [CaseSection(paper_ratio=section.paper_ratio)]:
         at = case.at or {}
         of = {**(section.of or {}), **at, **(case.of or {})}

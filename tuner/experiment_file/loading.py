@@ -11,7 +11,6 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
-from search_spaces.client import Kind
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -23,8 +22,9 @@ from tuner.experiment_file.sections import (
     LoadSection,
     Settings,
 )
-from tuner.model.experiment import ExperimentSpec, Finding, Row, RowValue, setting_text
+from tuner.model.experiment import FEWEST_FOR_TREND, ExperimentSpec, Finding, Row, RowValue, setting_text
 from tuner.model.spec import SafetySpec, TrackingSpec
+from tuner.model.target import Target
 from tuner.study_file.building import target_of
 from tuner.study_file.checking import FileForm
 from tuner.study_file.errors import (
@@ -41,10 +41,10 @@ from tuner.study_file.properties import Files, read_properties_of
 from tuner.study_file.strict_yaml import fill_in, read_yaml, refuse_passwords
 
 PAPERS: Final = "papers"
-"""The name of all experiments that come with the tuner."""
+"""The name of all experiments that come with the tuner and were described by a paper."""
 QUICK_SUFFIX: Final = "-quick"
 """What is added to an experiment's name for its quick form, because its results are kept separately."""
-_PACKAGE: Final = "tuner.papers"
+_PACKAGE: Final = "tuner.experiments"
 _ROW: Final = "row"
 _MOST_VALUES: Final = 10_000
 _FORM: Final = FileForm(
@@ -62,6 +62,11 @@ def named_experiments() -> dict[str, str]:
         for file in files
         if file.name.endswith(".yaml")
     }
+
+
+def paper_experiments() -> list[str]:
+    """Return the names of the experiments that come with the tuner and were described by a paper."""
+    return [name for name in named_experiments() if read_experiment(name)[0].source]
 
 
 def read_experiment(
@@ -142,6 +147,17 @@ class _Builder:
         control = self._control(rows)
         findings = tuple(self._findings(rows))
         self.problems.stop_if_any()
+        try:
+            return self._spec(rows, control, findings, target)
+        except WorkloadRefused as error:
+            self.problems.add(("rows",) if file.rows else ("load",), str(error))
+            self.problems.stop_if_any()
+            raise
+
+    def _spec(
+        self, rows: tuple[Row, ...], control: str, findings: tuple[Finding, ...], target: Target
+    ) -> ExperimentSpec:
+        file = self.file
         return ExperimentSpec(
             name=(file.experiment or self.name) + (QUICK_SUFFIX if self.quick else ""),
             about=file.about,
@@ -231,10 +247,10 @@ class _Builder:
         if named:
             varied = {_ROW: named, **varied}
         self._check_readers(section, place)
-        return Row(name, varied, config, workload, section.producers, section.zone == "same", section.stored_bytes)
+        return Row(name, varied, config, workload, section.setup())
 
     def _check_readers(self, load: LoadSection, place: KeyPath) -> None:
-        """Check that a row without producers has stored records, and that consumers have partitions and a client."""
+        """Check that a row without producers has stored records, and that consumers have partitions."""
         if not load.producers and not (load.stored_bytes and load.consumers):
             self.problems.add(place, "a row with `producers: 0` needs stored_bytes and consumers")
         if load.stored_bytes and self.file.target.topic is not None:
@@ -244,8 +260,6 @@ class _Builder:
                 place,
                 f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",
             )
-        if load.consumers and self.file.client.kind is not Kind.LIBRDKAFKA:
-            self.problems.add(place, "consumers need `client: librdkafka`")
 
     def _quick_load(self) -> Settings:
         return self.file.quick.load if self.quick else {}
@@ -278,6 +292,16 @@ class _Builder:
             return rows[0].name
         return found[0]
 
+    def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
+        """Check that a trend has rows enough. The quick form may leave rows out."""
+        numbers = {row.number(along) for row in rows if row.matches(of)} - {None, 0.0}
+        if len(numbers) < FEWEST_FOR_TREND and not self.quick:
+            self.problems.add(
+                (*place, "along"),
+                f"a trend needs rows with at least {FEWEST_FOR_TREND} different numbers of {along} above 0, but "
+                f"{len(numbers)} were found",
+            )
+
     def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
         seen: set[str] = set()
         for position, each in enumerate(self.file.findings):
@@ -286,9 +310,14 @@ class _Builder:
                 self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
             seen.add(each.id)
             if not is_complete(each):
-                self.problems.add(place, "a finding needs `of` with either `over` or `limit`, or else `order`")
+                rule = "a finding needs `of` with either `over` or `limit`, or else `order`, or else only `along`"
+                self.problems.add(place, rule)
                 continue
             finding = finding_of(each)
+            if each.along:
+                self._check_trend(rows, each.of or {}, each.along, place)
+                yield finding
+                continue
             for compared in finding.comparisons:
                 for selected in (compared.of, compared.over or compared.of):
                     count = sum(row.matches(selected) for row in rows)

@@ -9,14 +9,18 @@ from objectives.row_metrics import ROW_METRICS
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
 from tuner.model.experiment import Artefact, Expectation, RowValue
+from tuner.model.setup import Setup
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.properties import study_client
 from tuner.study_file.sections import (
     Bytes,
+    DifferentKeys,
     Duration,
+    KeyRatio,
     Measured,
     Name,
+    PeakRatio,
     SafetySection,
     Section,
     Seed,
@@ -85,6 +89,10 @@ class LoadSection(Section):
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight)."""
     key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _LOAD.key_bytes
     """Bytes of a record's key. 0 sends no keys."""
+    different_keys: DifferentKeys | None = _LOAD.different_keys
+    """Number of different keys. Without it, nearly all keys differ."""
+    most_frequent_key_ratio: KeyRatio = _LOAD.most_frequent_key_ratio
+    """Share of the records with the most frequent key; the others follow as in Zipf's law. 0: all are as frequent."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = 0.5
     """Share of each value that compression can remove. 0 sends random bytes."""
     payload: Annotated[str, fields.word((MANY, ONE))] = MANY
@@ -93,6 +101,8 @@ class LoadSection(Section):
     """Partitions of the topic, which is new for each measurement."""
     replication: Annotated[int, fields.whole(1, 100)] = _LOAD.replication
     """Replicas of each partition."""
+    min_insync_replicas: Annotated[int, fields.whole(1, 100)] | None = None
+    """The topic's min.insync.replicas. Without it, the brokers' default holds, which is usually 1."""
     producers: Annotated[int, fields.whole(0, 100)] = 1
     """Number of producers that write at the same time. 0: only consumers, which read what was stored before."""
     stored_bytes: Annotated[int, fields.size(0, 10**15)] = 0
@@ -103,10 +113,14 @@ class LoadSection(Section):
     """Where the clients are if target has zone_delay or zone_bandwidth: in the brokers' zone, or behind that link."""
     rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
     """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
+    peak_ratio: PeakRatio = _LOAD.peak_ratio
+    """Half of the records leave in bursts of about a second, at this many times the rate. 1: the rate is constant."""
     warmup: Duration = _LOAD.warmup_s
     """Duration of the load before the measurement, in seconds or as a text such as 3s."""
     measured: Measured = _LOAD.measured_s
     """Duration of the load that is measured, in seconds or as a text such as 5m."""
+    broker_killed_after: Duration | None = None
+    """Duration of the measurement after which the broker that leads partition 0 is killed, such as 10s."""
 
     def workload(self, seed: int) -> Workload:
         """Return the load as the runners take it."""
@@ -121,7 +135,16 @@ class LoadSection(Section):
             rate_records_per_s=self.rate_records_per_s,
             consumers=self.consumers,
             one_payload=self.payload == ONE,
+            different_keys=self.different_keys,
+            most_frequent_key_ratio=self.most_frequent_key_ratio,
+            peak_ratio=self.peak_ratio,
             seed=seed,
+        )
+
+    def setup(self) -> Setup:
+        """Return what a measurement needs beside the load."""
+        return Setup(
+            self.producers, self.zone == "same", self.stored_bytes, self.min_insync_replicas, self.broker_killed_after
         )
 
 
@@ -157,7 +180,7 @@ class CaseSection(Section):
 class FindingSection(Section):
     """A statement of the paper, and the rows that confirm or refute it.
 
-    Give `of` with `over` or `limit`, or `order`.
+    Give `of` with `over` or `limit`, or `order`, or `along`.
     """
 
     id: Name
@@ -176,6 +199,8 @@ class FindingSection(Section):
     """A number that it is divided by."""
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
     """Settings of rows in an order: each is compared with the one before it."""
+    along: Annotated[str, fields.text()] | None = None
+    """A setting with numbers: is there a trend along it? The last value on the line is divided by the first."""
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
     """Cases with settings that are added to `of`, `over` and `order`. The statement must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from runners.errors import WorkloadRefused
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.spec import SafetySpec, TrackingSpec
 from tuner.model.target import Target
 
@@ -19,9 +21,15 @@ OVERHEAD_S: Final = 1.0
 """Seconds that a measurement takes beside its load: a new topic, the last deliveries, storing the result."""
 FILLED_BYTES_PER_S: Final = 100e6
 """How fast a topic is filled before a measurement, about: 100 B records on brokers on two cores."""
+BROKERS_ANEW_S: Final = 8.0
+"""Seconds that three new brokers take to start, about, after a measurement that has killed one."""
+BROKERS_TO_LOSE_ONE: Final = 3
+"""The fewest brokers of which one may be lost: each of them votes on metadata, and a majority must be left."""
 BURN_IN_S: Final = 24.0
 """The longest time for which the control is measured before the first round, until its throughput shows no trend."""
 
+FEWEST_FOR_TREND: Final = 3
+"""The fewest rows that a trend is computed from."""
 EXPLAINED_RATIO: Final = 0.1
 """Largest relative difference at which a figure of a paper still counts as explained by an artefact."""
 
@@ -42,18 +50,14 @@ class Row:
         varied: What distinguishes this row from others: settings by name, such as `record_bytes` or `linger.ms`.
         config: The producers' config.
         workload: The load, and the topic's shape.
-        producers: How many producers share the load. 0: only consumers, which read what was stored before.
-        same_zone: Whether the clients are in the brokers' zone, although the target has a link to another zone.
-        stored_bytes: Bytes of values that are written to the topic before the measurement.
+        setup: What is needed beside the load.
     """
 
     name: str
     varied: Mapping[str, RowValue]
     config: ProducerConfig
     workload: Workload
-    producers: int = 1
-    same_zone: bool = False
-    stored_bytes: int = 0
+    setup: Setup = ONE_PRODUCER
 
     @property
     def load_s(self) -> float:
@@ -63,7 +67,22 @@ class Row:
     @property
     def planned_s(self) -> float:
         """Seconds that one measurement of the row takes, about."""
-        return self.load_s + self.stored_bytes / FILLED_BYTES_PER_S + OVERHEAD_S
+        brokers_s = 0.0 if self.setup.broker_killed_s is None else BROKERS_ANEW_S
+        return self.load_s + self.setup.stored_bytes / FILLED_BYTES_PER_S + OVERHEAD_S + brokers_s
+
+    def number(self, setting: str) -> float | None:
+        """Return the value of a setting that distinguishes the row; None if it is no number, or is not set.
+
+        Sizes are in bytes.
+        """
+        if setting not in self.varied:
+            return None
+        sizes = {"stored_bytes": self.setup.stored_bytes, "record_bytes": self.workload.record_sizes.mean_bytes}
+        value = sizes.get(setting, self.varied[setting])
+        try:
+            return None if isinstance(value, bool) else float(value)
+        except ValueError:
+            return None
 
     def matches(self, selected: Mapping[str, RowValue]) -> bool:
         """Return whether the row has all these settings. The setting `row` is the row's name."""
@@ -133,12 +152,15 @@ class Comparison:
         over: Settings that select the row that it is divided by; None if it is divided by `limit`.
         limit: The number that it is divided by.
         paper_ratio: The ratio in the paper; None if the paper gives none.
+        along: A setting with numbers. The metric of all rows that `of` selects is compared along it: its value at the
+            largest number, divided by that at the smallest, on the line through all rows. Empty: one row is compared.
     """
 
     of: Mapping[str, RowValue]
     over: Mapping[str, RowValue] | None
     limit: float | None = None
     paper_ratio: float | None = None
+    along: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +251,40 @@ class ExperimentSpec:
     tracking: TrackingSpec = field(default_factory=TrackingSpec)
     safety: SafetySpec = field(default_factory=SafetySpec)
 
+    def __post_init__(self) -> None:
+        """Check that the target can do what the rows ask of it.
+
+        Raises:
+            WorkloadRefused: It can't.
+        """
+        target = self.target
+        ours = target.bootstrap is None and target.container is None
+        for row in self.rows:
+            replicas, killed_s = row.setup.min_insync_replicas, row.setup.broker_killed_s
+            if replicas is not None and replicas > row.workload.replication:
+                raise WorkloadRefused(
+                    f"min_insync_replicas <= replication must hold, but the row {row.name!r} has {replicas} and "
+                    f"{row.workload.replication}"
+                )
+            if killed_s is None:
+                continue
+            if not ours or target.brokers < BROKERS_TO_LOSE_ONE:
+                raise WorkloadRefused(
+                    f"broker_killed_after needs at least {BROKERS_TO_LOSE_ONE} brokers that the tuner starts "
+                    f"(target.brokers), because the others must still be a majority, but the row {row.name!r} has "
+                    f"{target.brokers if ours else 'brokers of yours'}"
+                )
+            if not row.setup.producers:
+                raise WorkloadRefused(
+                    f"broker_killed_after needs producers, because their records show what a lost broker costs, but "
+                    f"the row {row.name!r} has none"
+                )
+            if not killed_s < row.workload.measured_s:
+                raise WorkloadRefused(
+                    f"broker_killed_after < measured must hold, but the row {row.name!r} has {killed_s:g} s and "
+                    f"{row.workload.measured_s:g} s"
+                )
+
     def row(self, name: str) -> Row:
         """Return the row with this name.
 
@@ -268,9 +324,9 @@ class ExperimentSpec:
 
     def _most_bytes_of(self, row: Row) -> float:
         rate, load = row.workload.rate_records_per_s, row.workload
-        if not row.producers:
-            return row.stored_bytes
+        if not row.setup.producers:
+            return row.setup.stored_bytes
         if rate is None:
             return self.safety.max_bytes_per_trial
         sent = rate * row.load_s * (load.record_sizes.mean_bytes + load.key_bytes)
-        return min(self.safety.max_bytes_per_trial, row.stored_bytes + sent)
+        return min(self.safety.max_bytes_per_trial, row.setup.stored_bytes + sent)

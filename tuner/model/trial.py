@@ -15,6 +15,10 @@ from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.json_types import check_types
 
+PACED: Final = "paced"
+SATURATED: Final = "saturated"
+"""The names of a trial's phases: the load at a fixed rate, and the load at full speed."""
+
 
 class Kind(StrEnum):
     """Why a trial is run."""

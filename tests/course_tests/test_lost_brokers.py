@@ -1,0 +1,69 @@
+"""A trial in which a broker is killed: when that happens, and that the next trial has a whole cluster."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from runners.limits import Limits
+from runners.local_pool import LocalPool
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from tests.builders.studies import BASELINE
+from tuner.course.bench import Bench, StartedTrial, TrialJob
+from tuner.course.open_target import SimulatedTarget, TrialLease
+from tuner.course.trial_loop import utc_now
+from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.trial import PACED, Kind, Proposal
+
+
+@dataclass
+class Told:
+    """A target that keeps what it is told, in order."""
+
+    events: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
+        self.events.append(f"lease {trial}")
+        with SimulatedTarget(SimulatedRunner()).lease(workload, limits, trial, setup) as lease:
+            yield replace(lease, kill_broker=lambda: self.events.append("kill"))
+        self.events.append(f"end {trial}")
+
+    def start_anew(self) -> None:
+        self.events.append("start anew")
+
+    def mend(self) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("killed_s", "windows_before"), [(2.0, 3), (2.5, 4), (0.0, 1)])
+def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_cluster(
+    killed_s: float, windows_before: int
+) -> None:
+    target = Told()
+    load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=5.0, rate_records_per_s=100)
+
+    def job(trial: int, setup: Setup) -> TrialJob:
+        started = StartedTrial("1000", trial, Kind.MEASUREMENT, Proposal(trial, BASELINE, {}), utc_now(), 0.0)
+        return TrialJob(
+            started,
+            ((PACED, load),),
+            10**9,
+            0,
+            lambda *_: target.events.append("window"),
+            (),
+            None,
+            run_to_end=True,
+            setup=setup,
+        )
+
+    with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
+        for trial, setup in enumerate((Setup(broker_killed_s=killed_s), ONE_PRODUCER)):
+            bench.submit(job(trial, setup))
+            assert bench.next_done().error is None
+    first, second = target.events.index("kill"), target.events.index("start anew")
+    assert target.events.count("kill") == target.events.count("start anew") == 1
+    assert target.events[:first].count("window") == windows_before - 1, "the kill comes before the window is shown"
+    assert target.events[second - 1 : second + 2] == ["end 0", "start anew", "lease 1"]

@@ -1,0 +1,1 @@
+"""Experiments that come with the tuner, as YAML files: those of published papers, and our own."""

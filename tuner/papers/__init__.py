@@ -1,1 +1,0 @@
-"""The experiments of five papers, as experiment files; `tuner experiment` runs them."""
