@@ -1,11 +1,13 @@
 """Experiment files: what rows they make, and what is refused."""
 
 import re
+from typing import Final
 
 import pytest
 
 from tests.experiment_tests.small import SMALL, small
-from tuner.experiment_file import named_experiments, parse_experiment
+from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
+from tuner.model.experiment import BROKERS_ANEW_S
 from tuner.study_file import StudyFileError
 
 
@@ -128,8 +130,61 @@ def test_each_figure_of_a_paper_belongs_to_one_row(name: str) -> None:
 
 
 def test_the_quick_forms_together_take_less_than_40_minutes() -> None:
+    known = named_experiments()
     quick = [
-        parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
-        for name, text in named_experiments().items()
+        parse_experiment(known[name], name=name, folder=None, origin=name, environ={}, quick=True)
+        for name in paper_experiments()
     ]
     assert sum(spec.planned_s for spec in quick) < 40 * 60
+    assert "failover" not in paper_experiments(), "no paper describes it"
+
+
+LOSES: Final = """
+about: What a lost broker costs.
+target: {brokers: 3}
+load: {replication: 3, min_insync_replicas: 2, rate_records_per_s: 100, measured: 30s, broker_killed_after: 10s}
+"""
+
+
+def test_a_row_may_kill_a_broker() -> None:
+    (row,) = small(LOSES).rows
+    assert (row.setup.broker_killed_s, row.setup.min_insync_replicas) == (10.0, 2)
+    assert row.planned_s > row.load_s + BROKERS_ANEW_S
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("brokers: 3}\nload: {replication: 3", "brokers: 2}\nload: {replication: 2", "at least 3 brokers"),
+        ("brokers: 3", "bootstrap: 127.0.0.1:1", "brokers of yours"),
+        ("killed_after: 10s", "killed_after: 30s", r"broker_killed_after < measured must hold.* has 30 s and 30 s"),
+        ("load: {", "load: {producers: 0, consumers: 1, stored_bytes: 1MB, ", "needs producers"),
+        ("min_insync_replicas: 2", "min_insync_replicas: 4", r"min_insync_replicas <= replication .* has 4 and 3"),
+    ],
+)
+def test_a_broker_is_only_killed_if_that_can_be_measured(right: str, wrong: str, said: str) -> None:
+    with pytest.raises(StudyFileError, match=said):
+        small(LOSES.replace(right, wrong))
+
+
+TREND: Final = """
+about: Sizes.
+vary: {record_bytes: [10, 100, 1000]}
+rounds: 3
+findings:
+  - {id: grows, claim: It grows., source: us, metric: mb_per_s, along: record_bytes, expect: greater}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("along: record_bytes", "along: record_bytes, limit: 3", "or else only `along`"),
+        ("along: record_bytes", "along: linger.ms", "at least 3 different numbers of linger.ms above 0, but 0"),
+        ("10, 100, 1000]", "10, 100]", "but 2 were found"),
+    ],
+)
+def test_a_trend_needs_three_numbers(right: str, wrong: str, said: str) -> None:
+    assert small(TREND).findings[0].comparisons[0].along == "record_bytes"
+    with pytest.raises(StudyFileError, match=said):
+        small(TREND.replace(right, wrong))

@@ -21,6 +21,8 @@ from tuner.present.experiment_view import (
     overview_lines,
     planned_lines,
 )
+from tuner.present.report.experiment_pictures import draw_experiment
+from tuner.present.report.experiment_series import groups, line_setting, series_of
 from tuner.results.experiment_results import ExperimentResults, Outcome, load_experiment, mean_of
 from tuner.results.study_results import load_results
 
@@ -119,3 +121,42 @@ def test_the_plan_says_time_and_bytes() -> None:
 def test_a_command_for_studies_names_the_right_command(results: ExperimentResults) -> None:
     with pytest.raises(NotAStudy, match="tuner experiment report small"):
         load_results(results.folder)
+
+
+def test_a_trend_is_the_change_along_the_line_through_all_rows(tmp_path: Path) -> None:
+    text = """
+about: Sizes.
+vary: {record_bytes: [10, 100, 1000]}
+rounds: 3
+findings:
+  - {id: grows, claim: It grows., source: us, metric: mb_per_s, along: record_bytes, expect: greater}
+"""
+    results = run_small(tmp_path / "small", text=text)
+    (checked,) = results.findings
+    assert checked.outcome is Outcome.HOLDS
+    ratio = checked.compared[0].ratio
+    first, last = results.rows[0].mean("mb_per_s"), results.rows[-1].mean("mb_per_s")
+    assert ratio is not None
+    assert first is not None
+    assert last is not None
+    # The line goes near the first and the last point, but not through them.
+    assert ratio.value == pytest.approx(last.value / first.value, rel=0.5)
+    assert "at the largest record_bytes / at the smallest" in because(checked)
+
+
+def test_an_experiment_is_drawn(results: ExperimentResults, tmp_path: Path) -> None:
+    picture = tmp_path / "small.png"
+    draw_experiment(results, picture)
+    few = tmp_path / "few.png"
+    draw_experiment(results, few, most=1)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert few.stat().st_size < picture.stat().st_size
+
+
+def test_rows_along_three_numbers_make_a_line(tmp_path: Path) -> None:
+    results = run_small(tmp_path / "small", text=CUT.replace("findings", "rounds: 2\nfindings", 1))
+    along = line_setting(results.rows)
+    assert groups(results.rows) == [("record_bytes", results.rows)]
+    (series,) = series_of(results.rows, "mb_per_s", along)
+    assert (along, series.name) == ("record_bytes", "")
+    assert [row.row.number(along) for row, _ in series.measured] == [10, 100, 1000]

@@ -18,7 +18,7 @@ from runners.measurement import Window
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.course.experiment import ExperimentReporter, Step, run_experiment
-from tuner.experiment_file import PAPERS, named_experiments, read_experiment
+from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
@@ -59,6 +59,7 @@ class ReportForm(StrEnum):
     CSV = "csv"
     JSON = "json"
     HTML = "html"
+    PNG = "png"
 
 
 @app.command("list")
@@ -112,7 +113,7 @@ def run(
         str,
         typer.Argument(
             metavar="NAME|FILE|papers",
-            help=f"Name of an experiment that comes with the tuner, a YAML file, or {PAPERS} for all that come along.",
+            help=f"Name of an experiment that comes with the tuner, a YAML file, or {PAPERS} for all of the papers.",
         ),
     ],
     quick: Quick = False,
@@ -136,7 +137,7 @@ def run(
         tuner experiment run linkedin-producers --bootstrap broker1:9092,broker2:9092,broker3:9092
         tuner experiment run mine.yaml --rounds 10
     """
-    names = list(named_experiments()) if named == PAPERS else [named]
+    names = paper_experiments() if named == PAPERS else [named]
     planned = [_at(*read_experiment(name, quick=quick), bootstrap, command_config, rounds) for name in names]
     silent = quiet or as_json
     if not silent:
@@ -161,8 +162,8 @@ def report(
         str,
         typer.Argument(
             metavar="NAME|papers",
-            help=f"Name of an experiment that was run; {PAPERS} and {PAPERS}{QUICK_SUFFIX} stand for those that come "
-            "along.",
+            help=f"Name of an experiment that was run; {PAPERS} and {PAPERS}{QUICK_SUFFIX} stand for those of "
+            "published papers.",
         ),
     ],
     form: Annotated[ReportForm, typer.Option("--format", help="Form of the report.")] = ReportForm.TEXT,
@@ -180,6 +181,7 @@ def report(
         tuner experiment report thesis-default-quick
         tuner experiment report thesis-default --format markdown -o thesis-default.md
         tuner experiment report thesis-default --format html -o thesis-default.html
+        tuner experiment report thesis-default --format png -o thesis-default.png
         tuner experiment report thesis-default --csv > measurements.csv
         tuner experiment report papers-quick --format markdown
     """
@@ -198,11 +200,17 @@ def report(
         case ReportForm.JSON:
             text = json.dumps(_record(found), indent=2) + "\n"
         case ReportForm.HTML:
-            if len(found) > 1:
-                raise typer.BadParameter(f"a page shows one experiment, but {name} are {len(found)}; name one of them")
             from tuner.present.report.page import experiment_page  # it imports plotly
 
-            text = experiment_page(found[0])
+            text = experiment_page(_only(found, name, "a page"))
+        case ReportForm.PNG:
+            if output is None:
+                raise typer.BadParameter("a picture is a file: name it with --output")
+            from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
+
+            draw_experiment(_only(found, name, "a picture"), output)
+            say(f"wrote {output}")
+            return
     if output is None:
         OUT.print(text, markup=False, soft_wrap=True, end="", highlight=False)
     else:
@@ -210,17 +218,24 @@ def report(
         say(f"wrote {output}")
 
 
+def _only(found: Sequence[ExperimentResults], name: str, what: str) -> ExperimentResults:
+    """Return the only experiment, for a form that shows one."""
+    if len(found) > 1:
+        raise typer.BadParameter(f"{what} shows one experiment, but {name} are {len(found)}; name one of them")
+    return found[0]
+
+
 def _record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
     return experiment_record(found[0]) if len(found) == 1 else experiments_record(found)
 
 
 def _run_before(name: str) -> list[ExperimentResults]:
-    """Return the results of an experiment, or of all that come with the tuner and were run."""
+    """Return the results of an experiment, or of all of published papers that were run."""
     form = name.removeprefix(PAPERS)
     if form not in ("", QUICK_SUFFIX):
         return [load_experiment(find_study(name))]
     found = []
-    for each in named_experiments():
+    for each in paper_experiments():
         with suppress(StudyNotFound):
             found.append(load_experiment(find_study(each + form)))
     if not found:

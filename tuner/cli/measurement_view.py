@@ -18,6 +18,7 @@ from runners.runner import Watch
 from search_spaces.client import Kind
 from search_spaces.to_java import perf_test_command
 from tuner.cli.live_windows import live_windows
+from tuner.present.brokers_view import broker_lines
 from tuner.present.console import OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -71,6 +72,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ("counts", _counts(seen)),
         ("latency check", _check(seen)),
         ("cost", _cost(seen)),
+        *broker_lines(seen.resources),
     ]
 
 

@@ -12,6 +12,7 @@ from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurement import Measurement
 from runners.reporting import counted
+from tuner.present.brokers_view import broker_lines
 from tuner.present.console import OUT, warn
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
@@ -60,6 +61,7 @@ def _rows(seen: Consumption, verdict: Verdict, written: Measurement | None) -> l
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),
         ("cost", _cost(seen)),
+        *broker_lines(seen.resources),
     ]
 
 

@@ -9,6 +9,7 @@ from statistics import mode
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
+from runners.workload import Workload
 from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
 from tuner.model.identity import target_label
 from tuner.present.csv_text import csv_of
@@ -61,16 +62,28 @@ _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "payload": lambda row: "one" if row.workload.one_payload else "many",
     "partitions": lambda row: str(row.workload.partitions),
     "replicas": lambda row: str(row.workload.replication),
-    "producers": lambda row: str(row.producers),
-    "stored before": lambda row: f"{row.stored_bytes / 1e9:g} GB" if row.stored_bytes else "-",
+    "min.insync.replicas": lambda row: str(row.setup.min_insync_replicas or "-"),
+    "producers": lambda row: str(row.setup.producers),
+    "stored before": lambda row: f"{row.setup.stored_bytes / 1e9:g} GB" if row.setup.stored_bytes else "-",
     "consumers": lambda row: str(row.workload.consumers or "-"),
-    "link": lambda row: "without" if row.same_zone else "-",
+    "link": lambda row: "without" if row.setup.same_zone else "-",
     "rate": lambda row: (
         "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s"
     ),
+    "peak": lambda row: "-" if row.workload.peak_ratio == 1 else f"{row.workload.peak_ratio:g} x",
+    "keys": lambda row: _keys(row.workload),
     "warm-up": lambda row: f"{row.workload.warmup_s:g} s",
     "measured": lambda row: f"{row.workload.measured_s:g} s",
+    "broker killed after": lambda row: "-" if (at_s := row.setup.broker_killed_s) is None else f"{at_s:g} s",
 }
+
+
+def _keys(load: Workload) -> str:
+    if not load.key_bytes:
+        return "-"
+    count = "all different" if load.different_keys is None else f"{load.different_keys:,}"
+    skewed = f", {load.most_frequent_key_ratio:.1%} the same" if load.most_frequent_key_ratio else ""
+    return f"{load.key_bytes} B, {count}{skewed}"
 
 
 def _usual(spec: ExperimentSpec) -> dict[str, str]:
@@ -108,7 +121,7 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
             {
                 "row": row.name,
                 "varied": dict(row.varied),
-                "producers": row.producers,
+                "producers": row.setup.producers,
                 "config": row.config.values,
                 **{name: value for name, value in asdict(row.workload).items() if name != "record_sizes"},
                 "record_bytes": str(row.workload.record_sizes),
@@ -176,10 +189,15 @@ def because(checked: Checked) -> str:
 def _compared_words(each: Compared, *, verdict: bool) -> str:
     """Return a comparison in words: the rows, the ratio here and in the paper, and what came out if `verdict`."""
     compared = each.comparison
-    over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
     here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
-    return f"{_settings(compared.of)} / {over} = {here}{paper}{f', {each.outcome}' if verdict else ''}"
+    if compared.along:
+        rows = f" of {_settings(compared.of)}" if compared.of else ""
+        what = f"at the largest {compared.along} / at the smallest, on the line through all rows{rows}"
+    else:
+        over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
+        what = f"{_settings(compared.of)} / {over}"
+    return f"{what} = {here}{paper}{f', {each.outcome}' if verdict else ''}"
 
 
 def _settings(selected: Mapping[str, RowValue]) -> str:
@@ -269,6 +287,7 @@ def experiment_record(results: ExperimentResults) -> dict[str, Any]:
                     if (mean := row.mean(name)) is not None or name in results.spec.metrics
                 },
                 "paper": {name: value for each in row.paper_values for name, value in each.values.items()},
+                "around_loss": [[_plain(asdict(moment)) for moment in moments] for moments in row.around_loss],
                 "bound_by": list(row.bounds),
                 "warnings": list(row.warnings),
             }

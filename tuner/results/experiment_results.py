@@ -6,19 +6,32 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from math import exp, log, sqrt
+from math import exp, log, nan, sqrt
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
 from typing import Any, Final
 
+import numpy as np
+
 from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of, ratio_to_limit
 from objectives.repeats import t_quantile
+from runners.measurement import Phase
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.model.errors import StudyError
-from tuner.model.experiment import Comparison, Expectation, ExperimentSpec, Finding, PaperValue, Row, RowValue
+from tuner.model.experiment import (
+    FEWEST_FOR_TREND,
+    Comparison,
+    Expectation,
+    ExperimentSpec,
+    Finding,
+    PaperValue,
+    Row,
+    RowValue,
+)
 from tuner.model.facts import EXPERIMENT, FINISHED_AT, LIMITS, NAME
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, Trial
+from tuner.results.shared_scatter import SharedScatter
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -59,6 +72,21 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(exp(center), exp(center - half), exp(center + half), len(logs))
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A window (at most a second) of a measurement in which a broker was killed.
+
+    Attributes:
+        at_s: Seconds from the kill to the end of the window; below 0 before the kill.
+        records_per_s: Acknowledged records per second.
+        p99_ms: 99th percentile of the latency of these records; NaN if there were none.
+    """
+
+    at_s: float
+    records_per_s: float
+    p99_ms: float
+
+
 @dataclass(frozen=True)
 class RowResults:
     """What was measured for one row.
@@ -68,12 +96,14 @@ class RowResults:
         trials: Its measurements, in the order in which they were made.
         is_control: Whether the row is the control.
         paper_values: What the paper measured for this row.
+        around_loss: The windows of each measurement in which a broker was killed; empty if the row kills none.
     """
 
     row: Row
     trials: tuple[Trial, ...]
     is_control: bool
     paper_values: tuple[PaperValue, ...]
+    around_loss: tuple[tuple[Moment, ...], ...] = ()
 
     def by_round(self, metric: str) -> dict[int, float]:
         """Return a metric by round. If a round measured the row several times, this is the geometric mean."""
@@ -180,7 +210,8 @@ class ExperimentResults:
         The intervals are so wide that all statements of an experiment together are right with 95 % certainty.
         """
         level = claim_level(sum(len(_compared_in(finding, self.rows)) for finding in self.spec.findings))
-        return tuple(check(finding, self.rows, level) for finding in self.spec.findings)
+        scatters = _shared_scatters(self.spec.findings, self.rows)
+        return tuple(check(finding, self.rows, level, scatters.get(finding.metric)) for finding in self.spec.findings)
 
     @property
     def drift(self) -> Ratio | None:
@@ -193,7 +224,18 @@ class ExperimentResults:
         return ratio_of(values[-half:], values[:half]) if half > 1 and min(values) > 0 else None
 
 
-def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked:
+def _shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> dict[str, SharedScatter]:
+    """Return how the comparisons of each metric scatter, for metrics with comparisons enough."""
+    logs: dict[str, list[list[float]]] = defaultdict(list)
+    for finding in findings:
+        for each in _compared_in(finding, rows):
+            if each.limit is None:
+                logs[finding.metric].append(_logs(finding.metric, each, rows))
+    found = {metric: SharedScatter.of(comparisons) for metric, comparisons in logs.items()}
+    return {metric: scatter for metric, scatter in found.items() if scatter is not None}
+
+
+def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None = None) -> Checked:
     """Return what came out of a finding.
 
     A comparison comes out as expected if the whole confidence interval of its ratio lies on the expected side of 1, and
@@ -206,8 +248,9 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float) -> Checked
         finding: The finding.
         rows: The results of all rows.
         level: The level of the confidence interval.
+        scatter: How comparisons of this metric scatter; None if each comparison must tell by itself.
     """
-    compared = tuple(_compared(finding, each, rows, level) for each in _compared_in(finding, rows))
+    compared = tuple(_compared(finding, each, rows, level, scatter) for each in _compared_in(finding, rows))
     outcomes = [each.outcome for each in compared]
     if finding.artefact is not None and finding.artefact.explains:
         outcome = Outcome.ARTEFACT
@@ -227,8 +270,10 @@ def _compared_in(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparis
     return finding.comparisons_among([each.row for each in rows]) or finding.comparisons
 
 
-def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Compared:
-    ratio = _ratio(finding.metric, comparison, rows, level)
+def _compared(
+    finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
+) -> Compared:
+    ratio = _ratio(finding.metric, comparison, rows, level, scatter)
     if ratio is None:
         return Compared(comparison, None, Outcome.NOT_MEASURED)
     match finding.expect:
@@ -243,25 +288,75 @@ def _compared(finding: Finding, comparison: Comparison, rows: Sequence[RowResult
     return Compared(comparison, ratio, outcome)
 
 
-def _ratio(metric: str, comparison: Comparison, rows: Sequence[RowResults], level: float) -> Ratio | None:
+def _ratio(
+    metric: str, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
+) -> Ratio | None:
     """Return the ratio of a comparison; None if its rows were not measured in two common rounds.
 
     A metric that may be below 0, such as a difference, is compared with a limit by its absolute value.
     """
-
-    def values(selected: Mapping[str, RowValue]) -> dict[int, float]:
-        return next((each.by_round(metric) for each in rows if each.row.matches(selected)), {})
-
-    ours = values(comparison.of)
     if comparison.limit is not None:
-        sizes = [abs(value) for value in ours.values()]
+        sizes = [abs(value) for value in _values(metric, comparison.of, rows).values()]
         return ratio_to_limit(sizes, comparison.limit, level=level) if len(sizes) > 1 else None
-    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
-    theirs = values(comparison.over)
-    both = [turn for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
-    if len(both) < 2:
+    logs = _logs(metric, comparison, rows)
+    if len(logs) < 2:
         return None
-    return ratio_of([ours[turn] for turn in both], [theirs[turn] for turn in both], level=level)
+    if scatter is not None:
+        return scatter.ratio(logs, level)
+    return ratio_of([exp(each) for each in logs], [1.0] * len(logs), level=level)
+
+
+def _values(metric: str, selected: Mapping[str, RowValue], rows: Sequence[RowResults]) -> dict[int, float]:
+    """Return a metric of a row by round."""
+    return next((each.by_round(metric) for each in rows if each.row.matches(selected)), {})
+
+
+def _logs(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> list[float]:
+    """Return the logarithm of the ratio of a comparison in each round that has one."""
+    if comparison.along:
+        return _changes(metric, comparison, rows)
+    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
+    ours, theirs = _values(metric, comparison.of, rows), _values(metric, comparison.over, rows)
+    return [log(ours[turn] / theirs[turn]) for turn in ours if turn in theirs and ours[turn] > 0 and theirs[turn] > 0]
+
+
+def _changes(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> list[float]:
+    """Return by which factor a metric changes from the smallest to the largest setting, as a logarithm for each round.
+
+    In each round of three rows or more, a straight line is fitted to the logarithms of setting and metric.
+    """
+    points: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        place = row.row.number(comparison.along)
+        if place and place > 0 and row.row.matches(comparison.of):
+            for turn, value in row.by_round(metric).items():
+                if value > 0:
+                    points[turn].append((log(place), log(value)))
+    changes = []
+    for found in points.values():
+        if len(found) >= FEWEST_FOR_TREND:
+            at, values = zip(*found, strict=True)
+            slope = float(np.polyfit(at, values, 1)[0])
+            changes.append(slope * (max(at) - min(at)))
+    return changes
+
+
+def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tuple[tuple[Moment, ...], ...]:
+    """Return the windows of each measurement of a row that kills a broker."""
+    killed_s, found = row.setup.broker_killed_s, []
+    if killed_s is None:
+        return ()
+    for trial in trials:
+        for phase in (PACED, SATURATED):
+            if (seen := store.attachment(trial, phase)) is not None:
+                at_s = row.workload.warmup_s + killed_s
+                found.append(tuple(_moment(each, at_s) for each in seen["series"] if each["phase"] == Phase.MEASURED))
+    return tuple(found)
+
+
+def _moment(window: Mapping[str, Any], killed_at_s: float) -> Moment:
+    p99_ms = window["p99_ms"] if window["p99_ms"] else nan  # 0 or null: no record was acknowledged
+    return Moment(window["at_s"] - killed_at_s, window["records_per_s"], p99_ms)
 
 
 def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
@@ -283,16 +378,14 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     )
     spec = replace(spec, rounds=facts[LIMITS]["rounds"])
     trials = [trial for _, trial in store.trials()]
-    rows = tuple(
-        RowResults(
-            row,
-            tuple(each for each in trials if each.row == row.name and each.kind is Kind.MEASUREMENT),
-            row.name == spec.control,
-            tuple(value for value in spec.paper_values if row.matches(value.row)),
-        )
-        for row in spec.rows
+    rows = []
+    for row in spec.rows:
+        measured = tuple(each for each in trials if each.row == row.name and each.kind is Kind.MEASUREMENT)
+        papers = tuple(value for value in spec.paper_values if row.matches(value.row))
+        rows.append(RowResults(row, measured, row.name == spec.control, papers, _around_loss(store, row, measured)))
+    return ExperimentResults(
+        spec, folder, facts, tuple(rows), tuple(each for each in trials if each.kind is Kind.BURN_IN)
     )
-    return ExperimentResults(spec, folder, facts, rows, tuple(each for each in trials if each.kind is Kind.BURN_IN))
 
 
 def load_experiment(folder: Path, storage: Storage | None = None) -> ExperimentResults:

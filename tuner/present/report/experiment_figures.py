@@ -1,116 +1,112 @@
-"""Charts of an experiment: a metric of its rows with confidence intervals, beside the paper's values."""
+"""Interactive charts of an experiment: a metric of its rows beside the paper's values, and a load over time."""
 
-from collections import defaultdict
 from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 
 from objectives.row_metrics import ROW_METRICS
-from tuner.model.experiment import RowValue, setting_text
+from tuner.present.report.experiment_series import (
+    OVER_TIME,
+    SINCE_LOSS,
+    Series,
+    are_far_apart,
+    groups,
+    series_of,
+)
 from tuner.present.report.interactive import LOG_AXIS, figure_of
 from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.results.experiment_results import ExperimentResults, RowResults
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
-_FEWEST_ON_LINE = 3
-_WIDE_RATIO = 20.0
 
 
-def chart(results: ExperimentResults, metric: str) -> go.Figure:
-    """Return a chart of a metric: lines over a setting with three numbers or more, or else a point for each row.
+def charts(results: ExperimentResults, metric: str) -> list[go.Figure]:
+    """Return the charts of a metric: lines over a setting with three numbers or more, and points for other rows."""
+    parts = groups(results.rows)
+    return [_chart(rows, metric, along) for along, rows in parts if any(row.mean(metric) for row in rows)]
 
-    Args:
-        results: The results of the experiment.
-        metric: The metric.
-    """
-    measured = [row for row in results.rows if row.mean(metric) is not None]
-    along, title = _along(results.rows), ROW_METRICS[metric].title
-    figure = figure_of(title, height=380 if along else 140 + 30 * len(measured))
-    series: dict[str, list[RowResults]] = defaultdict(list)
-    for row in measured:
-        series[_rest(row, along)].append(row)
-    for (name, rows), colour in zip(series.items(), _COLOURS * len(series), strict=False):
-        _add(figure, metric, name, rows, along, colour)
+
+def _chart(rows: tuple[RowResults, ...], metric: str, along: str) -> go.Figure:
+    title, series = ROW_METRICS[metric].title, series_of(rows, metric, along)
+    count = sum(len(each.measured) for each in series)
+    figure = figure_of(title, height=380 if along else 140 + 30 * count)
+    for each, colour in zip(series, _COLOURS * len(series), strict=False):
+        _add(figure, each, along, colour)
     of_setting, of_metric = (
         (figure.update_xaxes, figure.update_yaxes) if along else (figure.update_yaxes, figure.update_xaxes)
     )
     if along:
-        of_setting(
-            title_text=along, **_scale([float(row.row.varied[along]) for row in measured if along in row.row.varied])
-        )
+        places = [place for each in series for row, _ in each.measured if (place := row.row.number(along)) is not None]
+        of_setting(title_text=along, **(LOG_AXIS if are_far_apart(places) else {}))
     else:
         of_setting(autorange="reversed", automargin=True)
-    shown = [mean.value for row in measured if (mean := row.mean(metric)) is not None]
-    shown += [value for row in measured if (value := row.in_paper(metric)) is not None]
-    of_metric(title_text=title, **(_scale(shown) or {"rangemode": "tozero"}))
+    shown = [mean.value for each in series for _, mean in each.measured]
+    shown += [value for each in series for _, value in each.papers]
+    of_metric(title_text=title, **(LOG_AXIS if are_far_apart(shown) else {"rangemode": "tozero"}))
     return figure
 
 
-def _scale(values: list[float]) -> dict[str, str]:
-    """Return the settings of a logarithmic axis if the values are far apart, and else none."""
-    return dict(LOG_AXIS) if values and min(values) > 0 and max(values) / min(values) >= _WIDE_RATIO else {}
+def over_time(results: ExperimentResults) -> list[go.Figure]:
+    """Return charts of throughput and latency before and after a broker was killed; none if no row kills one.
+
+    Each measurement is a line, and those of a row have the same colour.
+    """
+    rows = [row for row in results.rows if row.around_loss]
+    figures = []
+    for title, read, log in OVER_TIME if rows else ():
+        figure = figure_of(title, height=380)
+        for row, colour in zip(rows, _COLOURS * len(rows), strict=False):
+            for number, moments in enumerate(row.around_loss):
+                figure.add_trace(
+                    go.Scatter(
+                        x=[each.at_s for each in moments],
+                        y=[read(each) for each in moments],
+                        mode="lines",
+                        line={"color": colour},
+                        name=escape(row.row.name),
+                        legendgroup=row.row.name,
+                        showlegend=number == 0,
+                    )
+                )
+        figure.update_xaxes(title_text=SINCE_LOSS)
+        figure.update_yaxes(title_text=title, **(LOG_AXIS if log else {"rangemode": "tozero"}))
+        figure.add_vline(x=0, line={"color": GREY, "dash": "dash"})
+        figures.append(figure)
+    return figures
 
 
-def _along(rows: tuple[RowResults, ...]) -> str:
-    """Return the setting with the most different numbers, over which a line is drawn; empty if none has enough."""
-    numbers: dict[str, set[RowValue]] = defaultdict(set)
-    for row in rows:
-        for name, value in row.row.varied.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                numbers[name].add(value)
-    found = max(numbers, key=lambda name: len(numbers[name]), default="")
-    return found if found and len(numbers[found]) >= _FEWEST_ON_LINE else ""
-
-
-def _rest(row: RowResults, along: str) -> str:
-    """Return the settings of a row besides the one that the line is drawn over; empty if there are none."""
-    if not along:
-        return ""
-    return " ".join(
-        setting_text(value) if name == "row" else f"{name}={setting_text(value)}"
-        for name, value in row.row.varied.items()
-        if name != along
-    )
-
-
-def _add(figure: go.Figure, metric: str, name: str, rows: list[RowResults], along: str, colour: str) -> None:
-    measured = [(row, mean) for row in rows if (mean := row.mean(metric)) is not None]
-    # An interval that says nothing would hide all others.
-    ends = [(mean.value, mean.value) if mean.says_little else (mean.low, mean.high) for _, mean in measured]
+def _add(figure: go.Figure, series: Series, along: str, colour: str) -> None:
     reach = {
-        "array": [high - mean.value for (_, high), (_, mean) in zip(ends, measured, strict=True)],
-        "arrayminus": [mean.value - low for (low, _), (_, mean) in zip(ends, measured, strict=True)],
+        "array": [high - mean.value for (_, high), (_, mean) in zip(series.intervals, series.measured, strict=True)],
+        "arrayminus": [mean.value - low for (low, _), (_, mean) in zip(series.intervals, series.measured, strict=True)],
         "color": colour,
     }
-    mode = "lines+markers" if along else "markers"
+    mode, name = "lines+markers" if along else "markers", escape(series.name)
     figure.add_trace(
         go.Scatter(
-            **_points([_place(row, along) for row, _ in measured], [mean.value for _, mean in measured], along),
+            **_points([row for row, _ in series.measured], [mean.value for _, mean in series.measured], along),
             **{"error_y" if along else "error_x": reach},
             mode=mode,
-            name=escape(name) or "here",
+            name=name or "here",
             marker={"color": colour, "size": 9},
             line={"color": colour},
         )
     )
-    paper = [(row, value) for row in rows if (value := row.in_paper(metric)) is not None]
-    if paper:
+    if series.papers:
         figure.add_trace(
             go.Scatter(
-                **_points([_place(row, along) for row, _ in paper], [value for _, value in paper], along),
+                **_points([row for row, _ in series.papers], [value for _, value in series.papers], along),
                 mode=mode,
-                name=f"{escape(name)}, paper" if name else "paper",
+                name=f"{name}, paper" if name else "paper",
                 marker={"color": colour, "size": 11, "symbol": "diamond-open"},
                 line={"color": colour, "dash": "dot"},
             )
         )
 
 
-def _place(row: RowResults, along: str) -> RowValue:
-    return row.row.varied.get(along, "") if along else escape(row.row.name)
-
-
-def _points(places: list[RowValue], values: list[float], along: str) -> dict[str, list[Any]]:
+def _points(rows: list[RowResults], values: list[float], along: str) -> dict[str, list[Any]]:
     """Return coordinates: values over a setting, or if there is none, rows one below another."""
-    return {"x": places, "y": values} if along else {"x": values, "y": places}
+    if along:
+        return {"x": [row.row.number(along) for row in rows], "y": values}
+    return {"x": values, "y": [escape(row.row.name) for row in rows]}

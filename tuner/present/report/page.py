@@ -17,7 +17,7 @@ from tuner.present import comparison_view, experiment_view, grid_view, why, word
 from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
-from tuner.present.report.experiment_figures import chart
+from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.view import View
 from tuner.present.text_view import duration
 from tuner.results.by_goal import labels, recommendations
@@ -46,10 +46,11 @@ def report_page(study: StudyResults) -> str:
 def experiment_page(results: ExperimentResults) -> str:
     """Return the report of an experiment as HTML."""
     figures = [
-        interactive.figure_html(chart(results, metric), f"chart-{place}")
-        for place, metric in enumerate(results.spec.metrics)
-        if any(row.mean(metric) is not None for row in results.rows)
+        interactive.figure_html(figure, f"chart-{metric}-{place}")
+        for metric in results.spec.metrics
+        for place, figure in enumerate(charts(results, metric))
     ]
+    figures[:0] = [interactive.figure_html(each, f"over-time-{place}") for place, each in enumerate(over_time(results))]
     return _PAGES.get_template("experiment.html").render(
         results=results, spec=results.spec, figures=figures, plotly=interactive.inlined_plotly()
     )

@@ -9,17 +9,15 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from runners.measurement import Measurement
 from runners.reporting import counted
 from tuner.prediction.predicting import LATENCIES, Interval, Prediction
 from tuner.present.grid_view import cell_text, grid_heading
+from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.label_places import place_labels
-from tuner.present.report.marks import GENERATOR
 from tuner.present.report.view import (
     BLACK,
     BLUE,
@@ -38,8 +36,6 @@ from tuner.results.explanation import FRONT
 from tuner.results.grid_tables import GridTable
 from tuner.results.study_results import SizeResults
 
-_DPI: Final = 120
-_LOG_STEPS: Final = (1.0, 2.0, 5.0)
 _NINES: Final = 5
 _WIDE_RATIO: Final = 20.0
 _MOST_MARKS: Final = 12
@@ -73,7 +69,7 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
         axes.text(0.5, 0.5, "nothing has been measured yet", transform=axes.transAxes, ha="center", color=GREY)
     figure.draw_without_rendering()
     place_labels(axes, named, line=view.line)
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_hypervolume(size: SizeResults, path: Path) -> None:
@@ -91,7 +87,7 @@ def draw_hypervolume(size: SizeResults, path: Path) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(TRIAL_AXIS)
     axes.set_ylabel("hypervolume, gains over the baseline")
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *, heading: str = "") -> None:
@@ -117,7 +113,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     axes.set_xlim(left=0)
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
@@ -127,10 +123,10 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
         views: What each picture shows, by record size and then by the study's name.
         path: The file to write; its suffix decides the format.
     """
-    figure = _canvas(height=4.8 * len(views))
+    figure = canvas(height=4.8 * len(views))
     for index, (record_bytes, studies) in enumerate(views.items()):
         axes = figure.add_subplot(len(views), 1, index + 1)
-        _style(axes, f"{record_bytes} B records")
+        style(axes, f"{record_bytes} B records")
         for (name, view), colour in zip(studies.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
             _axes_of(view, axes)
             axes.scatter(*coordinates(view.feasible), s=14, color=colour, alpha=0.25, lw=0)
@@ -140,7 +136,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
                 axes.scatter(*at, s=90, marker="D", color=colour, edgecolors=BLACK, label=f"{name}: baseline", zorder=6)
         if any(view.points for view in studies.values()):
             axes.legend(loc="best", fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str = "") -> None:
@@ -151,7 +147,7 @@ def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str = "") -> 
         path: The file to write; its suffix decides the format.
         heading: The title of the picture.
     """
-    figure = _canvas(height=len(tables) * (1.4 + 0.4 * len(tables[0].rows)))
+    figure = canvas(height=len(tables) * (1.4 + 0.4 * len(tables[0].rows)))
     figure.suptitle(heading, fontsize=11, fontweight="bold", x=0.01, ha="left")
     for index, table in enumerate(tables):
         axes = figure.add_subplot(len(tables), 1, index + 1)
@@ -166,7 +162,7 @@ def draw_grid(tables: Sequence[GridTable], path: Path, *, heading: str = "") -> 
         axes.set_yticks(range(len(table.rows)), [shown_value(table.row_knob, each) for each in table.rows])
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
@@ -176,7 +172,7 @@ def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
         runs: At least one measurement.
         path: The file to write; its suffix decides the format.
     """
-    figure = _canvas(height=4.5)
+    figure = canvas(height=4.5)
     axes = figure.add_subplot()
     nines = np.linspace(0.0, _NINES, 300)
     for number, run in enumerate(runs):
@@ -194,7 +190,7 @@ def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
     axes.set_title(f"{load.record_sizes} B records, {load.load} load, {runs[0].origin.client_version}")
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_sweep(setting: str, told: Mapping[str, Prediction | str], path: Path, *, heading: str = "") -> None:
@@ -208,22 +204,22 @@ def draw_sweep(setting: str, told: Mapping[str, Prediction | str], path: Path, *
     """
     known = {value: each for value, each in told.items() if isinstance(each, Prediction)}
     charts = [("mb_per_s",)] + [LATENCIES] * any(LATENCIES[0] in each.values for each in known.values())
-    figure = _canvas(height=3.0 * len(charts))
+    figure = canvas(height=3.0 * len(charts))
     for index, metrics in enumerate(charts):
         axes = figure.add_subplot(len(charts), 1, index + 1)
-        _style(axes, heading if index == 0 else "")
+        style(axes, heading if index == 0 else "")
         for metric, colour in zip(metrics, (BLUE, ORANGE), strict=False):
             found = {value: each.values[metric] for value, each in known.items() if metric in each.values}
             _draw_intervals(axes, found, colour, title(metric))
         if len(metrics) > 1:
             axes.set_yscale("log")
-            _log_ticks(axes.yaxis)
+            log_ticks(axes.yaxis)
         else:
             axes.set_ylim(bottom=0)
         _sweep_axis(axes, list(known))
         axes.set_xlabel(setting)
         axes.legend(loc="best", frameon=False)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _draw_intervals(axes: Axes, found: Mapping[str, Interval], colour: str, label: str) -> None:
@@ -261,24 +257,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _canvas(height: float) -> Figure:
-    figure = Figure(figsize=(8, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:
-    figure = _canvas(height)
+    figure = canvas(height)
     axes = figure.add_subplot()
-    _style(axes, heading)
+    style(axes, heading)
     return figure, axes
-
-
-def _style(axes: Axes, heading: str) -> None:
-    axes.set_title(heading, loc="left", fontsize=11, fontweight="bold")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(visible=True, alpha=0.25)
-    axes.set_axisbelow(True)
 
 
 def _axes_of(view: View, axes: Axes) -> None:
@@ -286,19 +269,12 @@ def _axes_of(view: View, axes: Axes) -> None:
     axes.set_ylabel(view.y_title)
     if view.x_log:
         axes.set_xscale("log")
-        _log_ticks(axes.xaxis)
+        log_ticks(axes.xaxis)
     if view.y_log:
         axes.set_yscale("log")
-        _log_ticks(axes.yaxis)
+        log_ticks(axes.yaxis)
     if view.x_metric == TRIAL_AXIS:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _log_ticks(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers in place of powers of ten."""
-    axis.set_major_locator(LogLocator(subs=_LOG_STEPS))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _scatter(view: View, axes: Axes) -> None:
@@ -328,7 +304,3 @@ def _step(view: View, axes: Axes, colour: str, label: str) -> None:
         lw=1.2,
         zorder=4,
     )
-
-
-def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path, dpi=_DPI, metadata={"Software" if path.suffix.lower() == ".png" else "Creator": GENERATOR})

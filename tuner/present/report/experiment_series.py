@@ -1,0 +1,101 @@
+"""What the charts of an experiment show: which rows are on one line, over which setting, and what is beside it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tuner.model.experiment import setting_text
+from tuner.results.experiment_results import Mean, Moment, RowResults
+
+WIDE_RATIO: Final = 20.0
+"""Values are shown on a logarithmic axis if the largest is so many times the smallest."""
+SINCE_LOSS: Final = "seconds since a broker was killed"
+OVER_TIME: Final[tuple[tuple[str, Callable[[Moment], float], bool], ...]] = (
+    ("records/s", lambda moment: moment.records_per_s, False),
+    ("p99 ms of the records that were acknowledged", lambda moment: moment.p99_ms, True),
+)
+"""What is drawn over time: its title, its value, and whether its axis is logarithmic."""
+_FEWEST_ON_LINE: Final = 3
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows that differ in one setting only and make a line, or all rows if there is no such setting.
+
+    Attributes:
+        name: The other settings, which the rows share; empty if all rows of the chart are in this series.
+        measured: The rows that were measured, with their means.
+        papers: The rows for which the paper has a value, with the value.
+    """
+
+    name: str
+    measured: tuple[tuple[RowResults, Mean], ...]
+    papers: tuple[tuple[RowResults, float], ...]
+
+    @property
+    def intervals(self) -> list[tuple[float, float]]:
+        """Lower and upper end of each mean. An interval that says nothing has no length: it would hide all others."""
+        return [(mean.value, mean.value) if mean.says_little else (mean.low, mean.high) for _, mean in self.measured]
+
+
+def groups(rows: tuple[RowResults, ...]) -> list[tuple[str, tuple[RowResults, ...]]]:
+    """Return which rows belong on one chart: those that make lines over a setting, and the others.
+
+    Returns:
+        The setting over which the chart has lines, or an empty text, with the rows; at most two such pairs.
+    """
+    along = line_setting(rows)
+    if not along:
+        return [("", rows)]
+    lines = Counter(_rest(row, along) for row in rows if row.row.number(along) is not None)
+    on_lines = tuple(row for row in rows if row.row.number(along) is not None and lines[_rest(row, along)] > 1)
+    others = tuple(row for row in rows if row not in on_lines)
+    return [(along, on_lines), *([("", others)] if others else [])] if on_lines else [("", rows)]
+
+
+def line_setting(rows: tuple[RowResults, ...]) -> str:
+    """Return the setting with the most different numbers, over which lines are drawn; empty if none has enough."""
+    numbers: dict[str, set[float]] = defaultdict(set)
+    for row in rows:
+        for name in row.row.varied:
+            if (number := row.row.number(name)) is not None:
+                numbers[name].add(number)
+    found = max(numbers, key=lambda name: len(numbers[name]), default="")
+    return found if found and len(numbers[found]) >= _FEWEST_ON_LINE else ""
+
+
+def series_of(rows: tuple[RowResults, ...], metric: str, along: str) -> list[Series]:
+    """Return the lines of a chart of a metric; one series of all rows if no setting is given.
+
+    Args:
+        rows: The rows of the chart.
+        metric: The metric.
+        along: The setting over which the lines are drawn, which all rows have; empty for none.
+    """
+    named: dict[str, list[RowResults]] = defaultdict(list)
+    for row in rows:
+        named[_rest(row, along)].append(row)
+    found = []
+    for name, members in named.items():
+        measured = tuple((row, mean) for row in members if (mean := row.mean(metric)) is not None)
+        papers = tuple((row, value) for row in members if (value := row.in_paper(metric)) is not None)
+        if measured:
+            found.append(Series(name, measured, papers))
+    return found
+
+
+def are_far_apart(values: list[float]) -> bool:
+    """Return whether values need a logarithmic axis."""
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= WIDE_RATIO
+
+
+def _rest(row: RowResults, along: str) -> str:
+    """Return the settings of a row besides the one that the line is drawn over; empty if there are none."""
+    if not along:
+        return ""
+    return " ".join(
+        setting_text(value) if name == "row" else f"{name}={setting_text(value)}"
+        for name, value in row.row.varied.items()
+        if name != along
+    )

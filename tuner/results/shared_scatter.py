@@ -1,0 +1,117 @@
+"""What the comparisons of an experiment know together about their scatter between rounds.
+
+Three or four rounds tell little about the scatter of one comparison: with 95 % certainty for 30 comparisons together,
+the t quantile for three rounds is 24, so hardly anything is decided. But there are many comparisons of the same metric.
+Their variances are taken as draws from one distribution, a scaled inverse chi-square, which is fitted to all of them.
+Each comparison then uses the mean of its own variance and the fitted one, weighted by their degrees of freedom. If the
+comparisons scatter alike, the fitted one has much weight; if not, it has little.
+
+Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+experiments" (2004), sections 5 and 6. The degrees of freedom are at most those of all comparisons together, as in the
+authors' program limma. We use half of them, because the fit is uncertain, too: simulated with variances that follow
+another distribution (log-normal, spread by e to the power of 0.3 to 1), all of 30 intervals together held the truth in
+91 to 93 % of the experiments with all of them, and in 95 to 98 % with half.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import fmean, variance
+from typing import Final, Self
+
+from objectives.ratios import LEVEL, Ratio
+
+FEWEST: Final = 3
+"""The fewest comparisons whose scatter is worth fitting a distribution to."""
+_LEAST_SHARE: Final = 1e-5
+"""A variance below this share of the median counts as this: two rounds may agree by chance to all digits."""
+_USED_SHARE: Final = 0.5
+_STEPS: Final = 50
+_CLOSE: Final = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class SharedScatter:
+    """The distribution of the variances of several comparisons, on logarithms.
+
+    Attributes:
+        variance: Its scale.
+        degrees_of_freedom: How many degrees of freedom it adds to each comparison.
+        most_degrees: The degrees of freedom of all comparisons together.
+    """
+
+    variance: float
+    degrees_of_freedom: float
+    most_degrees: int
+
+    @classmethod
+    def of(cls, comparisons: Sequence[Sequence[float]]) -> Self | None:
+        """Return the distribution for some comparisons; None if they are too few to fit one.
+
+        Args:
+            comparisons: The logarithms of each comparison's ratios, one per round.
+        """
+        from scipy.special import digamma
+
+        known = [logs for logs in comparisons if len(logs) > 1]
+        if len(known) < FEWEST:
+            return None
+        found = [variance(logs) for logs in known]
+        least = _LEAST_SHARE * sorted(found)[len(found) // 2]
+        if least <= 0:
+            return None
+        freedoms = [len(logs) - 1 for logs in known]
+        centred = [
+            log(max(each, least)) - float(digamma(freedom / 2)) + log(freedom / 2)
+            for each, freedom in zip(found, freedoms, strict=True)
+        ]
+        excess = variance(centred) - fmean(_polygamma(1, freedom / 2) for freedom in freedoms)
+        if excess <= 0:  # they scatter alike
+            return cls(exp(fmean(centred)), _USED_SHARE * sum(freedoms), sum(freedoms))
+        half = _inverse_trigamma(excess)
+        scale = exp(fmean(centred) + float(digamma(half)) - log(half))
+        return cls(scale, _USED_SHARE * min(2 * half, sum(freedoms)), sum(freedoms))
+
+    def ratio(self, logs: Sequence[float], level: float) -> Ratio:
+        """Return the ratio of a comparison with its confidence interval.
+
+        Args:
+            logs: The logarithms of its ratios, one per round; at least two.
+            level: Level of the confidence interval.
+        """
+        rounds, own = len(logs), len(logs) - 1
+        whole = self.degrees_of_freedom + own
+        shared = (self.degrees_of_freedom * self.variance + own * variance(logs)) / whole
+        freedom = min(whole, self.most_degrees)
+        mean, deviation = fmean(logs), sqrt(shared)
+        half = _t_quantile(level, freedom) * deviation / sqrt(rounds)
+        again = _t_quantile(LEVEL, freedom) * deviation * sqrt(1 + 1 / rounds)
+        return Ratio(exp(mean), exp(mean - half), exp(mean + half), rounds, exp(mean - again), exp(mean + again), level)
+
+
+def _t_quantile(level: float, freedom: float) -> float:
+    """Return the half width of a confidence interval in standard errors."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def _polygamma(order: int, number: float) -> float:
+    from scipy.special import polygamma
+
+    return float(polygamma(order, number))  # type: ignore[no-untyped-call]
+
+
+def _inverse_trigamma(value: float) -> float:
+    """Return the number whose trigamma function has this value, by Newton's method on its reciprocal.
+
+    Source: Smyth (2004), appendix.
+    """
+    number = 0.5 + 1 / value
+    for _ in range(_STEPS):
+        trigamma = _polygamma(1, number)
+        step = trigamma * (1 - trigamma / value) / _polygamma(2, number)
+        number += step
+        if abs(step) < _CLOSE * number:
+            break
+    return number
