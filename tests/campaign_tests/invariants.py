@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import psutil
 
-from tuner.course.bench import PACED, SATURATED
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
 
 RUN_VARIABLE: Final = "KAFKA_TUNER_CAMPAIGN_RUN"
 """An environment variable by which a campaign knows the processes that its drivers have started."""

@@ -38,6 +38,7 @@ def outcome() -> Iterator[Outcome]:
 
 @pytest.mark.broker
 # MLflow uses deprecated functions of SQLAlchemy when this process creates its store.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_parts_of_real_studies_that_fail_lose_nothing(server: PostgresServer, outcome: Outcome) -> None:
@@ -62,6 +63,7 @@ def test_a_full_disk_loses_nothing_and_ends_in_a_sentence(tmp_path: Path, outcom
         pytest.skip(str(error))
 
 
+@pytest.mark.long
 def test_steps_of_the_clock_lose_nothing(server: PostgresServer, tmp_path: Path, outcome: Outcome) -> None:
     try:
         step_clock(server, tmp_path, outcome, steps=12 if LONG_CAMPAIGN else 4)

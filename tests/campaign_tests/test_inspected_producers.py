@@ -107,6 +107,7 @@ def read(broker: RunningCluster, topic: Topic) -> BatchSample:
     return sample
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.long if case in LONGEST else ()) for case in CASES]
 )

@@ -92,6 +92,7 @@ def assert_gone(family: list[psutil.Process]) -> None:
     assert left_by_java() == []
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.parametrize("client", CLIENTS)
 def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
@@ -154,6 +155,7 @@ def test_ctrl_c_while_clients_are_compared_leaves_no_topic_and_no_process(
     assert [study.name for study in studies.iterdir()] == ["compare-clients-1"]
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_a_full_disk_ends_a_study_with_exit_code_4_and_it_can_resume(
     tmp_path: Path, studies: Path, monkeypatch: pytest.MonkeyPatch

@@ -21,11 +21,10 @@ from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
 from tests.campaign_tests.clients import CLIENTS, holders, left_by_java
 from tests.clusters_tests.waiting import eventually
-from tuner.course.bench import PACED, SATURATED
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Method, StudySpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.storage.sqlite import SqliteStore
 
 KILLS = 25 if LONG_CAMPAIGN else 6

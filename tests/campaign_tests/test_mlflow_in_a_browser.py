@@ -39,6 +39,7 @@ localStorage["mlflow.assistant.panelOpen_v1"] = "false";
 setTimeout(() => location.reload()); // after this script has answered
 1"""
 pytestmark = [
+    pytest.mark.long,
     needs_browser,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

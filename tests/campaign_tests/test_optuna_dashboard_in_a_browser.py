@@ -14,7 +14,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.study_file import parse_study
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.long]
 _STUDY = """
 study: shown
 workload: {record_bytes: [1000]}

@@ -15,7 +15,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.study_file import parse_study
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.long]
 WIDE_PX, NARROW_PX = 1400, 400
 _STUDY = """
 study: {name}

@@ -17,10 +17,9 @@ from tests.campaign_tests.shared_child import SharedDriver
 from tests.campaign_tests.test_killed_driver import confirmed, searched
 from tests.postgres_server import PASSWORD, PostgresServer, served
 from tests.storage_tests.shared import storage_of
-from tuner.course.bench import PACED, SATURATED
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec
-from tuner.model.trial import StudyState, Trial
+from tuner.model.trial import PACED, SATURATED, StudyState, Trial
 from tuner.results.study_results import load_results
 
 KILLS = 25 if LONG_CAMPAIGN else 6

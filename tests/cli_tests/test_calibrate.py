@@ -8,6 +8,7 @@ from runners.clusters.cluster import RunningCluster
 from tests.cli_tests.command import tuner
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_a_few_probes_calibrate_the_model(

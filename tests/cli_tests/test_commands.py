@@ -39,6 +39,8 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
 
 
+@pytest.mark.long
+@pytest.mark.campaign
 def test_bench_measures_brokers_in_another_zone() -> None:
     words = ("--zone-delay", "5ms", "--zone-bandwidth", "20MB", "-X", "linger.ms=0", "--rate", "200")
     ended = tuner("bench", *QUICK, *words, "--json")

@@ -111,6 +111,7 @@ def test_a_report_of_papers_that_were_not_run_says_how_to_run_them(
     assert "tuner experiment run papers --quick" in ran.complaint
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_an_experiment_that_was_killed_goes_on(
@@ -158,3 +159,49 @@ def test_clients_in_another_zone_wait_for_the_way_there_and_back(
     same, other = (row["metrics"]["latency_p50_ms"]["value"] for row in ran.json["rows"])
     assert other > same + 20
     assert other > 40
+
+
+FAILOVER = """
+about: What a killed broker costs.
+target: {brokers: 3}
+load:
+  {record_bytes: 500, partitions: 3, replication: 3, min_insync_replicas: 2, rate_records_per_s: 500, consumers: 1,
+  warmup: 1s, measured: 18s, broker_killed_after: 3s}
+config: {linger.ms: 5, acks: all}
+rounds: 1
+metrics: [interrupted_s, lost_records, latency_max_ms]
+safety: {max_bytes_per_trial: 1GB}
+"""
+
+
+@pytest.mark.broker
+@pytest.mark.campaign
+def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "failover.yaml"
+    file.write_text(FAILOVER)
+    ran = tuner("experiment", "run", str(file), "--no-mlflow", "--json")
+    assert ran.code == 0, ran.err
+    (row,) = ran.json["rows"]
+    assert row["metrics"]["lost_records"]["value"] == row["metrics"]["surplus_records"]["value"] == 0
+    # The other brokers notice the end of one after 9 s. Until then, the replicas that it has are missing.
+    assert 3 < row["metrics"]["interrupted_s"]["value"] < 15
+    assert row["metrics"]["latency_max_ms"]["value"] > 3_000
+    (moments,) = row["around_loss"]
+    assert moments[0]["at_s"] == pytest.approx(-2, abs=0.1)
+    assert moments[-1]["records_per_s"] > 250, "they go on at the end"
+    assert not [said for said in row["warnings"] if "consumers" in said or "LOSS" in said]
+    assert (tmp_path / "studies" / "failover" / "report.html").read_text().count("seconds since a broker was killed")
+    picture = tmp_path / "failover.png"
+    assert tuner("experiment", "report", "failover", "--format", "png", "-o", str(picture)).code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_broker_of_a_users_cluster_is_never_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    ran = tuner("experiment", "run", "failover", "--bootstrap", "127.0.0.1:1")
+    assert ran.code == 2
+    assert "brokers that the tuner starts" in ran.complaint
+    assert not (tmp_path / "studies").exists()

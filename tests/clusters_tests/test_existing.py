@@ -134,6 +134,7 @@ def test_a_property_that_librdkafka_does_not_know() -> None:
         start("127.0.0.1:9092", sasl_pasword="secret")
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_a_broker_that_advertises_an_unreachable_address(broker: RunningCluster) -> None:
     (port,) = free_ports("127.0.0.1", 1)

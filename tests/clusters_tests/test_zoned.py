@@ -53,6 +53,7 @@ def test_the_brokers_tell_clients_only_the_ports_of_the_proxy(running: RunningCl
     assert running.label == "embedded (8 ms and 8 MB/s to the brokers, 4 ms to the clients)"
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_each_request_of_a_producer_takes_the_round_trip(running: RunningCluster) -> None:
     workload = Workload(RecordSizes.fixed(1000), warmup_s=0.5, measured_s=1.5, rate_records_per_s=200)

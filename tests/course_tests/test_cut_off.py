@@ -15,11 +15,11 @@ from tests.builders.studies import BASELINE, Steady
 from tests.postgres_server import PostgresServer
 from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, opened
-from tuner.course.bench import SATURATED, Bench, StartedTrial, TrialJob
+from tuner.course.bench import Bench, StartedTrial, TrialJob
 from tuner.course.open_target import SimulatedTarget
 from tuner.course.trial_loop import utc_now
 from tuner.model.errors import StudyTakenOver
-from tuner.model.trial import Kind, Proposal
+from tuner.model.trial import SATURATED, Kind, Proposal
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
 
@@ -83,6 +83,7 @@ def test_a_driver_that_is_cut_off_measures_nothing_beside_the_next_one(
     assert len(trying.seen) < WINDOWS
 
 
+@pytest.mark.long
 def test_a_trial_that_spans_the_end_of_a_lease_is_measured_again(cut_off: ResultsStore, proxy: CuttingProxy) -> None:
     def back_again() -> None:
         assert proxy.silent.wait(60)

@@ -95,6 +95,7 @@ def test_the_python_generator_is_refused_for_the_java_client(broker: RunningClus
         session.runner("python").run(ProducerConfig.parse({}, java()), Workload(RecordSizes.fixed(100)))
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 @pytest.mark.broker
 def test_the_java_client_is_measured_on_a_broker_of_ours() -> None:

@@ -177,6 +177,7 @@ def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Stud
     assert all(each.metrics["latency_p99_ms"] <= 4.0 for each in kept)
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 def test_a_resumed_study_stops_the_same_trials_early(tmp_path: Path, study: Study) -> None:
     at_once = study(LEARNING).trials

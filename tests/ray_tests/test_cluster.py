@@ -80,6 +80,7 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
     assert nodes.files_with(SECRET, nodes.token) == []
 
 
+@pytest.mark.long
 def test_a_driver_without_the_right_token_is_refused(nodes: Nodes) -> None:
     rest = {name: value for name, value in nodes.environ.items() if not name.startswith("RAY_AUTH")}
     wrong = {**rest, "RAY_AUTH_TOKEN": "0" * 64}
@@ -107,6 +108,7 @@ def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
     assert "install the same versions there" in refused["message"]
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(

@@ -215,6 +215,7 @@ class PoolContract:
         pool.submit(job(SimulatedRunner()))
         assert measured(pool.next_done()).records
 
+    @pytest.mark.long
     @pytest.mark.campaign
     def test_a_worker_that_stands_still_is_replaced(self, pool: Pool, tmp_path: Path) -> None:
         pool.submit(job(self.mortal(Dying(tmp_path, 1, signal.SIGSTOP))))

@@ -75,7 +75,12 @@ def stopping(times: int, stop_s: float | None = STOP_S) -> Iterator[Stopper]:
 
 @pytest.mark.broker
 @pytest.mark.parametrize(
-    ("generator", "rate"), [("native", None), ("native", 500.0), pytest.param("python", 500.0, marks=pytest.mark.long)]
+    ("generator", "rate"),
+    [
+        pytest.param("native", None, marks=pytest.mark.long),
+        ("native", 500.0),
+        pytest.param("python", 500.0, marks=pytest.mark.long),
+    ],
 )
 def test_a_load_process_that_stood_still_gives_no_measurement(
     broker: RunningCluster, new_topic: TopicMaker, generator: str, rate: float | None
@@ -116,6 +121,7 @@ def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningClu
     assert "There were 2 attempts" in str(done.outcome)
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_a_load_process_that_never_goes_on_is_replaced(broker: RunningCluster, new_topic: TopicMaker) -> None:

@@ -191,6 +191,7 @@ def _spaces(client: Client) -> list[SearchSpace]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", RELEASES_TO_TRY)
@@ -219,6 +220,7 @@ def conflicting_entries() -> list[dict[str, str]]:
     return [dict(pair for part in parts for pair in part.items()) for parts in itertools.product(*optional)]
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", RELEASES_TO_TRY)

@@ -419,6 +419,7 @@ def test_what_the_real_librdkafka_refuses_is_an_error(entries: dict[str, str]) -
         assert report.count(Level.ERROR) == (entries.get("acks", "-1") not in ("-1", "0", "1"))
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize("release", ["3.9.1", "4.3.1"])

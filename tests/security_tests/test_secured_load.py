@@ -50,6 +50,7 @@ def test_every_client_sends_through_every_login(secured: Secured, listener: str,
     assert seen.counts.stored == seen.counts.acknowledged > 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("listener", "given", "said"),
     [

@@ -37,6 +37,7 @@ def measured(ended: Ended, secured: Secured) -> None:
     assert not find_leftovers(secured.admin)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("listener", "topic"),
     [

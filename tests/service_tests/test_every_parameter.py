@@ -84,6 +84,7 @@ def requests(
             yield method, target(), body, {"Content-Type": kind}
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 def test_no_value_of_any_parameter_causes_a_server_error(served: Serving) -> None:
     seen: dict[str, set[int]] = {}

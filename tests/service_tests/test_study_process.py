@@ -97,6 +97,7 @@ def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path, monkeypa
     assert any("could not start the study's process" in line for line in said)
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 def test_descriptors_are_kept_for_the_studies(tmp_path: Path) -> None:
     with serving(tmp_path / "studies", "--no-access-log", descriptors=120) as served:

@@ -94,6 +94,7 @@ def test_a_plan_is_that_of_the_service(served: Serving, tmp_path: Path, monkeypa
     assert not (served.root / "mine-quick").exists()
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     before = confirmations(served, "orders")
@@ -206,6 +207,7 @@ def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
     assert ended(served, "gone") == "complete"
 
 
+@pytest.mark.campaign
 def test_mlflow_is_brought_up_to_date_by_the_service(served: Serving) -> None:
     done = at(served, "sync", "orders", "--json")
     assert done.code == 0, done.err

@@ -103,6 +103,7 @@ def test_every_verb_works_on_another_host(tmp_path: Path, postgres: PostgresServ
     assert PASSWORD.encode() not in everything
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 def test_an_option_of_the_command_line_names_the_storage(
     tmp_path: Path, postgres: PostgresServer, database: str, bare: str
