@@ -10,7 +10,7 @@ from typing import Final, Self
 from runners.errors import WorkloadRefused
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
-MOST_PEAK_RATIO: Final = 100.0
+MOST_PEAK_RATIO: Final = 100
 MOST_KEYS: Final = 200_000
 _ENOUGH_KEY_BYTES: Final = 4
 _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
@@ -191,7 +191,7 @@ class Workload:
             return
         if keys > 256 ** min(self.key_bytes, _ENOUGH_KEY_BYTES):
             raise WorkloadRefused(
-                f"key_bytes must be enough for different_keys, but {self.key_bytes} bytes make no {keys:,} different "
+                f"key_bytes must be enough for different_keys, but {self.key_bytes} of them make no {keys:,} different "
                 "keys; raise key_bytes"
             )
         if ratio and ratio * keys < 1:

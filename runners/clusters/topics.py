@@ -243,6 +243,15 @@ class OwnedTopics:
         """
         return self._admin.end_offsets(topic.name, topic.partitions)
 
+    def abandon(self) -> None:
+        """Forget all topics of this run without deleting them, because the brokers that hold them are about to end.
+
+        If a broker is lost, the answer to a deletion takes until the request's timeout.
+        """
+        self._leaving.clear()
+        self._live.clear()
+        self._record.remove()
+
     def close(self) -> tuple[str, ...]:
         """Delete all topics that this run created and that still exist.
 

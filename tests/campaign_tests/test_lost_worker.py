@@ -54,6 +54,7 @@ class KillingTheClient(Told):
                 process.kill()
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.usefixtures("short_temporary")
 @pytest.mark.parametrize(

@@ -146,6 +146,7 @@ safety: {max_bytes_per_trial: 2GB}
 """
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_clients_in_another_zone_wait_for_the_way_there_and_back(

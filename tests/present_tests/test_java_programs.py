@@ -109,6 +109,7 @@ def test_a_connector_of_kafka_connect(found: Recommendation, tmp_path: Path, for
     check(found, CONNECT.producer_properties(worker, connector), left_to_the_program=("delivery.timeout.ms",))
 
 
+@pytest.mark.long
 def test_a_worker_of_kafka_connect(found: Recommendation, tmp_path: Path) -> None:
     config = {**_WORKER, **entries_of(export(found, Format.STRIMZI_CONNECT))}
     worker = written(tmp_path / "worker.properties", format_properties(config))

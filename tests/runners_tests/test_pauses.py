@@ -111,6 +111,7 @@ def test_a_phase_in_which_the_load_stood_still_is_repeated(broker: RunningCluste
     assert done.outcome.counts.differences() == ()
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.campaign
 def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:

@@ -91,6 +91,7 @@ def test_pause_resume_cancel_and_graceful_shutdown(tmp_path: Path) -> None:
         assert ended(served, "long") == "cancelled"
 
 
+@pytest.mark.long
 def test_a_study_keeps_running_while_the_service_is_dead(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     with serving(root) as served:

@@ -289,6 +289,7 @@ def ends(work: Callable[[], object]) -> bool:
     return not thread.is_alive()
 
 
+@pytest.mark.long
 def test_a_driver_ends_while_the_server_stands_still(hasty: Opened, postgres: PostgresServer) -> None:
     driver, reader = hasty.drive(), hasty.read()
     driver.append(trial(0))

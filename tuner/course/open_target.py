@@ -283,7 +283,7 @@ class ClusterTarget:
     def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         opened, producers = self.opened, setup.producers
-        overlapping = self._overlapping and setup.broker_killed_s is None
+        overlapping = self._overlapping or setup.broker_killed_s is not None  # the brokers end with such a trial
         with opened.lease(overlapping=overlapping, setup=setup)(workload) as topic:
             filled_bytes = 0
             if setup.stored_bytes:
@@ -313,7 +313,8 @@ class ClusterTarget:
     def start_anew(self) -> None:
         """Stop the brokers that we started, and measure on new ones from now on."""
         if self.opened.target.bootstrap is None:
-            with suppress(RunnerError):  # our topics end with the brokers
+            self.opened.topics.abandon()
+            with suppress(RunnerError):
                 self._stack.close()
             self.opened = self._stack.enter_context(self._open())
 
