@@ -100,7 +100,7 @@ def consume(
             silence=_SILENCE,
         )
         phases = Phases.lasting(reading.warmup_s, reading.measured_s)
-        load = ReadingLoad(source, phases, clock, watchdog, probe, process.pid)
+        load = ReadingLoad(source, phases, clock, watchdog, probe)
         return load.run(
             start_ns,
             watch,
@@ -117,7 +117,7 @@ def consume(
 
 @dataclass(slots=True)
 class Progress:
-    """What the watchdog sees of a consumer: answers of the brokers count as much as records do.
+    """What the watchdog knows of a consumer. It counts brokers' answers, because a topic may get no new records.
 
     Attributes:
         source: The client.
@@ -165,7 +165,6 @@ class ReadingLoad:
         clock: The benchmark's clock.
         watchdog: Raises an error if the load can't go on.
         probe: Reads the counters of the client's process, the host and local brokers.
-        pid: The process that holds the client; None for this one.
     """
 
     source: RecordSource
@@ -173,7 +172,6 @@ class ReadingLoad:
     clock: Clock
     watchdog: Watchdog
     probe: HostProbe
-    pid: int | None = None
     _progress: Progress = field(init=False)
     _account: FetchAccount = field(default_factory=FetchAccount)
     _receiving: Receiving = field(init=False)
@@ -181,7 +179,7 @@ class ReadingLoad:
 
     def __post_init__(self) -> None:
         """Begin with no progress."""
-        self._progress, self._receiving = Progress(self.source), Receiving(self.pid)
+        self._progress, self._receiving = Progress(self.source), Receiving(self.probe.process.pid)
 
     def run(self, start_ns: int, watch: ReadWatch, reading: Reading, origin: ReadOrigin) -> Consumption:
         """Read from a moment on, and return what was measured.
@@ -214,7 +212,7 @@ class ReadingLoad:
                 break
             if warm:
                 # The values of the warm-up are used only if the load ends in the warm-up.
-                (before, self._account), self._receiving = warm, Receiving(self.pid)
+                (before, self._account), self._receiving = warm, Receiving(self.probe.process.pid)
         after = self.probe.read()
         source.stop()
         received = self._await_last_report()

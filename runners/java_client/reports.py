@@ -163,7 +163,7 @@ def histogram_of(part: Mapping[str, Any]) -> Histogram:
 
 
 def long_table(encoded: str) -> NDArray[np.int64]:
-    """Return a table of numbers in a part of a message, shape (rows, 4)."""
+    """Return the table that the Java class `Longs` has encoded, shape (rows, 4)."""
     return np.frombuffer(base64.b64decode(encoded), dtype=">i8").astype(np.int64).reshape(-1, 4)
 
 

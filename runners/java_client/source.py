@@ -183,7 +183,7 @@ class JavaSource(RecordSource):
 
     @override
     def close(self) -> None:
-        """Nothing is left to do: the Java process ends with its pipe."""
+        """Do nothing: the caller ends the Java process, and the consumer with it."""
 
     @override
     def counts(self, received: int | None) -> ReadCounts:

@@ -36,7 +36,7 @@ class ForkingProcess:
     def begin(self, words: Sequence[str], out: str, err: str) -> int:
         """Start `tuner` with these arguments, and return its process id.
 
-        It runs in the current folder, with the current environment variables.
+        The command runs in the current folder, and sees the environment variables as they are now.
 
         Args:
             words: The arguments of `tuner`.

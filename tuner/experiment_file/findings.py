@@ -8,7 +8,7 @@ from tuner.model.experiment import Comparison, Finding, PaperValue, SuspectedArt
 
 
 def is_complete(section: FindingSection) -> bool:
-    """Return whether each comparison has `of` with either `over` or `limit`, or else there is `order` or `along`."""
+    """Return whether a finding says what to compare: `of` with `over` or with `limit`, or an `order`, or `along`."""
     if section.along:
         return not (section.over or section.order or section.each or section.limit is not None)
     for case in section.each or [CaseSection()]:

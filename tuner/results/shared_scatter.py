@@ -73,7 +73,7 @@ class SharedScatter:
         return cls(scale, _USED_SHARE * min(2 * half, sum(freedoms)), sum(freedoms))
 
     def ratio(self, logs: Sequence[float], level: float) -> Ratio:
-        """Return the ratio of a comparison with its confidence interval.
+        """Return how many times larger the compared values are, with a confidence interval from the shared scatter.
 
         Args:
             logs: The logarithms of its ratios, one per round; at least two.

@@ -26,17 +26,9 @@ record Plan(
 
     /** Reads a command of the other process, whose times are relative to the start of the load. */
     static Plan of(JsonNode command) {
-        Properties properties = new Properties();
-        for (Map.Entry<String, JsonNode> each : command.get("properties").properties()) {
-            properties.setProperty(each.getKey(), each.getValue().textValue());
-        }
-        JsonNode ends = command.get("ends_ns");
-        long[] endsNs = new long[ends.size()];
-        for (int i = 0; i < endsNs.length; i++) {
-            endsNs[i] = ends.get(i).longValue();
-        }
+        long[] endsNs = endsNs(command);
         return new Plan(
-                properties,
+                properties(command),
                 command.get("topic").textValue(),
                 Schedule.of(command),
                 command.get("threads").intValue(),
@@ -49,6 +41,25 @@ record Plan(
                 command.get("measured_from_ns").longValue(),
                 0,
                 endsNs[endsNs.length - 1]);
+    }
+
+    /** Returns the client's properties in a command. */
+    static Properties properties(JsonNode command) {
+        Properties properties = new Properties();
+        for (Map.Entry<String, JsonNode> each : command.get("properties").properties()) {
+            properties.setProperty(each.getKey(), each.getValue().textValue());
+        }
+        return properties;
+    }
+
+    /** Returns the ends of the windows in a command, in nanoseconds after the start of the load. */
+    static long[] endsNs(JsonNode command) {
+        JsonNode ends = command.get("ends_ns");
+        long[] endsNs = new long[ends.size()];
+        for (int i = 0; i < endsNs.length; i++) {
+            endsNs[i] = ends.get(i).longValue();
+        }
+        return endsNs;
     }
 
     /** Returns the same plan for a load that starts at this moment. */

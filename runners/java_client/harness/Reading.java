@@ -2,8 +2,6 @@ package harness;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.lang.management.GarbageCollectorMXBean;
-import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -74,7 +72,7 @@ final class Reading extends Thread {
 
     /** Returns a message that says whether a consumer knows these properties, and takes their values. */
     static ObjectNode check(JsonNode command) {
-        Properties properties = properties(command);
+        Properties properties = Plan.properties(command);
         try {
             for (JsonNode name : command.get("named")) {
                 if (!ConsumerConfig.configNames().contains(name.textValue())) {
@@ -88,17 +86,9 @@ final class Reading extends Thread {
         }
     }
 
-    private static Properties properties(JsonNode command) {
-        Properties properties = new Properties();
-        for (Map.Entry<String, JsonNode> each : command.get("properties").properties()) {
-            properties.setProperty(each.getKey(), each.getValue().textValue());
-        }
-        return properties;
-    }
-
     /** Opens a consumer at the offsets that a command gives. Returns null, and says why, if that fails. */
     static Reading open(JsonNode command, Pipe pipe) {
-        Properties properties = properties(command);
+        Properties properties = Plan.properties(command);
         Load.allowTokens(properties);
         String topic = command.get("topic").textValue();
         KafkaConsumer<byte[], byte[]> consumer = null;
@@ -131,11 +121,7 @@ final class Reading extends Thread {
     /** Begins to read at a moment on the clock of System.nanoTime. */
     void begin(JsonNode command) {
         startNs = command.get("start_ns").longValue();
-        JsonNode ends = command.get("ends_ns");
-        endsNs = new long[ends.size()];
-        for (int i = 0; i < endsNs.length; i++) {
-            endsNs[i] = startNs + ends.get(i).longValue();
-        }
+        endsNs = Plan.endsNs(command);
         start();
     }
 
@@ -163,8 +149,8 @@ final class Reading extends Thread {
             LockSupport.parkNanos(left);
         }
         for (int window = 0; window < endsNs.length && !stopped; window++) {
-            boolean ended = takeUntil(endsNs[window]);
-            pipe.send(counters("window").put("number", window).put("ended", ended));
+            boolean ended = takeUntil(startNs + endsNs[window]);
+            pipe.send(counters("window").put("ended", ended));
             if (ended) {
                 break;
             }
@@ -269,9 +255,6 @@ final class Reading extends Thread {
             unread += place.end < 0 ? 0 : Math.max(0, place.end - place.following);
         }
         message.put("unread", unread);
-        message.put("collector_ms", ManagementFactory.getGarbageCollectorMXBeans().stream()
-                .mapToLong(GarbageCollectorMXBean::getCollectionTime)
-                .sum());
         ObjectNode values = message.putObject("metrics");
         List<Double> lags = new ArrayList<>();
         consumer.metrics().forEach((name, metric) -> {

@@ -1,4 +1,4 @@
-"""The canvas of pictures that are drawn with matplotlib: its style, its logarithmic axes, and the file."""
+"""What all pictures drawn with matplotlib share: their style, how axes are labelled, and how a file is written."""
 
 from pathlib import Path
 from typing import Final

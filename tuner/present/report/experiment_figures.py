@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from objectives.row_metrics import ROW_METRICS
 from tuner.present.report.experiment_series import (
+    COLOURS,
     OVER_TIME,
     SINCE_LOSS,
     Series,
@@ -15,10 +16,8 @@ from tuner.present.report.experiment_series import (
     series_of,
 )
 from tuner.present.report.interactive import LOG_AXIS, figure_of
-from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+from tuner.present.report.view import GREY
 from tuner.results.experiment_results import ExperimentResults, RowResults
-
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 
 def charts(results: ExperimentResults, metric: str) -> list[go.Figure]:
@@ -31,7 +30,7 @@ def _chart(rows: tuple[RowResults, ...], metric: str, along: str) -> go.Figure:
     title, series = ROW_METRICS[metric].title, series_of(rows, metric, along)
     count = sum(len(each.measured) for each in series)
     figure = figure_of(title, height=380 if along else 140 + 30 * count)
-    for each, colour in zip(series, _COLOURS * len(series), strict=False):
+    for each, colour in zip(series, COLOURS * len(series), strict=False):
         _add(figure, each, along, colour)
     of_setting, of_metric = (
         (figure.update_xaxes, figure.update_yaxes) if along else (figure.update_yaxes, figure.update_xaxes)
@@ -56,7 +55,7 @@ def over_time(results: ExperimentResults) -> list[go.Figure]:
     figures = []
     for title, read, log in OVER_TIME if rows else ():
         figure = figure_of(title, height=380)
-        for row, colour in zip(rows, _COLOURS * len(rows), strict=False):
+        for row, colour in zip(rows, COLOURS * len(rows), strict=False):
             for number, moments in enumerate(row.around_loss):
                 figure.add_trace(
                     go.Scatter(

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from objectives.row_metrics import ROW_METRICS
 from tuner.present.report.canvas import canvas, log_ticks, plain_ticks, save, style
 from tuner.present.report.experiment_series import (
+    COLOURS,
     OVER_TIME,
     SINCE_LOSS,
     Series,
@@ -17,10 +18,9 @@ from tuner.present.report.experiment_series import (
     groups,
     series_of,
 )
-from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+from tuner.present.report.view import GREY
 from tuner.results.experiment_results import ExperimentResults, RowResults
 
-_COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 _LINES_HEIGHT: Final = 3.6
 _MOST_IN_LEGEND: Final = 12
 _MOST_TICKS: Final = 8
@@ -48,7 +48,7 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
     for title, read, log in OVER_TIME if lost else ():
         axes = next(places)
         style(axes, title)
-        for row, colour in zip(lost, _COLOURS * len(lost), strict=False):
+        for row, colour in zip(lost, COLOURS * len(lost), strict=False):
             for number, moments in enumerate(row.around_loss):
                 at, values = [each.at_s for each in moments], [read(each) for each in moments]
                 axes.plot(at, values, color=colour, lw=1.4, label=row.row.name if number == 0 else None)
@@ -60,7 +60,7 @@ def draw_experiment(results: ExperimentResults, path: Path, *, most: int | None 
         axes = next(places)
         style(axes, ROW_METRICS[metric].title)
         series = series_of(rows, metric, along)
-        for each, colour in zip(series, _COLOURS * len(series), strict=False):
+        for each, colour in zip(series, COLOURS * len(series), strict=False):
             _draw(axes, each, along, colour)
         shown = [mean.value for each in series for _, mean in each.measured]
         shown += [value for each in series for _, value in each.papers]

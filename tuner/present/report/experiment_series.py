@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tuner.model.experiment import setting_text
+from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from tuner.results.experiment_results import Mean, Moment, RowResults
 
+COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 WIDE_RATIO: Final = 20.0
 """Values are shown on a logarithmic axis if the largest is so many times the smallest."""
 SINCE_LOSS: Final = "seconds since a broker was killed"
