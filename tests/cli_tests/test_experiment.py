@@ -168,7 +168,7 @@ target: {brokers: 3}
 load:
   {record_bytes: 500, partitions: 3, replication: 3, min_insync_replicas: 2, rate_records_per_s: 500, consumers: 1,
   warmup: 1s, measured: 18s, broker_killed_after: 3s}
-config: {linger.ms: 5, acks: all}
+config: {linger.ms: 5, acks: all, enable.idempotence: true}
 rounds: 1
 metrics: [interrupted_s, lost_records, latency_max_ms]
 safety: {max_bytes_per_trial: 1GB}
