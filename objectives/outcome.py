@@ -271,6 +271,10 @@ OF_CONSUMERS: Final = ("end_to_end_", "consumer_")
 """How the names of the metrics begin that need consumers beside the load."""
 
 
+TOLD_OF_CONSUMERS: Final = ("end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
+"""What a recommendation says about the consumers, if there were any: how a config changes their latency and CPU."""
+
+
 def shown_in(where: ShownIn) -> tuple[str, ...]:
     """Return the names of the metrics that a place always shows, in the order of `OUTCOME_METRICS`."""
     return tuple(name for name, metric in OUTCOME_METRICS.items() if where in metric.shown)

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from objectives.signs import BUSY_RATIO, HOST_BUSY_RATIO, busy_broker, on_a_full_host, other_processes, quota
+from objectives.signs import (
+    BUSY_RATIO,
+    CLOSE_BEHIND_S,
+    HOST_BUSY_RATIO,
+    busy_broker,
+    on_a_full_host,
+    other_processes,
+    quota,
+)
 from objectives.verdict import IDLE_IN_FLIGHT, Bottleneck, Verdict
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Start
@@ -18,8 +26,6 @@ from runners.measurement import Resources
 
 HARDLY_WAITED_RATIO: Final = 0.1
 """A thread that had no record to take for less than this share of the time could not have taken them faster."""
-CLOSE_BEHIND_S: Final = 1.0
-"""Consumers that are less than so many seconds of records behind the end of the topic have read what was written."""
 FEW_IN_FLIGHT: Final = 0.5
 """With fewer requests in flight than this on average, the client does not ask for records most of the time."""
 RECEIVING_RATIO: Final = 0.9

@@ -10,6 +10,8 @@ HOST_BUSY_RATIO: Final = 0.93
 OTHERS_RATIO: Final = 0.5
 """If other processes use this share of a busy host's cores, they, and not the config, limit the measurement."""
 THROTTLE_MS: Final = 1.0
+CLOSE_BEHIND_S: Final = 1.0
+"""Consumers that are less than so many seconds of records behind the end of the topic have read what was written."""
 
 
 def quota(throttle_ms: float | None) -> str | None:
@@ -23,8 +25,13 @@ def quota(throttle_ms: float | None) -> str | None:
     return f"brokers throttled the client by {throttle_ms:.0f} ms per response, because of a quota"
 
 
-def other_processes(used: Resources) -> str | None:
-    """Return how much of a busy host other processes used; None if that was little, or is unknown."""
+def other_processes(used: Resources, consumer_cores: float = 0.0) -> str | None:
+    """Return how much of a busy host other processes used; None if that was little, or is unknown.
+
+    Args:
+        used: The use of CPU by our threads, the client, local brokers and this host.
+        consumer_cores: CPU that consumers beside the load used, which are no other processes, in cores.
+    """
     # For a broker on another host, or one whose process we can't read, the CPU use on this host is unknown.
     if (
         used.host_cpu_ratio is None
@@ -36,7 +43,7 @@ def other_processes(used: Resources) -> str | None:
     threads = (used.sender_cpu_ratio, used.drain_cpu_ratio, used.client_thread_cpu_ratio, used.broker_thread_cpu_ratio)
     if max(ratio or 0.0 for ratio in threads) >= BUSY_RATIO:
         return None  # it had a core to itself, and is the limit whatever else runs
-    others = used.host_cpu_ratio * used.host_cores - used.process_cpu_cores - used.broker_cpu_cores
+    others = used.host_cpu_ratio * used.host_cores - used.process_cpu_cores - used.broker_cpu_cores - consumer_cores
     if used.host_cpu_ratio < HOST_BUSY_RATIO or others < OTHERS_RATIO * used.host_cores:
         return None
     return (

@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from objectives.signs import BUSY_RATIO, HOST_BUSY_RATIO, busy_broker, on_a_full_host, other_processes, quota
+from objectives.signs import (
+    BUSY_RATIO,
+    CLOSE_BEHIND_S,
+    HOST_BUSY_RATIO,
+    busy_broker,
+    on_a_full_host,
+    other_processes,
+    quota,
+)
 from runners.measurement import Measurement, Resources
 
 DRAIN_BUSY_RATIO: Final = 0.8
@@ -66,6 +74,9 @@ class Evidence:
         queued_bytes: Mean number of bytes in the client's queue.
         in_flight_requests: Mean number of requests that waited for a response.
         throttle_ms: Mean time for which brokers throttled the client, per response.
+        consumers_behind_records: Records that were acknowledged and that the consumers beside the load had not taken at
+            the end; None without consumers.
+        consumer_cpu_cores: CPU that these consumers used, in cores.
         resources: The use of CPU and network by our threads, the client, local brokers and this host.
     """
 
@@ -80,12 +91,14 @@ class Evidence:
     queued_bytes: float | None = None
     in_flight_requests: float | None = None
     throttle_ms: float | None = None
+    consumers_behind_records: int | None = None
+    consumer_cpu_cores: float | None = None
     resources: Resources = field(default_factory=Resources)
 
     @classmethod
     def of(cls, measurement: Measurement) -> Self:
         """Return the evidence that a measurement contains."""
-        activity = measurement.activity
+        activity, read = measurement.activity, measurement.end_to_end
         return cls(
             records_per_s=measurement.records_per_s,
             offered_records_per_s=measurement.workload.rate_records_per_s,
@@ -98,6 +111,8 @@ class Evidence:
             queued_bytes=activity.queued_bytes if activity else None,
             in_flight_requests=activity.in_flight_requests if activity else None,
             throttle_ms=activity.throttle_ms if activity else None,
+            consumers_behind_records=read.behind_records if read else None,
+            consumer_cpu_cores=(read.client_cpu_ms_per_mb or 0.0) * measurement.mb_per_s / 1e3 if read else None,
             resources=measurement.resources,
         )
 
@@ -132,11 +147,15 @@ class Verdict:
         because: The reason with its numbers, in one sentence.
         latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain. It
             then tells how large the buffer is, not how fast the cluster is. None if this is not known.
+        consumers_fell_behind: How far the consumers beside the load were behind, in one sentence, if that was far. The
+            end-to-end latency then tells how far they had fallen behind, and not how soon a record can be read. Empty
+            if they kept up, or if there were none.
     """
 
     bound: Bottleneck
     because: str
     latency_is_buffer: bool | None = None
+    consumers_fell_behind: str = ""
 
     @property
     def says_nothing_of_config(self) -> bool:
@@ -146,13 +165,9 @@ class Verdict:
 
 def judge(evidence: Evidence) -> Verdict:
     """Return the verdict on a measurement: what limited its throughput."""
-    for bound, sign in _SIGNS:
-        because = sign(evidence)
-        if because is not None:
-            return Verdict(bound, because, latency_is_buffer(evidence))
-    return Verdict(
-        Bottleneck.UNKNOWN, "no limit that the load generator can measure was reached", latency_is_buffer(evidence)
-    )
+    signs = ((bound, because) for bound, sign in _SIGNS if (because := sign(evidence)) is not None)
+    bound, because = next(signs, (Bottleneck.UNKNOWN, "no limit that the load generator can measure was reached"))
+    return Verdict(bound, because, latency_is_buffer(evidence), _consumers_fell_behind(evidence))
 
 
 def latency_is_buffer(evidence: Evidence) -> bool | None:
@@ -164,6 +179,17 @@ def latency_is_buffer(evidence: Evidence) -> bool | None:
     if expected is None or latency is None or not expected:
         return None
     return abs(latency / expected - 1) <= BUFFER_LATENCY_TOLERANCE
+
+
+def _consumers_fell_behind(evidence: Evidence) -> str:
+    behind = evidence.consumers_behind_records or 0
+    if behind <= CLOSE_BEHIND_S * evidence.records_per_s:
+        return ""
+    late = f" ({behind / evidence.records_per_s:.1f} s)" if evidence.records_per_s else ""
+    return (
+        f"the consumers were {behind:,} records{late} behind at the end, so the end-to-end latency tells how far they "
+        "had fallen behind, and would grow in a longer run"
+    )
 
 
 def _quota(evidence: Evidence) -> str | None:
@@ -251,7 +277,7 @@ def _network(evidence: Evidence) -> str | None:
 
 
 def _other_processes(evidence: Evidence) -> str | None:
-    return other_processes(evidence.resources)
+    return other_processes(evidence.resources, evidence.consumer_cpu_cores or 0.0)
 
 
 def _broker(evidence: Evidence) -> str | None:

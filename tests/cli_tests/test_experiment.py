@@ -23,6 +23,7 @@ config: {linger.ms: 5}
 rows:
   - {row: alone}
   - {row: with a consumer, consumers: 1, rate_records_per_s: 2000}
+  - {row: only the leader answers, consumers: 1, rate_records_per_s: 2000, acks: 1}
   - {row: two consumers afterwards, producers: 0, consumers: 2, stored_bytes: 20MB}
   - {row: on stored data, stored_bytes: 20MB}
   - {row: one payload, payload: one, compression.type: lz4}
@@ -70,7 +71,7 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     file.write_text(FILE)
     ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
     assert ran.code == 0, ran.err
-    assert "10 of 10 measurements" in ran.out
+    assert "12 of 12 measurements" in ran.out
     assert "holds here" in ran.out
     assert (tmp_path / "studies" / "reader" / "report.html").is_file()
 
@@ -82,11 +83,17 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     assert rows["two consumers afterwards"]["mb_per_s"] is None
     assert rows["on stored data"]["mb_per_s"]["value"] > 0
     assert rows["one payload"]["wire_bytes_per_value_byte"]["value"] < 0.5 * plain_wire_bytes(rows)
+    (parts,) = found["latency_parts"]
+    assert (parts["row"], parts["of_leader"]) == ("with a consumer", "only the leader answers")
+    named = ("leader_ms", "replication_ms", "fetch_ms", "end_to_end_ms")
+    leader, replication, fetch, whole = (parts[each]["value"] for each in named)
+    assert leader > 0
+    assert leader + replication + fetch == pytest.approx(whole)
     # The counts of the producers, of the topic and of the consumers agree, or a warning would say so.
     assert not [said for row in found["rows"] for said in row["warnings"] if "LOSS" in said or "came twice" in said]
 
     lines = list(csv.DictReader(io.StringIO(tuner("experiment", "report", "reader", "--csv").out)))
-    assert len(lines) == 10
+    assert len(lines) == 12
     assert "| alone (control) |" in tuner("experiment", "report", "reader", "--format", "markdown").out
     assert "reader (experiment)" in tuner("studies").out
     assert tuner("sync", "reader").code == 0
@@ -124,7 +131,7 @@ def test_an_experiment_that_was_killed_goes_on(
     with subprocess.Popen(arguments(*words), stderr=subprocess.PIPE, text=True, start_new_session=True) as killed:
         assert killed.stderr is not None
         for line in killed.stderr:
-            if line.startswith("round 1,   2/10"):
+            if line.startswith("round 1,   2/12"):
                 break
         os.killpg(killed.pid, signal.SIGKILL)
     time.sleep(1.0)  # its child processes end when their pipes close

@@ -11,7 +11,7 @@ from objectives.verdict import Bottleneck, Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from runners.workload import RecordSizes, Workload
-from tests.runners_tests.builders import activity, measurement
+from tests.runners_tests.builders import activity, end_to_end, measurement
 
 USED = frozenset(each.name for each in fields(Resources))
 
@@ -210,6 +210,19 @@ def test_a_latency_is_the_buffer_if_draining_it_takes_that_long(changes: dict[st
     assert judge(known(SATURATING, **changes)).latency_is_buffer is told
 
 
+def test_consumers_that_fell_behind_are_named() -> None:
+    assert judge(known(PACED, consumers_behind_records=None)).consumers_fell_behind == ""
+    assert judge(known(PACED, consumers_behind_records=100_000)).consumers_fell_behind == ""
+    behind = judge(known(PACED, consumers_behind_records=250_000)).consumers_fell_behind
+    assert "250,000 records (2.5 s) behind" in behind
+
+
+def test_consumers_beside_the_load_are_no_other_processes() -> None:
+    full = known(SATURATING, host_cpu_ratio=1.0, host_cores=2, process_cpu_cores=0.4, broker_cpu_cores=0.4)
+    assert judge(full).bound is Bottleneck.OTHER_PROCESSES
+    assert judge(known(full, consumer_cpu_cores=0.8)).bound is not Bottleneck.OTHER_PROCESSES
+
+
 def test_the_evidence_has_the_values_of_the_measurement() -> None:
     seen = measurement(
         workload=Workload(RecordSizes.fixed(100), rate_records_per_s=600.0),
@@ -227,6 +240,7 @@ def test_the_evidence_has_the_values_of_the_measurement() -> None:
             network_limited_ratio=0.8,
             receiver_limited_ratio=0.9,
         ),
+        end_to_end=end_to_end(),
     )
     assert asdict(Evidence.of(seen)) == {
         "records_per_s": 500,
@@ -240,6 +254,8 @@ def test_the_evidence_has_the_values_of_the_measurement() -> None:
         "queued_bytes": 77.0,
         "in_flight_requests": 1.5,
         "throttle_ms": 4.0,
+        "consumers_behind_records": 3,
+        "consumer_cpu_cores": pytest.approx(3.0 * 0.05 / 1e3),
         "resources": asdict(seen.resources),
     }
 

@@ -260,6 +260,23 @@ def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...],
     assert all_allowed.prices["latency_p99_ms"].cost is Cost.KEEPS
 
 
+def test_a_recommendation_says_what_it_costs_the_consumers() -> None:
+    read = {"end_to_end_p99_ms": 20.0, "consumer_cpu_ms_per_mb": 2.0}
+    rounds = [
+        replace(
+            each, metrics={**each.metrics, **read, "consumer_cpu_ms_per_mb": 3.0 if each.values == FASTEST else 2.0}
+        )
+        for each in confirmed(FASTEST, (300, 10), (303, 10.1), (301, 10))
+    ]
+    prices = recommend(study([*SEARCH, *rounds]), "1000", Goal.THROUGHPUT).prices
+    assert {name: price.cost for name, price in prices.items()} == {
+        "latency_p99_ms": Cost.KEEPS,
+        "end_to_end_p99_ms": Cost.KEEPS,
+        "consumer_cpu_ms_per_mb": Cost.COSTS,
+    }
+    assert prices["consumer_cpu_ms_per_mb"].ratio.value == pytest.approx(2 / 3)
+
+
 def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     trials = [*SEARCH, *confirmed(QUICKEST, (60, 2), (61, 2.1), (60, 2))]
     asked = study(sizes=(results(trials, plan=plan_of(trials, {Goal.LATENCY: QUICKEST})),))

@@ -156,6 +156,8 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
             "the latency is mostly the time that a record waits in the client's full buffer; give a --rate to measure "
             "the latency of this config"
         )
+    if verdict.consumers_fell_behind:
+        found.append(verdict.consumers_fell_behind)
     check = seen.latency_check
     if check is not None and check.agrees is False and not seen.latency_is_local:
         found.append(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
-from objectives.outcome import COMPARED, OUTCOME_METRICS
+from objectives.outcome import COMPARED, OUTCOME_METRICS, TOLD_OF_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
@@ -48,8 +48,8 @@ class Confirmation:
             For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
         ahead: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the mean of the
             objectives' gains, and a loss in one of the objectives does not count.
-        trade: The gains as in `gains`, but all with intervals of `TRADE_LEVEL`, so that the intervals of a gain and of
-            one of its prices hold together in at least 95 % of cases.
+        trade: The gains as in `gains`, and what the config does to its consumers, all with intervals of `TRADE_LEVEL`.
+            So the intervals of a gain and of one of its prices hold together in at least 95 % of cases.
         calm: Those of `gains` whose interval allows for one more stall, as they would be without it.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
             search. Proven configs are compared by this key, because their rounds would choose the luckiest.
@@ -296,7 +296,7 @@ def _confirmation(
     gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
     proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.rejected}
     calm = {name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven}
-    trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in metrics}
+    trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))}
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
     # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds

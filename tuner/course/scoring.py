@@ -52,7 +52,7 @@ def trial_of(
         name: stop for name, stop in done.stops.items() if not stop.falling_behind and done.job.ready_bytes is None
     }
     lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
-    main = saturated or paced
+    main, timed = saturated or paced, paced or saturated
     verdict = judge(Evidence.of(main)) if main is not None else None
     seen = [measured for measured in (paced, saturated) if measured is not None]
     trial = Trial(
@@ -72,7 +72,7 @@ def trial_of(
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
         error=str(done.error) if done.error is not None else "",
-        warnings=_warnings(seen, {} if lost else early_stops),
+        warnings=_warnings(seen, timed, {} if lost else early_stops),
         worker=done.worker,
         attempts=done.attempts,
         started_at=started.started_at.isoformat(timespec="milliseconds"),
@@ -134,11 +134,18 @@ def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
     }
 
 
-def _warnings(seen: Sequence[Measurement], cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
-    """Return one sentence for each thing that makes a trial's numbers less certain."""
+def _warnings(seen: Sequence[Measurement], timed: Measurement | None, cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
+    """Return one sentence for each thing that makes a trial's numbers less certain.
+
+    Args:
+        seen: The measurements of all phases.
+        timed: The measurement that the latencies are from; None if there is none.
+        cut_short: Why phases were stopped early, by the name of the phase.
+    """
     doubts = [sentence for measured in seen for sentence in _doubts(measured)]
+    behind = judge(Evidence.of(timed)).consumers_fell_behind if timed is not None else ""
     cuts = [f"the {name} phase was stopped early: {stop.because}" for name, stop in cut_short.items()]
-    return tuple(dict.fromkeys((*doubts, *cuts)))
+    return tuple(dict.fromkeys((*doubts, *([behind] if behind else []), *cuts)))
 
 
 def _doubts(measured: Measurement) -> tuple[str, ...]:

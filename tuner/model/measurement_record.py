@@ -69,6 +69,7 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
             "bound": str(verdict.bound),
             "because": verdict.because,
             "latency_is_buffer": verdict.latency_is_buffer,
+            "consumers_fell_behind": verdict.consumers_fell_behind,
             "says_nothing_of_config": verdict.says_nothing_of_config,
         },
         "resources": asdict(seen.resources),

@@ -15,6 +15,7 @@ from tuner.model.identity import target_label
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number
 from tuner.results.experiment_results import Checked, Compared, ExperimentResults, Mean, Outcome, RowResults
+from tuner.results.latency_parts import latency_parts
 
 _PAPER: Final = "paper"
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
@@ -165,6 +166,15 @@ def _cells(row: RowResults, metrics: Sequence[str], with_paper: set[str]) -> lis
     return [*cells, ", ".join(row.bounds) or ("failed" if row.warnings and not row.bounds else "-")]
 
 
+def part_cells(results: ExperimentResults) -> list[list[str]]:
+    """Return the table of the parts of the end-to-end latency, with headings; empty if no two rows tell the parts."""
+    rows = [
+        [each.row, *map(value_text, (each.leader_ms, each.replication_ms, each.fetch_ms, each.end_to_end_ms))]
+        for each in latency_parts(results)
+    ]
+    return [["row", "to the leader, ms", "replication, ms", "fetch, ms", "end to end p50, ms"], *rows] if rows else []
+
+
 def finding_cells(results: ExperimentResults) -> list[list[str]]:
     """Return the table of the findings: the headings, then one list of cells for each finding."""
     return [
@@ -222,6 +232,11 @@ def notes_of(results: ExperimentResults) -> list[str]:
             f"The control ({results.control.row.name}) had {drift} times as much {shown} in the second half of the "
             f"rounds as in the first half: {moved}."
         )
+    if latency_parts(results):
+        notes.append(
+            "The part to the leader is the median latency of the row that differs only in acks=1. Replication is what "
+            "acks=all takes longer, and fetch is the rest until a consumer has the record."
+        )
     notes += [f"Differs from the paper: {each.rstrip('.')}." for each in spec.differences]
     return [*notes, *_doubts(results)]
 
@@ -241,6 +256,8 @@ def _doubts(results: ExperimentResults) -> Iterable[str]:
 def experiment_lines(results: ExperimentResults) -> list[str]:
     """Return the report of an experiment as lines of text."""
     lines = [f"{results.spec.name}: {results.spec.about}", "", *aligned(row_cells(results)), ""]
+    if parts := part_cells(results):
+        lines += [*aligned(parts), ""]
     if results.spec.findings:
         for each in results.findings:
             lines.append(f"{each.outcome!s:>18}  {each.finding.claim} [{each.finding.source}]")
@@ -252,6 +269,8 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
 def experiment_markdown(results: ExperimentResults, *, findings: bool = True) -> str:
     """Return the report of an experiment as Markdown, with what came out of the findings if `findings`."""
     parts = [f"{results.spec.about}", "", *_markdown(row_cells(results)), ""]
+    if of_latency := part_cells(results):
+        parts += [*_markdown(of_latency), ""]
     if results.spec.findings and findings:
         parts += [*_markdown(finding_cells(results)), ""]
     return "\n".join([*parts, *(f"- {note}" for note in notes_of(results)), ""])
@@ -292,6 +311,10 @@ def experiment_record(results: ExperimentResults) -> dict[str, Any]:
                 "warnings": list(row.warnings),
             }
             for row in results.rows
+        ],
+        "latency_parts": [
+            {name: _plain(value) if isinstance(value, dict) else value for name, value in asdict(each).items()}
+            for each in latency_parts(results)
         ],
         "findings": [
             {

@@ -63,13 +63,16 @@ class Mean:
 def mean_of(values: Sequence[float]) -> Mean:
     """Return the mean of a metric's values, one per round, with its confidence interval."""
     if min(values) <= 0:
-        center = fmean(values)
-        half = t_quantile(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
-        return Mean(center, center - half, center + half, len(values))
-    logs = [log(value) for value in values]
-    center = fmean(logs)
-    half = t_quantile(LEVEL, len(logs) - 1) * stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else 0.0
-    return Mean(exp(center), exp(center - half), exp(center + half), len(logs))
+        return arithmetic_mean_of(values)
+    found = arithmetic_mean_of([log(value) for value in values])
+    return Mean(exp(found.value), exp(found.low), exp(found.high), len(values))
+
+
+def arithmetic_mean_of(values: Sequence[float]) -> Mean:
+    """Return the arithmetic mean of a metric's values, one per round, with its confidence interval."""
+    center = fmean(values)
+    half = t_quantile(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
+    return Mean(center, center - half, center + half, len(values))
 
 
 @dataclass(frozen=True, slots=True)

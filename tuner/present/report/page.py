@@ -179,6 +179,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     duration,
     experiment_view.because,
     experiment_view.notes_of,
+    experiment_view.part_cells,
     experiment_view.row_cells,
     format_properties,
     front_table.front_metrics,
