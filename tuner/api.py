@@ -27,13 +27,27 @@ if TYPE_CHECKING:
     from runners.measurement import Measurement
     from search_spaces.producer_config import ProducerConfig
     from search_spaces.space import SearchSpace
+    from tuner.course.experiment import ExperimentReporter
     from tuner.course.reporter import Reporter
+    from tuner.model.experiment import ExperimentSpec
     from tuner.model.spec import Goal, StudySpec
+    from tuner.results.experiment_results import ExperimentResults
     from tuner.results.recommendation import Recommendation
     from tuner.results.study_results import SizeResults, StudyResults
     from tuner.search.samplers import OwnSampler
 
-__all__ = ["Study", "bench", "front", "load_study", "optuna_study", "recommend", "run_study"]
+__all__ = [
+    "Study",
+    "bench",
+    "front",
+    "load_experiment",
+    "load_study",
+    "optuna_study",
+    "recommend",
+    "run_experiment",
+    "run_searches",
+    "run_study",
+]
 
 
 @dataclass(frozen=True)
@@ -164,6 +178,119 @@ def run_study(
     told.say("writing the report")
     write_study(results)
     return Study(results)
+
+
+def run_experiment(
+    experiment: "ExperimentSpec | str | Path",
+    *,
+    quick: bool = False,
+    reporter: "ExperimentReporter | None" = None,
+    study_reporter: "Reporter | None" = None,
+    warn: Callable[[str], None] | None = None,
+    mlflow: bool = True,
+    text: str = "",
+    mix_environments: bool = False,
+) -> "ExperimentResults":
+    """Run an experiment to its end, or resume it, and write its report. Its searches run first.
+
+    Args:
+        experiment: The name of an experiment that comes with the tuner, the path of an experiment file, or an
+            `ExperimentSpec`.
+        quick: Whether to run the quick form; only used without an `ExperimentSpec`.
+        reporter: Receives the progress of the rows; by default no progress is shown.
+        study_reporter: Receives the progress of the searches.
+        warn: Called with a warning if MLflow does not show everything yet; by default the reporter gets it.
+        mlflow: Whether to write the experiment to MLflow, too.
+        text: The text of the experiment file, to be kept with the results; only used with an `ExperimentSpec`.
+        mix_environments: Whether to resume an experiment that was begun on another host, with another version of the
+            client, or on another cluster.
+
+    Raises:
+        StudyFileError: The experiment file is wrong; the message names every problem.
+        StudyChanged: The results under this name were measured with other rows or in another environment.
+        StudyBusy: Another process is running this experiment.
+        NoFeasibleConfig: A search found no config for a row.
+        RunnerError: The Kafka cluster can't be used. Call the function again to resume the experiment.
+        TooManyFailures: Too many measurements in a row failed.
+    """
+    from tuner.course.experiment import SilentExperimentReporter
+    from tuner.course.experiment import run_experiment as run
+    from tuner.experiment_file import read_experiment
+    from tuner.model.experiment import ExperimentSpec
+    from tuner.present.report.bundle import REPORT_FILE, write_experiment
+    from tuner.results.experiment_results import load_experiment
+    from tuner.storage.home import study_folder
+    from tuner.tracking import Mirror
+
+    told = reporter or SilentExperimentReporter()
+    spec = experiment
+    if not isinstance(spec, ExperimentSpec):
+        spec, text = read_experiment(str(spec), quick=quick)
+    spec = run_searches(
+        spec, reporter=study_reporter, warn=warn or told.say, mlflow=mlflow, mix_environments=mix_environments
+    )
+    folder = study_folder(spec.name)
+    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
+    mirror = Mirror(folder, tracking, warn or told.say) if tracking.enabled else None
+    run(spec, text, folder, told, mirror, mix_environments=mix_environments)
+    results = load_experiment(folder)
+    write_experiment(results, folder / REPORT_FILE)
+    return results
+
+
+def run_searches(
+    experiment: "ExperimentSpec",
+    *,
+    reporter: "Reporter | None" = None,
+    warn: Callable[[str], None] | None = None,
+    mlflow: bool = True,
+    mix_environments: bool = False,
+) -> "ExperimentSpec":
+    """Run the searches of an experiment, or resume them, and return it with the configs that they recommend.
+
+    The arguments and errors are those of `run_study`. The experiment that is returned has no search left to run.
+
+    Raises:
+        NoFeasibleConfig: A search recommends no config for a row.
+    """
+    from tuner.results.recommend import recommend
+
+    studies = {
+        search.name: run_study(
+            search.study,
+            text=search.text,
+            reporter=reporter,
+            warn=warn,
+            mlflow=mlflow,
+            mix_environments=mix_environments,
+        ).results
+        for search in experiment.searches
+    }
+    searched = [(row, row.best_of) for row in experiment.rows if row.best_of is not None and studies]
+    found = {
+        row.name: recommend(studies[asked.search], str(row.workload.record_sizes), asked.goal).config.values
+        for row, asked in searched
+    }
+    return replace(experiment.with_found(found), searches=())
+
+
+def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "ExperimentResults":
+    """Read the results of an experiment, which may still be running.
+
+    Args:
+        experiment: The experiment's name or its folder.
+        storage: Address of a shared storage; by default KAFKA_TUNER_STORAGE, or else the studies folder on this host.
+
+    Raises:
+        StudyNotFound: There is no such experiment; the message names the studies that exist.
+        StudyError: This is a study, not an experiment.
+        StorageUnreachable: The shared storage does not answer.
+    """
+    from tuner.results.experiment_results import load_experiment as load
+    from tuner.storage.home import find_study, storage_at
+
+    kept = storage_at(storage)
+    return load(find_study(str(experiment), storage=kept), kept)
 
 
 def load_study(study: str | Path, *, storage: str | None = None) -> Study:

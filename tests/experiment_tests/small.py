@@ -51,6 +51,24 @@ paper_values:
   - {row: {record_bytes: 1000, acks: 1}, values: {mb_per_s: 95}, source: table 1}
 """
 
+SEARCHES: Final = """
+about: What a search finds.
+load: {partitions: 3, warmup: 1s, measured: 2s}
+config: {acks: 1}
+searches:
+  random:
+    workload: {saturate: {warmup: 100ms, measured: 1s}, paced: {warmup: 100ms, measured: 1s}}
+    search: {method: random, trials: 10}
+    confirm: {rounds: 0}
+    executor: {kind: simulated}
+rows:
+  - {row: defaults, record_bytes: 1000}
+  - {row: found, record_bytes: 1000, search: random, goal: latency}
+  - {row: fast, record_bytes: 100, search: random, goal: throughput}
+rounds: 2
+"""
+"""An experiment with a search on the simulated cluster."""
+
 
 class Told:
     """A reporter that keeps what it is told."""

@@ -5,9 +5,10 @@ from typing import Final
 
 import pytest
 
-from tests.experiment_tests.small import SMALL, small
+from tests.experiment_tests.small import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
-from tuner.model.experiment import BROKERS_ANEW_S
+from tuner.model.experiment import BROKERS_ANEW_S, BestOf
+from tuner.model.spec import Goal
 from tuner.study_file import StudyFileError
 
 
@@ -188,3 +189,36 @@ def test_a_trend_needs_three_numbers(right: str, wrong: str, said: str) -> None:
     assert small(TREND).findings[0].comparisons[0].along == "record_bytes"
     with pytest.raises(StudyFileError, match=said):
         small(TREND.replace(right, wrong))
+
+
+def test_a_search_is_a_study_of_the_record_sizes_of_its_rows() -> None:
+    spec = small(SEARCHES)
+    (search,) = spec.searches
+    study = search.study
+    assert (study.name, [str(size) for size in study.workload.record_sizes]) == ("small-random", ["1000", "100"])
+    assert (study.workload.partitions, study.baseline.values, study.executor) == (3, {"acks": "1"}, "simulated")
+    assert [row.best_of for row in spec.rows] == [
+        None,
+        BestOf("random", Goal.LATENCY),
+        BestOf("random", Goal.THROUGHPUT),
+    ]
+    # Two record sizes with ten trials each, and two phases of 1.1 s.
+    assert search.planned_s == pytest.approx(24 + 20 * 3.2)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("goal: latency", "goal: speed", "needs `search`, the name of a search, and `goal`"),
+        ("search: random, goal: latency", "goal: latency", "needs `search`, the name of a search, and `goal`"),
+        ("search: random, goal: latency", "search: grid, goal: latency", "'grid' must be one of"),
+        ("goal: latency", "goal: latency, linger.ms: 5", "can't set linger.ms"),
+        ("method: random", "method: randm", r"line 6, searches.random: search.method: .*random"),
+        ("trials: 10", "hours: 1", "a search needs trials"),
+        ("confirm: {rounds: 0}", "client: java", "a search may have the sections workload, space"),
+    ],
+)
+def test_a_wrong_search_is_refused(right: str, wrong: str, said: str) -> None:
+    assert right in SEARCHES
+    with pytest.raises(StudyFileError, match=said):
+        small(SEARCHES.replace(right, wrong))

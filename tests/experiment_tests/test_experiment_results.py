@@ -7,8 +7,9 @@ from typing import Final
 
 import pytest
 
+import tuner
 from runners.simulated import SimulatedRunner
-from tests.experiment_tests.small import Told, run_small, small
+from tests.experiment_tests.small import SEARCHES, Told, run_small, small
 from tuner.course.experiment import run_experiment
 from tuner.model.errors import NotAStudy
 from tuner.present.experiment_view import (
@@ -160,3 +161,21 @@ def test_rows_along_three_numbers_make_a_line(tmp_path: Path) -> None:
     (series,) = series_of(results.rows, "mb_per_s", along)
     assert (along, series.name) == ("record_bytes", "")
     assert [row.row.number(along) for row, _ in series.measured] == [10, 100, 1000]
+
+
+def test_rows_are_measured_with_what_a_search_recommends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    spec = tuner.api.run_searches(small(SEARCHES), mlflow=False)
+    best = tuner.recommend("small-random", 1000, "latency").config
+    assert spec.row("found").config.values == best.values != {"acks": "1"}
+    assert spec.searches == ()
+    run_experiment(spec, SEARCHES, tmp_path / "small", Told(), simulated=SimulatedRunner(0.02))
+    results = tuner.load_experiment("small")
+    assert results.spec.row("found").config.values == best.values
+    assert all(trial.values == best.values for trial in results.rows[1].trials)
+    assert "found: the config is what the study small-random recommends: acks=1 " in "\n".join(
+        experiment_lines(results)
+    )
+    # The same command finds the ended study, and the ended experiment.
+    again = tuner.api.run_searches(small(SEARCHES), mlflow=False)
+    assert again.row("fast").config == spec.row("fast").config

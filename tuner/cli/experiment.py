@@ -15,9 +15,10 @@ from rich.live import Live
 from rich.text import Text
 
 from runners.measurement import Window
+from tuner import api
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
-from tuner.course.experiment import ExperimentReporter, Step, run_experiment
+from tuner.course.experiment import ExperimentReporter, Step
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.model.errors import StudyNotFound
@@ -35,10 +36,10 @@ from tuner.present.experiment_view import (
     planned_lines,
     planned_record,
 )
+from tuner.present.study_view import StudyView
 from tuner.present.wording import aligned, number
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study, study_folder
-from tuner.tracking import Mirror
 
 app = typer.Typer(
     help="Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
@@ -249,7 +250,7 @@ def _at(
 ) -> tuple[ExperimentSpec, str]:
     """Return an experiment with the target and the number of rounds of the command line."""
     if bootstrap is not None:
-        spec = replace(spec, target=options.target_of(bootstrap, command_config))
+        spec = spec.on(options.target_of(bootstrap, command_config))
     if rounds is not None:
         spec = replace(spec, rounds=rounds)
     return spec, text
@@ -260,17 +261,17 @@ def run_experiment_shown(
 ) -> ExperimentResults:
     """Run an experiment with its progress on the screen, write its report, and return its results."""
     folder = study_folder(spec.name)
-    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
-    mirror = Mirror(folder, tracking, warn) if tracking.enabled else None
+    with StudyView(quiet=silent) as searching:
+        searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
+        spec = api.run_searches(spec, reporter=searching, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
     with _View(quiet=silent) as view:
-        view.say(f"experiment {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
-        run_experiment(spec, text, folder, view, mirror, mix_environments=mix_environments)
-    from tuner.present.report.bundle import REPORT_FILE, write_experiment  # it imports plotly
+        results = api.run_experiment(
+            spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
+        )
+    from tuner.present.report.bundle import REPORT_FILE  # it imports plotly
 
-    results = load_experiment(folder)
-    report = write_experiment(results, folder / REPORT_FILE)
     if not silent:
-        say(f"report: {report}")
+        say(f"report: {folder / REPORT_FILE}")
     return results
 
 

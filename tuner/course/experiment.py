@@ -46,6 +46,7 @@ from tuner.model.facts import (
     DEFAULT_EXPERIMENT,
     EXPERIMENT,
     FINISHED_AT,
+    FOUND_CONFIGS,
     LIMITS,
     NAME,
     QUESTION,
@@ -100,6 +101,19 @@ class ExperimentReporter(Protocol):
         """Show that a measurement has ended and is in the results store."""
 
 
+class SilentExperimentReporter:
+    """An `ExperimentReporter` that shows nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Ignore the sentence."""
+
+    def window(self, step: Step, window: Window) -> None:
+        """Ignore the window."""
+
+    def measured(self, step: Step, trial: Trial) -> None:
+        """Ignore the measurement."""
+
+
 def rows_of_round(spec: ExperimentSpec, number: int) -> list[Row]:
     """Return the rows of a round in the order in which they are measured: the control first, the others at random.
 
@@ -134,7 +148,7 @@ def run_experiment(
     """Run an experiment to its end; an experiment that already has measurements is continued.
 
     Args:
-        spec: The specification of the experiment.
+        spec: The specification of the experiment, with the configs that its searches have found.
         text: The text of the experiment file, which is kept with the results.
         folder: The folder of the experiment's files.
         reporter: Shows the user the progress.
@@ -211,6 +225,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
         QUESTION: question,
         LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
         FINISHED_AT: None,
+        FOUND_CONFIGS: {row.name: dict(row.config.values) for row in spec.rows if row.best_of is not None},
     }
     if STUDY_ID not in facts:
         host = machine_name()

@@ -16,13 +16,14 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role
 from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of
+from tuner.experiment_file.searches import GOAL, SEARCH, best_of, searches_of
 from tuner.experiment_file.sections import (
     LOAD_KEYS,
     ExperimentFile,
     LoadSection,
     Settings,
 )
-from tuner.model.experiment import FEWEST_FOR_TREND, ExperimentSpec, Finding, Row, RowValue, setting_text
+from tuner.model.experiment import FEWEST_FOR_TREND, ExperimentSpec, Finding, Row, RowValue, Search, setting_text
 from tuner.model.spec import SafetySpec, TrackingSpec
 from tuner.model.target import Target
 from tuner.study_file.building import target_of
@@ -125,7 +126,8 @@ def parse_experiment(
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
     file = _FORM.check(fill_in(written, environ, problems), problems)
-    return _Builder(file, name, Files(folder, problems), problems, quick).experiment()
+    assert isinstance(written, dict), "the form of the file was checked"
+    return _Builder(file, name, Files(folder, problems), problems, quick, written, environ).experiment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,13 @@ class _Builder:
     files: Files
     problems: Problems
     quick: bool
+    written: Mapping[str, Any]
+    environ: Mapping[str, str]
+
+    @property
+    def full_name(self) -> str:
+        """The name of the experiment, with that of its form."""
+        return (self.file.experiment or self.name) + (QUICK_SUFFIX if self.quick else "")
 
     def experiment(self) -> ExperimentSpec:
         file = self.file
@@ -146,20 +155,26 @@ class _Builder:
         self._check_rows(rows, target.brokers if target.bootstrap is None else None)
         control = self._control(rows)
         findings = tuple(self._findings(rows))
+        searches = tuple(searches_of(self.written, self.full_name, rows, self.files, self.environ, self.problems))
         self.problems.stop_if_any()
         try:
-            return self._spec(rows, control, findings, target)
+            return self._spec(rows, control, findings, target, searches)
         except WorkloadRefused as error:
             self.problems.add(("rows",) if file.rows else ("load",), str(error))
             self.problems.stop_if_any()
             raise
 
     def _spec(
-        self, rows: tuple[Row, ...], control: str, findings: tuple[Finding, ...], target: Target
+        self,
+        rows: tuple[Row, ...],
+        control: str,
+        findings: tuple[Finding, ...],
+        target: Target,
+        searches: tuple[Search, ...],
     ) -> ExperimentSpec:
         file = self.file
         return ExperimentSpec(
-            name=(file.experiment or self.name) + (QUICK_SUFFIX if self.quick else ""),
+            name=self.full_name,
             about=file.about,
             source=file.source or "",
             client=file.client,
@@ -182,6 +197,7 @@ class _Builder:
                 max_failures_in_a_row=file.safety.max_failures_in_a_row,
                 broker_wait_s=file.safety.broker_wait,
             ),
+            searches=searches,
         )
 
     def _rows(self) -> Iterator[Row]:
@@ -227,7 +243,12 @@ class _Builder:
         settings.pop(_ROW, None)
         load = {name: getattr(file.load, name) for name in file.load.model_fields_set} | dict(self._quick_load())
         load |= {name: value for name, value in settings.items() if name in LOAD_KEYS}
-        properties = {**file.config, **{name: value for name, value in settings.items() if name not in LOAD_KEYS}}
+        others = {name: value for name, value in settings.items() if name not in LOAD_KEYS}
+        best = best_of(others, place, self.problems)
+        if best is not None and (more := set(others) - {SEARCH, GOAL}):
+            self.problems.add(place, f"a row that takes its config from a search can't set {', '.join(sorted(more))}")
+            return None
+        properties = {**file.config, **({} if SEARCH in others or GOAL in others else others)}
         try:
             section = _load(load, file.load)
             config = ProducerConfig.parse(read_properties_of(file.client, properties, Role.PRODUCER), file.client)
@@ -247,7 +268,7 @@ class _Builder:
         if named:
             varied = {_ROW: named, **varied}
         self._check_readers(section, place)
-        return Row(name, varied, config, workload, section.setup())
+        return Row(name, varied, config, workload, section.setup(), best)
 
     def _check_readers(self, load: LoadSection, place: KeyPath) -> None:
         """Check that a row without producers has stored records, and that consumers have partitions."""

@@ -14,6 +14,7 @@ from tuner.study_file import fields
 from tuner.study_file.errors import refused
 from tuner.study_file.properties import study_client
 from tuner.study_file.sections import (
+    NAME,
     Bytes,
     DifferentKeys,
     Duration,
@@ -35,6 +36,17 @@ _MOST_ROWS: Final = 1_000
 MANY: Final = "many"
 ONE: Final = "one"
 """The values of the key `payload`."""
+SEARCH_SECTIONS: Final = (
+    "workload",
+    "space",
+    "durability",
+    "objectives",
+    "constraints",
+    "search",
+    "confirm",
+    "executor",
+)
+"""The sections of a study file that a search of an experiment may have."""
 
 Settings = Mapping[str, RowValue]
 
@@ -60,6 +72,21 @@ def _varied(value: object) -> Mapping[str, list[RowValue]]:
     return {str(name): list(each) for name, each in value.items()}
 
 
+def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
+    """Return the sections of each search by its name."""
+    if not isinstance(value, Mapping):
+        raise refused("must be `name: {sections of a study file}` entries, such as {grid: {search: {method: grid}}}")
+    for name, sections in value.items():
+        if not isinstance(sections, Mapping):
+            raise refused("a search has the sections of a study file", within=(str(name),))
+        for key in sections:
+            if key not in SEARCH_SECTIONS:
+                rule = f"a search may have the sections {', '.join(SEARCH_SECTIONS)}; the experiment has the others"
+                raise refused(rule, within=(str(name), str(key)))
+        NAME.read(name)
+    return {str(name): dict(sections) for name, sections in value.items()}
+
+
 def _numbers(value: object) -> Mapping[str, float]:
     """Return numbers by metric."""
     if not isinstance(value, Mapping) or not value:
@@ -74,6 +101,7 @@ def _numbers(value: object) -> Mapping[str, float]:
 
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 SomeSettings = Annotated[Settings, fields.Reads(_settings, _OBJECT)]
+Searches = Annotated[Mapping[str, Mapping[str, Any]], fields.Reads(_searches, _OBJECT)]
 Varied = Annotated[Mapping[str, list[RowValue]], fields.Reads(_varied, _OBJECT)]
 Combinations = Annotated[list[Varied], Field(max_length=_MOST_ROWS)]
 Numbers = Annotated[Mapping[str, float], fields.Reads(_numbers, _OBJECT)]
@@ -266,6 +294,8 @@ class ExperimentFile(Section):
     load: LoadSection = LoadSection()
     vary: Varied = Field(default_factory=dict)
     """Settings with several values: each combination is a row. A setting is a key of load or a producer property."""
+    searches: Searches = Field(default_factory=dict)
+    """Studies that run first. A row with `search: NAME` and `goal: throughput` takes its config from one of them."""
     rows: Annotated[list[SomeSettings], Field(max_length=_MOST_ROWS)] = Field(default_factory=list)
     """Rows with their settings; `row` is the row's name. With vary, each row is combined with each combination."""
     exclude: Combinations = Field(default_factory=list)

@@ -5,16 +5,16 @@ round, in random order, so that a slow change of the cluster affects all of them
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.spec import SafetySpec, TrackingSpec
+from tuner.model.spec import Goal, SafetySpec, StudySpec, TrackingSpec
 from tuner.model.target import Target
 
 OVERHEAD_S: Final = 1.0
@@ -42,6 +42,47 @@ def setting_text(value: RowValue) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class BestOf:
+    """Where a row gets its config from: what a study recommends for the record size of the row.
+
+    Attributes:
+        search: The name of the search in the experiment's file.
+        goal: What the config is recommended for.
+    """
+
+    search: str
+    goal: Goal
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A study that runs before the rows are measured, for the rows that take their configs from it.
+
+    Attributes:
+        name: The name of the search in the experiment's file.
+        study: The study.
+        text: The text of its study file, in which environment variables are not replaced by their values.
+    """
+
+    name: str
+    study: StudySpec
+    text: str
+
+    @property
+    def measurements(self) -> int:
+        """The most measurements that the study makes, but for its burn-in."""
+        study = self.study
+        rounds = max(study.confirm.rounds, study.confirm.max_rounds) if study.confirm.rounds else 0
+        each = (study.search.trials or 0) + rounds * (1 + len(study.confirm.goals))
+        return each * len(study.workload.record_sizes)
+
+    @property
+    def planned_s(self) -> float:
+        """Seconds that the study takes, about."""
+        return BURN_IN_S + self.measurements * (self.study.trial_s + OVERHEAD_S)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What is measured once in each round.
 
@@ -51,6 +92,8 @@ class Row:
         config: The producers' config.
         workload: The load, and the topic's shape.
         setup: What is needed beside the load.
+        best_of: The search that finds the config; None if the file has the config. Until the search has ended, `config`
+            is its baseline.
     """
 
     name: str
@@ -58,6 +101,7 @@ class Row:
     config: ProducerConfig
     workload: Workload
     setup: Setup = ONE_PRODUCER
+    best_of: BestOf | None = None
 
     @property
     def load_s(self) -> float:
@@ -232,6 +276,7 @@ class ExperimentSpec:
         differences: How this experiment differs from the paper's, in sentences.
         tracking: Where the experiment is shown in MLflow.
         safety: Limits that protect the cluster.
+        searches: The studies that run first.
     """
 
     name: str
@@ -250,6 +295,7 @@ class ExperimentSpec:
     differences: tuple[str, ...] = ()
     tracking: TrackingSpec = field(default_factory=TrackingSpec)
     safety: SafetySpec = field(default_factory=SafetySpec)
+    searches: tuple[Search, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the target can do what the rows ask of it.
@@ -296,9 +342,28 @@ class ExperimentSpec:
                 return row
         raise KeyError(name)
 
+    def on(self, target: Target) -> Self:
+        """Return the experiment and its searches on another cluster."""
+        searches = [replace(each, study=replace(each.study, targets=(target,))) for each in self.searches]
+        return replace(self, target=target, searches=tuple(searches))
+
+    def with_found(self, configs: Mapping[str, Mapping[str, str]]) -> Self:
+        """Return the experiment with the configs that its searches have found.
+
+        Args:
+            configs: The properties of each config by the name of the row.
+        """
+        rows = [
+            replace(row, config=ProducerConfig.parse(configs[row.name], row.config.client))
+            if row.name in configs
+            else row
+            for row in self.rows
+        ]
+        return replace(self, rows=tuple(rows))
+
     @property
     def measurements(self) -> int:
-        """Number of measurements in all rounds, without the burn-in."""
+        """Number of measurements in all rounds, without the burn-in and the searches."""
         others = len(self.rows) - 1
         return self.rounds * (others + 1 + others // self.control_every)
 
@@ -309,7 +374,7 @@ class ExperimentSpec:
         others = len(self.rows) - 1
         per_round = sum(row.planned_s for row in self.rows)
         per_round += (others // self.control_every) * control.planned_s
-        return BURN_IN_S + self.rounds * per_round
+        return BURN_IN_S + self.rounds * per_round + sum(each.planned_s for each in self.searches)
 
     @property
     def most_bytes(self) -> float:
@@ -320,7 +385,8 @@ class ExperimentSpec:
         control = self.row(self.control)
         again = (len(self.rows) - 1) // self.control_every
         per_round = sum(map(self._most_bytes_of, self.rows)) + again * self._most_bytes_of(control)
-        return self.safety.max_bytes_per_trial + self.rounds * per_round
+        searched = sum(each.measurements for each in self.searches)
+        return (1 + searched) * self.safety.max_bytes_per_trial + self.rounds * per_round
 
     def _most_bytes_of(self, row: Row) -> float:
         rate, load = row.workload.rate_records_per_s, row.workload

@@ -33,6 +33,11 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
         f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
     ]
     usual = _usual(spec)
+    lines += [
+        f"before the rows, the search {each.name}: method {each.study.search.method}, "
+        f"{each.study.search.trials} trials of {' B, '.join(map(str, each.study.workload.record_sizes))} B records"
+        for each in spec.searches
+    ]
     columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
     same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
     lines += [
@@ -46,7 +51,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
         "",
     ]
     shown = {name: column for name, column in columns.items() if name not in same}
-    shown["config"] = [_properties(_unusual(row.config.values, usual)) or "-" for row in spec.rows]
+    shown["config"] = [_config(row, usual) for row in spec.rows]
     names = [row.name + (" (control)" if row.name == spec.control else "") for row in spec.rows]
     lines += aligned([("row", *shown), *zip(names, *shown.values(), strict=True)], right=False)
     checked = [each for each in spec.findings if each.comparisons_among(spec.rows)]
@@ -100,6 +105,13 @@ def _unusual(values: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, s
     return differing | {name: "(default)" for name in usual if name not in values}
 
 
+def _config(row: Row, usual: Mapping[str, str]) -> str:
+    """Return the config of a row before it is measured, or which search will find it."""
+    if row.best_of is not None:
+        return f"best for {row.best_of.goal} by {row.best_of.search}"
+    return _properties(_unusual(row.config.values, usual)) or "-"
+
+
 def _properties(values: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
@@ -118,6 +130,9 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
         "planned_s": spec.planned_s,
         "most_bytes": spec.most_bytes,
         "control": spec.control,
+        "searches": [
+            {"search": each.name, "study": each.study.name, "planned_s": each.planned_s} for each in spec.searches
+        ],
         "rows": [
             {
                 "row": row.name,
@@ -232,6 +247,12 @@ def notes_of(results: ExperimentResults) -> list[str]:
             f"The control ({results.control.row.name}) had {drift} times as much {shown} in the second half of the "
             f"rounds as in the first half: {moved}."
         )
+    notes += [
+        f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "
+        f"{_properties(row.config.values)}."
+        for row in spec.rows
+        if row.best_of is not None
+    ]
     if latency_parts(results):
         notes.append(
             "The part to the leader is the median latency of the row that differs only in acks=1. Replication is what "

@@ -29,7 +29,7 @@ from tuner.model.experiment import (
     Row,
     RowValue,
 )
-from tuner.model.facts import EXPERIMENT, FINISHED_AT, LIMITS, NAME
+from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, LIMITS, NAME
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.results.shared_scatter import SharedScatter
 from tuner.storage.home import storage_at
@@ -379,7 +379,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
         origin=f"the experiment {name}",
         quick=name.endswith(QUICK_SUFFIX),
     )
-    spec = replace(spec, rounds=facts[LIMITS]["rounds"])
+    spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
     trials = [trial for _, trial in store.trials()]
     rows = []
     for row in spec.rows:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -245,6 +245,36 @@ def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
     burn_in = {k: v for k, v in search.items() if k == "burn_in_max"} if isinstance(search, dict) else {}
     sections["search"] = {"trials": 1, **burn_in}
     sections.pop("confirm", None)
+    return _dumped(sections)
+
+
+def searching_text(
+    written: Mapping[str, Any],
+    name: str,
+    record_bytes: Sequence[str],
+    search: Mapping[str, Any],
+    workload_keys: Iterable[str],
+) -> str:
+    """Return the text of the study file for a search of an experiment.
+
+    The study has the experiment's cluster, client, load and limits, and the experiment's config as its baseline.
+
+    Args:
+        written: The sections of the experiment file, in which environment variables are not replaced.
+        name: Name of the study.
+        record_bytes: The record sizes and mixes that are searched.
+        search: The sections of the search in the experiment file, which are those of a study file.
+        workload_keys: The keys of the experiment's load that a study's workload has, too.
+    """
+    load = written.get("load") or {}
+    shared = {key: load[key] for key in workload_keys if key in load}
+    sections = {
+        "study": {"name": name},
+        **{key: written[key] for key in ("target", "client", "tracking", "safety") if key in written},
+        "baseline": written.get("config") or {},
+        **search,
+        "workload": {**shared, "record_bytes": [*map(_size, record_bytes)], **(search.get("workload") or {})},
+    }
     return _dumped(sections)
 
 
