@@ -48,6 +48,7 @@ def test_parts_of_real_studies_that_fail_lose_nothing(server: PostgresServer, ou
     assert set(outcome.faults) == set(faults)
 
 
+@pytest.mark.long
 def test_parts_of_a_service_that_fail_lose_nothing(tmp_path: Path, outcome: Outcome) -> None:
     faults = SERVED if LONG_CAMPAIGN else [fault for fault in SERVED if fault[0] != "pause"]
     with served_studies(tmp_path, outcome) as studies:

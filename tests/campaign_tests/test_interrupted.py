@@ -123,6 +123,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
     assert left_by_java() == []
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.parametrize("client", CLIENTS)
 def test_sigterm_also_ends_the_broker_that_the_study_started(tmp_path: Path, studies: Path, client: str) -> None:

@@ -57,6 +57,7 @@ class Killing(Told):
             self.broker.kill()
 
 
+@pytest.mark.long
 def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: Path, mortal: MortalBroker) -> None:
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3)

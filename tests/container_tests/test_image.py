@@ -125,6 +125,7 @@ def test_a_stopped_study_is_continued_from_its_volume(
         volume.remove()
 
 
+@pytest.mark.long
 def test_the_java_client_needs_no_network_and_no_rights(start: Starter) -> None:
     words = ("bench", "--client", "java", "--seconds", "1", "--warmup", "0", "--json")
     status, out = ended(start(*words, user="54321:54321", **_SAFELY))

@@ -74,6 +74,7 @@ def test_studies_of_two_clients_are_told_apart() -> None:
     assert "the studies differ in client: java 4.3.1 and librdkafka" in compared.differences
 
 
+@pytest.mark.long
 @pytest.mark.campaign
 @pytest.mark.broker
 def test_a_real_study_measures_the_java_client(broker: RunningCluster, tmp_path: Path) -> None:

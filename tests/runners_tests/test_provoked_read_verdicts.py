@@ -27,7 +27,7 @@ from tests.builders.kafka_tools import set_quota
 from tests.conftest import TopicMaker
 from tests.runners_tests import slow_network
 
-pytestmark = [pytest.mark.broker, pytest.mark.campaign, pytest.mark.alone]
+pytestmark = [pytest.mark.broker, pytest.mark.campaign, pytest.mark.alone, pytest.mark.long]
 
 CONFIG: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000})
 LARGE_QUEUE: Final = {"queued.min.messages": "10000000", "queued.max.messages.kbytes": "2000000"}
