@@ -1,7 +1,7 @@
 """Runs the quick forms of all experiments that come with the tuner, and reports them as one page.
 
     python -m benchmarks.papers [--keep FOLDER]
-    python -m benchmarks.papers --full linkedin-consumers [--keep FOLDER]
+    python -m benchmarks.papers --full linkedin-consumers [--rounds 1] [--keep FOLDER]
 
 The time counts from the start of the command to its end, with the start of each experiment's brokers. The results are
 deleted, unless `--keep` names a new folder for them; there, `tuner experiment report NAME` shows them again. With
@@ -36,12 +36,14 @@ def main() -> None:
     parser = benchmark_parser(__doc__)
     add_keep(parser, "the results")
     parser.add_argument("--full", choices=paper_experiments(), metavar="NAME", help="run this experiment in full")
+    parser.add_argument("--rounds", type=int, help="with --full: how many rounds, instead of the file's")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tuner-papers-") as folder:
         root = asked.keep or Path(folder)
         environ = {**os.environ, ROOT_VARIABLE: str(root)}
         if asked.full:
-            _tuner(environ, "run", asked.full, "--no-mlflow")
+            rounds = ["--rounds", str(asked.rounds)] if asked.rounds else []
+            _tuner(environ, "run", asked.full, "--no-mlflow", *rounds)
             if asked.write:
                 picture = PICTURES / f"{asked.full}-full.png"
                 draw_experiment(load_experiment(root / asked.full), picture, most=METRICS_DRAWN)

@@ -35,12 +35,13 @@ space:
 """
 
 
-def study(folder: Path, name: str, *knobs: str, repeats: int = 1) -> None:
+def study(folder: Path, name: str, *knobs: str, repeats: int = 1, trials: int | None = None) -> None:
     """Run a simulated study that searches some of the knobs."""
     lines = [f"  {knob}: {_SEARCHED[knob]}\n" for knob in knobs]
     lines += [f"  {knob.name}: off\n" for knob in KNOBS if knob.name not in knobs]
     path = folder / f"{name}.yaml"
-    path.write_text(_STUDY.format(name=name, repeats=repeats) + "".join(lines))
+    text = _STUDY.format(name=name, repeats=repeats) + "".join(lines)
+    path.write_text(text if trials is None else text.replace("method: grid", f"method: grid, trials: {trials}"))
     ran = tuner("run", str(path), "--no-mlflow")
     assert ran.code == 0, ran.err
 
@@ -55,6 +56,12 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
         study(folder, "one", "linger.ms")
     write_study(folder / "other", trials=12, rounds=0)
     return folder
+
+
+def test_a_grid_that_ends_early_has_cells_without_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    study(tmp_path, "cut", "linger.ms", "batch.size", trials=7)
+    assert '<td class="n">-</td>' in (tmp_path / "cut" / "report.html").read_text()
 
 
 @pytest.fixture(autouse=True)
