@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--full", choices=paper_experiments(), metavar="NAME", help="run this experiment in full")
     parser.add_argument("--rounds", type=int, help="with --full: how many rounds, instead of the file's")
     asked = parser.parse_args()
+    if asked.rounds and not asked.full:
+        parser.error("--rounds needs --full")
     with tempfile.TemporaryDirectory(prefix="tuner-papers-") as folder:
         root = asked.keep or Path(folder)
         environ = {**os.environ, ROOT_VARIABLE: str(root)}

@@ -201,7 +201,8 @@ def run_experiment(
         study_reporter: Receives the progress of the searches.
         warn: Called with a warning if MLflow does not show everything yet; by default the reporter gets it.
         mlflow: Whether to write the experiment to MLflow, too.
-        text: The text of the experiment file, to be kept with the results; only used with an `ExperimentSpec`.
+        text: The text of the experiment file, to be kept with the results; needed with an `ExperimentSpec`, and only
+            used with one.
         mix_environments: Whether to resume an experiment that was begun on another host, with another version of the
             client, or on another cluster.
 
@@ -212,6 +213,7 @@ def run_experiment(
         NoFeasibleConfig: A search found no config for a row.
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the experiment.
         TooManyFailures: Too many measurements in a row failed.
+        ValueError: An `ExperimentSpec` has no text.
     """
     from tuner.course.experiment import SilentExperimentReporter
     from tuner.course.experiment import run_experiment as run
@@ -226,6 +228,8 @@ def run_experiment(
     spec = experiment
     if not isinstance(spec, ExperimentSpec):
         spec, text = read_experiment(str(spec), quick=quick)
+    elif not text:
+        raise ValueError("an ExperimentSpec needs the text of its file, which is kept with the results")
     spec = run_searches(
         spec, reporter=study_reporter, warn=warn or told.say, mlflow=mlflow, mix_environments=mix_environments
     )
@@ -248,13 +252,18 @@ def run_searches(
 ) -> "ExperimentSpec":
     """Run the searches of an experiment, or resume them, and return it with the configs that they recommend.
 
-    The arguments and errors are those of `run_study`. The experiment that is returned has no search left to run.
+    The arguments and errors are those of `run_study`. The experiment that is returned has no search left to run. Once
+    the rows are being measured, they keep their configs, and the searches do not run again.
 
     Raises:
         NoFeasibleConfig: A search recommends no config for a row.
     """
+    from tuner.results.experiment_results import found_before
     from tuner.results.recommend import recommend
+    from tuner.storage.home import study_folder
 
+    if known := found_before(experiment, study_folder(experiment.name)):
+        return replace(experiment.with_found(known), searches=())
     studies = {
         search.name: run_study(
             search.study,

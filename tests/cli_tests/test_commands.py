@@ -39,6 +39,23 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
 
 
+def test_bench_sends_keys_and_bursts_like_those_of_a_topic(broker: RunningCluster) -> None:
+    load = ("--rate", "500", "--peak", "2", "--key-bytes", "8", "--different-keys", "50", "--most-frequent-key", "0.2")
+    ended = tuner("bench", "--bootstrap", broker.bootstrap, *LONGER, *load, "--json")
+    assert ended.code == 0, ended.err
+    asked = {"peak_ratio": 2.0, "different_keys": 50, "most_frequent_key_ratio": 0.2}
+    assert ended.json["workload"].items() >= asked.items()
+    # 4 s have one burst of a second with half of the records.
+    rates = sorted(each["records_per_s"] for each in ended.json["series"] if each["phase"] == "measured")
+    assert rates[-1] > 1.5 * rates[0]
+
+
+def test_bursts_need_a_rate() -> None:
+    ended = tuner("bench", "--peak", "3")
+    assert ended.code == 2
+    assert "--peak needs --rate" in ended.complaint
+
+
 @pytest.mark.long
 @pytest.mark.campaign
 def test_bench_measures_brokers_in_another_zone() -> None:

@@ -59,7 +59,6 @@ searches:
   random:
     workload: {saturate: {warmup: 100ms, measured: 1s}, paced: {warmup: 100ms, measured: 1s}}
     search: {method: random, trials: 10}
-    confirm: {rounds: 0}
     executor: {kind: simulated}
 rows:
   - {row: defaults, record_bytes: 1000}

@@ -215,7 +215,11 @@ def test_a_search_is_a_study_of_the_record_sizes_of_its_rows() -> None:
         ("goal: latency", "goal: latency, linger.ms: 5", "can't set linger.ms"),
         ("method: random", "method: randm", r"line 6, searches.random: search.method: .*random"),
         ("trials: 10", "hours: 1", "a search needs trials"),
-        ("confirm: {rounds: 0}", "client: java", "a search may have the sections workload, space"),
+        ("executor:", "client: java\n    executor:", "a search may have the sections workload, space"),
+        ("goal: latency", "goal: latency, partitions: 6", "so it can't set partitions; put it into the section load"),
+        ("  random:\n", "  quick:\n", "can't be named quick"),
+        ("rows:\n", "  idle:\n    search: {trials: 3}\nrows:\n", "needs a row that takes its config from it"),
+        ("config: {acks: 1}", "config: {acks: 2}", "acks"),
     ],
 )
 def test_a_wrong_search_is_refused(right: str, wrong: str, said: str) -> None:

@@ -9,8 +9,11 @@ import pytest
 
 import tuner
 from runners.simulated import SimulatedRunner
+from tests.builders.trials import trial
 from tests.experiment_tests.small import SEARCHES, Told, run_small, small
 from tuner.course.experiment import run_experiment
+from tuner.experiment_file import parse_experiment
+from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
 from tuner.present.experiment_view import (
     because,
@@ -24,7 +27,8 @@ from tuner.present.experiment_view import (
 )
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.present.report.experiment_series import groups, line_setting, series_of
-from tuner.results.experiment_results import ExperimentResults, Outcome, load_experiment, mean_of
+from tuner.results.experiment_results import ExperimentResults, Outcome, RowResults, load_experiment, mean_of
+from tuner.results.latency_parts import latency_parts
 from tuner.results.study_results import load_results
 
 CUT: Final = """
@@ -46,6 +50,17 @@ findings:
     of: {record_bytes: 100}
     over: {record_bytes: 10}
     expect: greater
+"""
+
+
+PARTS: Final = """
+about: Parts of a latency.
+target: {brokers: 3}
+load: {replication: 3, rate_records_per_s: 100, consumers: 1}
+rows:
+  - {acks: 1}
+  - {acks: all}
+  - {linger.ms: 5}
 """
 
 
@@ -176,6 +191,66 @@ def test_rows_are_measured_with_what_a_search_recommends(tmp_path: Path, monkeyp
     assert "found: the config is what the study small-random recommends: acks=1 " in "\n".join(
         experiment_lines(results)
     )
-    # The same command finds the ended study, and the ended experiment.
-    again = tuner.api.run_searches(small(SEARCHES), mlflow=False)
-    assert again.row("fast").config == spec.row("fast").config
+    # Once rows are being measured, a longer search does not change them.
+    again = tuner.api.run_searches(small(SEARCHES.replace("trials: 10", "trials: 16")), mlflow=False)
+    assert [row.config for row in again.rows] == [row.config for row in spec.rows]
+    assert len(tuner.load_study("small-random").size(1000).candidates) <= 10
+
+
+def test_results_are_read_without_the_secrets_of_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = (
+        "properties: {security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: '${PW}'}"
+    )
+    text = SEARCHES.replace("\nload:", f"\ntarget: {{bootstrap: 127.0.0.1:1, {secret}}}\nload:")
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    monkeypatch.setenv("PW", "very secret")
+    spec = parse_experiment(text, name="small", folder=None, origin="small.yaml", environ={"PW": "very secret"})
+    (search,) = spec.searches
+    assert ("${PW}" in search.text, "very secret" in search.text) == (True, False)
+    run_experiment(spec, text, tmp_path / "small", Told(), simulated=SimulatedRunner(0.02))
+    monkeypatch.delenv("PW")
+    assert tuner.load_experiment("small").finished
+    assert b"very secret" not in b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_a_search_moves_to_another_cluster_with_its_experiment(tmp_path: Path) -> None:
+    settings = tmp_path / "client.properties"
+    settings.write_text("client.id=me\n")
+    (search,) = small(SEARCHES.replace("\nload:", "\ntarget: {brokers: 3}\nload:")).searches
+    moved = on_cluster(search, "127.0.0.1:1", settings)
+    assert [target.bootstrap for target in moved.study.targets] == ["127.0.0.1:1"]
+    assert "brokers" not in moved.text
+    assert str(settings) in moved.text
+    assert moved.study.workload == search.study.workload
+
+
+def test_the_quick_form_limits_its_searches() -> None:
+    spec = small(SEARCHES + "quick: {load: {partitions: 5}, max_bytes_per_trial: 1GB}\n", quick=True)
+    (search,) = spec.searches
+    assert (search.study.safety.max_bytes_per_trial, search.study.workload.partitions) == (10**9, 5)
+    assert search.study.name == "small-quick-random"
+    with pytest.raises(ValueError, match="needs the text of its file"):
+        tuner.run_experiment(spec)
+
+
+def test_the_parts_of_a_latency_add_up_to_the_whole() -> None:
+    spec = small(PARTS)
+    values = {
+        "acks=1": [(2.0, 7.0), (3.0, 8.0), (4.0, 9.0)],
+        "acks=all": [(5.0, 6.0), (2.0, 7.0), (9.0, 11.0)],
+        "linger.ms=5": [(6.0, 8.0)] * 3,
+    }
+    rows = []
+    for row in spec.rows:
+        trials = tuple(
+            replace(trial(turn), round=turn, metrics={"latency_p50_ms": until, "end_to_end_p50_ms": whole})
+            for turn, (until, whole) in enumerate(values[row.name])
+        )
+        rows.append(RowResults(row, trials, row.name == spec.control, ()))
+    (parts,) = latency_parts(ExperimentResults(spec, Path("small"), {}, tuple(rows), ()))
+    assert (parts.row, parts.of_leader) == ("acks=all", "acks=1")
+    assert parts.leader_ms.value == pytest.approx(3.0)
+    # In the second round, the leader alone took longer than all replicas.
+    assert parts.replication_ms.value == pytest.approx((3 - 1 + 5) / 3)
+    assert parts.fetch_ms.value == pytest.approx((1 + 5 + 2) / 3)
+    assert parts.end_to_end_ms.value == pytest.approx(8.0)

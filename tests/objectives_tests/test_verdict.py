@@ -255,7 +255,7 @@ def test_the_evidence_has_the_values_of_the_measurement() -> None:
         "in_flight_requests": 1.5,
         "throttle_ms": 4.0,
         "consumers_behind_records": 3,
-        "consumer_cpu_cores": pytest.approx(3.0 * 0.05 / 1e3),
+        "consumer_cpu_cores": pytest.approx(3.0 * 500 * 100 / 1e6 / 1e3),
         "resources": asdict(seen.resources),
     }
 

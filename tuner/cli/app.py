@@ -75,7 +75,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "experiment": (
         "experiment:app",
-        "Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
+        "Measure a fixed list of configs and loads, in rounds; five papers' experiments come along.",
     ),
     "cost": (
         "cost:cost",

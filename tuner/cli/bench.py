@@ -81,6 +81,20 @@ def bench(
     key_bytes: Annotated[
         int, typer.Option(help="Bytes of a record's key; 0 sends no keys.", rich_help_panel="Workload")
     ] = 0,
+    different_keys: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Number of different keys.", show_default="nearly all differ", rich_help_panel="Workload"
+        ),
+    ] = None,
+    most_frequent_key: Annotated[
+        float,
+        typer.Option(
+            metavar="RATIO",
+            help="Share of the records with the most frequent key, such as 0.2; the others follow as in Zipf's law.",
+            rich_help_panel="Workload",
+        ),
+    ] = 0.0,
     compressibility: Annotated[
         float,
         typer.Option(
@@ -109,6 +123,14 @@ def bench(
             metavar="N", help="Records per second of a paced load, such as 20000.", rich_help_panel="Workload"
         ),
     ] = None,
+    peak: Annotated[
+        float,
+        typer.Option(
+            metavar="RATIO",
+            help="Half of the records leave in bursts of about a second, at so many times the --rate, such as 3.",
+            rich_help_panel="Workload",
+        ),
+    ] = 1.0,
     partitions: Annotated[
         int, typer.Option(help="Partitions of the topic that is created.", rich_help_panel="Workload")
     ] = 3,
@@ -187,21 +209,29 @@ def bench(
         tuner bench -X linger.ms=20 -X compression.type=lz4 --rate 20000
         tuner bench --record-bytes 100:70,1000:25,10000:5 --seconds 30 --json
         tuner bench --rate 20000 --consumers 1         end-to-end latency
+        tuner bench --rate 20000 --peak 3              half of the records in bursts
         tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
         tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
     options.check_one_form(json=as_json, csv=as_csv)
+    if peak != 1.0 and rate is None:
+        raise typer.BadParameter("--peak needs --rate, the mean number of records per second")
+    if most_frequent_key and different_keys is None:
+        raise typer.BadParameter("--most-frequent-key needs --different-keys, the number of keys")
     chosen = client_of(client)
     measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
     workload = Workload(
         record_sizes=RecordSizes.parse(record_bytes),
         key_bytes=key_bytes,
+        different_keys=different_keys,
+        most_frequent_key_ratio=most_frequent_key,
         compressibility_ratio=compressibility,
         partitions=partitions,
         replication=replication,
         warmup_s=warmup,
         measured_s=seconds,
         rate_records_per_s=_rate(load, rate),
+        peak_ratio=peak,
         consumers=consumers,
         seed=seed,
     )

@@ -1,4 +1,4 @@
-"""`tuner experiment`: measurements without a search, in rounds; those of five papers come with the tuner."""
+"""`tuner experiment`: fixed lists of measurements, in rounds; those of five papers come with the tuner."""
 
 import datetime
 import json
@@ -21,6 +21,7 @@ from tuner.cli.output import Force, check_output, write_output
 from tuner.course.experiment import ExperimentReporter, Step
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
+from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.trial import State, Trial
@@ -42,7 +43,7 @@ from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study, study_folder
 
 app = typer.Typer(
-    help="Measure fixed lists of configs and loads in rounds, without a search; five papers' experiments come along.",
+    help="Measure a fixed list of configs and loads, in rounds; five papers' experiments come along.",
     no_args_is_help=True,
 )
 
@@ -144,7 +145,8 @@ def run(
     if not silent:
         seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
         count = sum(spec.measurements for spec, _ in planned)
-        say(f"{count} measurements take about {_taken(seconds)} and send at most {most / 1e9:,.0f} GB")
+        searching = "the searches and " if any(spec.searches for spec, _ in planned) else ""
+        say(f"{searching}{count} measurements take about {_taken(seconds)} and send at most {most / 1e9:,.0f} GB")
     found = []
     for spec, text in planned:
         found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
@@ -250,7 +252,8 @@ def _at(
 ) -> tuple[ExperimentSpec, str]:
     """Return an experiment with the target and the number of rounds of the command line."""
     if bootstrap is not None:
-        spec = spec.on(options.target_of(bootstrap, command_config))
+        searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
+        spec = replace(spec, target=options.target_of(bootstrap, command_config), searches=searches)
     if rounds is not None:
         spec = replace(spec, rounds=rounds)
     return spec, text

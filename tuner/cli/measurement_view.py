@@ -55,6 +55,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
     given = " ".join(f"{name}={value}" for name, value in seen.config.pairs) or "the client's defaults"
     load = seen.workload
     offered = f"paced at {load.rate_records_per_s:,.0f} records/s" if load.rate_records_per_s else "saturating"
+    offered += "" if load.peak_ratio == 1 else f" with bursts of {load.peak_ratio:g} times that"
     delay = [("send delay", _percentiles(seen.send_delay))] if seen.send_delay.count else []
     return [
         ("config", f"{given}  [{seen.config.fingerprint}]"),
@@ -183,8 +184,8 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
 
 def _print_command(seen: Measurement, bootstrap: str, command_config: Path | None) -> None:
     sizes = seen.workload.record_sizes
-    if len(sizes.shares) > 1:
-        return
+    if len(sizes.shares) > 1 or seen.workload.key_bytes or seen.workload.peak_ratio > 1:
+        return  # Kafka's tool has no such load
     seconds = seen.workload.warmup_s + seen.workload.measured_s
     records = max(2, round(seen.records_per_s * seconds))
     command = perf_test_command(

@@ -16,7 +16,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role
 from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of
-from tuner.experiment_file.searches import GOAL, SEARCH, best_of, searches_of
+from tuner.experiment_file.searches import Searches, best_of, is_searched
 from tuner.experiment_file.sections import (
     LOAD_KEYS,
     ExperimentFile,
@@ -155,7 +155,7 @@ class _Builder:
         self._check_rows(rows, target.brokers if target.bootstrap is None else None)
         control = self._control(rows)
         findings = tuple(self._findings(rows))
-        searches = tuple(searches_of(self.written, self.full_name, rows, self.files, self.environ, self.problems))
+        searches = tuple(self._searches().of(rows))
         self.problems.stop_if_any()
         try:
             return self._spec(rows, control, findings, target, searches)
@@ -163,6 +163,11 @@ class _Builder:
             self.problems.add(("rows",) if file.rows else ("load",), str(error))
             self.problems.stop_if_any()
             raise
+
+    def _searches(self) -> Searches:
+        most = (self.file.quick if self.quick else self.file.safety).max_bytes_per_trial
+        name, files = self.full_name, self.files
+        return Searches(self.written, name, self.quick, most, files, self.environ, self.problems)
 
     def _spec(
         self,
@@ -244,11 +249,10 @@ class _Builder:
         load = {name: getattr(file.load, name) for name in file.load.model_fields_set} | dict(self._quick_load())
         load |= {name: value for name, value in settings.items() if name in LOAD_KEYS}
         others = {name: value for name, value in settings.items() if name not in LOAD_KEYS}
-        best = best_of(others, place, self.problems)
-        if best is not None and (more := set(others) - {SEARCH, GOAL}):
-            self.problems.add(place, f"a row that takes its config from a search can't set {', '.join(sorted(more))}")
+        best = best_of(settings, place, self.problems) if is_searched(settings) else None
+        if best is None and is_searched(settings):
             return None
-        properties = {**file.config, **({} if SEARCH in others or GOAL in others else others)}
+        properties = {**file.config, **({} if best is not None else others)}
         try:
             section = _load(load, file.load)
             config = ProducerConfig.parse(read_properties_of(file.client, properties, Role.PRODUCER), file.client)

@@ -1,9 +1,11 @@
 """Reads the searches of an experiment file: studies that run before the rows, which take their configs from them."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
-from search_spaces.errors import ConfigError
 from tuner.experiment_file.sections import LOAD_KEYS, Settings
 from tuner.model.experiment import BestOf, Row, Search
 from tuner.model.spec import Goal
@@ -11,67 +13,118 @@ from tuner.study_file import parse_study
 from tuner.study_file.errors import KeyPath, Problems, StudyFileError
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import WorkloadSection
-from tuner.study_file.writing import searching_text
+from tuner.study_file.writing import changed_text, searching_text
 
 SEARCH, GOAL = "search", "goal"
 """The settings of a row that takes its config from a search."""
-_SHARED = sorted(LOAD_KEYS & set(WorkloadSection.model_fields) - {"record_bytes"})
+_RECORD_BYTES = "record_bytes"
+_SHARED: Final = LOAD_KEYS & set(WorkloadSection.model_fields) - {_RECORD_BYTES}
+"""The settings of a load that a study's workload has, too."""
+
+
+def is_searched(settings: Settings) -> bool:
+    """Return whether a row with these settings takes its config from a search."""
+    return SEARCH in settings or GOAL in settings
 
 
 def best_of(settings: Settings, place: KeyPath, problems: Problems) -> BestOf | None:
-    """Return where a row gets its config from; None if the file has the config."""
-    if SEARCH not in settings and GOAL not in settings:
-        return None
+    """Return where a row gets its config from; None if a setting was refused, which is noted as a problem.
+
+    Args:
+        settings: All settings of a row that takes its config from a search.
+        place: Where the settings stand in the file.
+        problems: Collects the problems that are found.
+    """
     goal = settings.get(GOAL)
     if SEARCH not in settings or goal not in list(Goal):
         rule = "a row that takes its config from a search needs `search`, the name of a search, and `goal`, which is"
         problems.add(place, f"{rule} {', '.join(Goal)}")
         return None
+    if fixed := sorted(_SHARED & set(settings)):
+        rule = "a row that takes its config from a search has the load that was searched, so it can't set"
+        problems.add(place, f"{rule} {', '.join(fixed)}; put it into the section load")
+        return None
+    if more := sorted(set(settings) - LOAD_KEYS - {SEARCH, GOAL}):
+        problems.add(place, f"a row that takes its config from a search can't set {', '.join(more)}")
+        return None
     return BestOf(str(settings[SEARCH]), Goal(goal))
 
 
-def searches_of(
-    written: Mapping[str, Any],
-    experiment: str,
-    rows: Sequence[Row],
-    files: Files,
-    environ: Mapping[str, str],
-    problems: Problems,
-) -> Iterator[Search]:
-    """Yield the searches that rows take their configs from. Each searches the record sizes of its rows.
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """Reads the searches of an experiment file.
 
-    Args:
-        written: The sections of the experiment file, in which environment variables are not replaced.
+    Attributes:
+        written: The sections of the file, in which environment variables are not replaced.
         experiment: Name of the experiment.
-        rows: The rows that are measured.
+        quick: Whether this is the quick form.
+        max_bytes_per_trial: The most bytes that a trial of a search may send.
         files: Where paths in the file are relative to.
         environ: Environment variables for `${NAME}`.
         problems: Collects the problems that are found.
     """
-    asked = {row.best_of.search for row in rows if row.best_of is not None}
-    known = written.get("searches") or {}
-    for name in sorted(asked - set(known)):
-        problems.add(
-            ("rows",), f"the search {name!r} must be one of the section searches: {', '.join(known) or 'none'}"
-        )
-    for name, sections in known.items():
-        sizes = [
-            str(row.workload.record_sizes) for row in rows if row.best_of is not None and row.best_of.search == name
-        ]
-        if not sizes:
-            continue
-        study = f"{experiment}-{name}"
-        text = searching_text(written, study, list(dict.fromkeys(sizes)), sections, _SHARED)
-        place = ("searches", name)
+
+    written: Mapping[str, Any]
+    experiment: str
+    quick: bool
+    max_bytes_per_trial: int
+    files: Files
+    environ: Mapping[str, str]
+    problems: Problems
+
+    def of(self, rows: Sequence[Row]) -> Iterator[Search]:
+        """Yield the searches that rows take their configs from. Each searches the record sizes of its rows."""
+        known = self.written.get("searches") or {}
+        for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(known)):
+            there = ", ".join(known) or "none"
+            self.problems.add(("rows",), f"the search {name!r} must be one of the section searches: {there}")
+        for name, sections in known.items():
+            mine = [row for row in rows if row.best_of is not None and row.best_of.search == name]
+            if not mine and not self.quick:
+                self.problems.add(("searches", name), "a search needs a row that takes its config from it")
+            if mine and (search := self._search(name, sections, mine)) is not None:
+                yield search
+
+    def _search(self, name: str, sections: Mapping[str, Any], rows: Sequence[Row]) -> Search | None:
+        """Return a search; None if it was refused, which is noted as a problem."""
+        sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
+        study, place = f"{self.experiment}-{name}", ("searches", name)
+        text = searching_text(self.written, study, sizes, sections, self._load(), self.max_bytes_per_trial)
         try:
-            spec = parse_study(text, name=study, folder=files.folder, origin=study, environ=environ)
+            spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.environ)
         except StudyFileError as error:
             for each in error.problems:
-                problems.add(place, f"{each.key}: {each.what}")
-        except ConfigError as error:
-            problems.add(place, str(error))
-        else:
-            if spec.search.trials is None:
-                problems.add((*place, "search"), "a search needs trials, so that the time of the experiment is known")
-            else:
-                yield Search(name, spec, text)
+                self.problems.add(place, f"{_as_written(each.key)}: {each.what}")
+            return None
+        if spec.search.trials is None:
+            self.problems.add((*place, "search"), "a search needs trials, so that its time is known")
+            return None
+        return Search(name, spec, text)
+
+    def _load(self) -> dict[str, Any]:
+        """Return those settings of the load that a study's workload has, too."""
+        quick = (self.written.get("quick") or {}).get("load") or {}
+        load = {**(self.written.get("load") or {}), **(quick if self.quick else {})}
+        return {key: value for key, value in load.items() if key in _SHARED}
+
+
+def _as_written(key: str) -> str:
+    """Return the key of a study file as an experiment file names it: there, the baseline is the section config."""
+    first, dot, rest = key.partition(".")
+    return f"config{dot}{rest}" if first == "baseline" else key
+
+
+def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> Search:
+    """Return a search on another cluster than its file names.
+
+    Args:
+        search: The search.
+        bootstrap: Address of the cluster.
+        command_config: File with the connection settings.
+    """
+    elsewhere = changed_text(search.text, {"target": None})
+    text = changed_text(elsewhere, {"target": {"bootstrap": bootstrap, "command_config": command_config}})
+    name = search.study.name
+    return replace(
+        search, text=text, study=parse_study(text, name=name, folder=Path.cwd(), origin=name, environ=os.environ)
+    )

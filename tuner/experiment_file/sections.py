@@ -43,7 +43,6 @@ SEARCH_SECTIONS: Final = (
     "objectives",
     "constraints",
     "search",
-    "confirm",
     "executor",
 )
 """The sections of a study file that a search of an experiment may have."""
@@ -84,6 +83,8 @@ def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
                 rule = f"a search may have the sections {', '.join(SEARCH_SECTIONS)}; the experiment has the others"
                 raise refused(rule, within=(str(name), str(key)))
         NAME.read(name)
+        if name == "quick":
+            raise refused("a search can't be named quick, which is the end of the names of quick forms", within=(name,))
     return {str(name): dict(sections) for name, sections in value.items()}
 
 

@@ -70,11 +70,8 @@ class Search:
 
     @property
     def measurements(self) -> int:
-        """The most measurements that the study makes, but for its burn-in."""
-        study = self.study
-        rounds = max(study.confirm.rounds, study.confirm.max_rounds) if study.confirm.rounds else 0
-        each = (study.search.trials or 0) + rounds * (1 + len(study.confirm.goals))
-        return each * len(study.workload.record_sizes)
+        """Number of measurements of the study, without its burn-in."""
+        return (self.study.search.trials or 0) * len(self.study.workload.record_sizes)
 
     @property
     def planned_s(self) -> float:
@@ -341,11 +338,6 @@ class ExperimentSpec:
             if row.name == name:
                 return row
         raise KeyError(name)
-
-    def on(self, target: Target) -> Self:
-        """Return the experiment and its searches on another cluster."""
-        searches = [replace(each, study=replace(each.study, targets=(target,))) for each in self.searches]
-        return replace(self, target=target, searches=tuple(searches))
 
     def with_found(self, configs: Mapping[str, Mapping[str, str]]) -> Self:
         """Return the experiment with the configs that its searches have found.

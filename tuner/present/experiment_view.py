@@ -34,8 +34,8 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     ]
     usual = _usual(spec)
     lines += [
-        f"before the rows, the search {each.name}: method {each.study.search.method}, "
-        f"{each.study.search.trials} trials of {' B, '.join(map(str, each.study.workload.record_sizes))} B records"
+        f"before the rows, the search {each.name}: method {each.study.search.method}, {each.study.search.trials} "
+        f"trials for each record size: {', '.join(f'{size} B' for size in each.study.workload.record_sizes)}"
         for each in spec.searches
     ]
     columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
@@ -138,7 +138,8 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
                 "row": row.name,
                 "varied": dict(row.varied),
                 "producers": row.setup.producers,
-                "config": row.config.values,
+                "config": None if row.best_of is not None else row.config.values,
+                "best_of": None if row.best_of is None else asdict(row.best_of),
                 **{name: value for name, value in asdict(row.workload).items() if name != "record_sizes"},
                 "record_bytes": str(row.workload.record_sizes),
             }
@@ -193,7 +194,7 @@ def part_cells(results: ExperimentResults) -> list[list[str]]:
 def finding_cells(results: ExperimentResults) -> list[list[str]]:
     """Return the table of the findings: the headings, then one list of cells for each finding."""
     return [
-        ["the paper says", "source", "outcome", "because"],
+        ["statement", "source", "outcome", "because"],
         *([each.finding.claim, each.finding.source, str(each.outcome), because(each)] for each in results.findings),
     ]
 

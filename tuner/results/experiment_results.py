@@ -1,5 +1,6 @@
 """The results of an experiment so far: the values of each row, and what came out of the paper's findings."""
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -18,7 +19,7 @@ from objectives.repeats import t_quantile
 from runners.measurement import Phase
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
-from tuner.model.errors import StudyError
+from tuner.model.errors import StudyError, StudyNotFound
 from tuner.model.experiment import (
     FEWEST_FOR_TREND,
     Comparison,
@@ -34,6 +35,8 @@ from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.results.shared_scatter import SharedScatter
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
+from tuner.study_file.errors import Problems
+from tuner.study_file.strict_yaml import read_yaml, secret_variables
 
 _WIDE_RATIO: Final = 10.0
 
@@ -371,12 +374,15 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     facts = store.facts()
     if EXPERIMENT not in facts:
         raise StudyError(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
-    name = str(facts[NAME])
+    name, text = str(facts[NAME]), store.study_file()
+    # Who reads results connects to nothing, so the secrets of the cluster may be missing.
+    hidden = dict.fromkeys(secret_variables(read_yaml(text, Problems(name))), "hidden")
     spec = parse_experiment(
-        store.study_file(),
+        text,
         name=name.removesuffix(QUICK_SUFFIX),
         folder=Path.cwd(),
         origin=f"the experiment {name}",
+        environ={**hidden, **os.environ},
         quick=name.endswith(QUICK_SUFFIX),
     )
     spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
@@ -389,6 +395,20 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     return ExperimentResults(
         spec, folder, facts, tuple(rows), tuple(each for each in trials if each.kind is Kind.BURN_IN)
     )
+
+
+def found_before(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> Mapping[str, Mapping[str, str]]:
+    """Return the configs, by row, with which the rows of an experiment with searches are already being measured.
+
+    The result is empty if no row was measured yet, or if other rows take their configs from searches now.
+    """
+    searched = {row.name for row in spec.rows if row.best_of is not None}
+    try:
+        with closing((storage or storage_at()).read(folder)) as store:
+            found, begun = store.facts().get(FOUND_CONFIGS, {}), bool(store.trials())
+    except StudyNotFound:
+        return {}
+    return found if begun and found.keys() == searched else {}
 
 
 def load_experiment(folder: Path, storage: Storage | None = None) -> ExperimentResults:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -253,27 +253,30 @@ def searching_text(
     name: str,
     record_bytes: Sequence[str],
     search: Mapping[str, Any],
-    workload_keys: Iterable[str],
+    load: Mapping[str, Any],
+    max_bytes_per_trial: int,
 ) -> str:
     """Return the text of the study file for a search of an experiment.
 
-    The study has the experiment's cluster, client, load and limits, and the experiment's config as its baseline.
+    The study has the experiment's cluster and client, and the experiment's config as its baseline. It confirms nothing,
+    because the experiment measures what it finds.
 
     Args:
         written: The sections of the experiment file, in which environment variables are not replaced.
         name: Name of the study.
         record_bytes: The record sizes and mixes that are searched.
         search: The sections of the search in the experiment file, which are those of a study file.
-        workload_keys: The keys of the experiment's load that a study's workload has, too.
+        load: Those settings of the experiment's load that a study's workload has, too.
+        max_bytes_per_trial: The most bytes that a trial may send.
     """
-    load = written.get("load") or {}
-    shared = {key: load[key] for key in workload_keys if key in load}
     sections = {
         "study": {"name": name},
-        **{key: written[key] for key in ("target", "client", "tracking", "safety") if key in written},
+        **{key: written[key] for key in ("target", "client", "tracking") if key in written},
+        "safety": {**(written.get("safety") or {}), "max_bytes_per_trial": max_bytes_per_trial},
         "baseline": written.get("config") or {},
         **search,
-        "workload": {**shared, "record_bytes": [*map(_size, record_bytes)], **(search.get("workload") or {})},
+        "workload": {**load, "record_bytes": [*map(_size, record_bytes)], **(search.get("workload") or {})},
+        "confirm": {"rounds": 0},
     }
     return _dumped(sections)
 
