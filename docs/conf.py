@@ -34,7 +34,10 @@ napoleon_use_ivar = True
 nitpicky = True
 # Types of other projects, whose pages are not here, and types in signatures that the Python page does not describe.
 nitpick_ignore_regex = [
-    ("py:class", r"(collections|dataclasses|enum|optuna|pathlib|pd|typing)\..*|BaseStorage|OwnSampler|Path|StudySpec"),
+    (
+        "py:class",
+        r"(collections|dataclasses|enum|optuna|pathlib|pd|typing)\..*|BaseStorage|ExperimentSpec|OwnSampler|Path|StudySpec",
+    ),
     ("py:class", r"(objectives|runners|search_spaces|tuner)\..*"),
 ]
 

@@ -12,10 +12,12 @@ from runners.measurement import Measurement
 from search_spaces import ProducerConfig
 from search_spaces import errors as config_errors
 from tuner import client as client_module
+from tuner.course.experiment import ExperimentReporter
 from tuner.course.reporter import Reporter
 from tuner.model import errors as study_errors
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
+from tuner.results.experiment_results import ExperimentResults, Mean, RowResults
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search import optuna_export
@@ -23,7 +25,20 @@ from tuner.study_file import StudyFileError
 
 from .markdown import fenced, together
 
-_RESULTS = (Recommendation, StudyResults, SizeResults, Trial, Measurement, ProducerConfig, Goal, Objective, Constraint)
+_RESULTS = (
+    Recommendation,
+    StudyResults,
+    SizeResults,
+    Trial,
+    Measurement,
+    ProducerConfig,
+    Goal,
+    Objective,
+    Constraint,
+    ExperimentResults,
+    RowResults,
+    Mean,
+)
 
 
 def facade() -> str:
@@ -33,7 +48,7 @@ def facade() -> str:
 
 def results() -> str:
     """Return the Sphinx directives for the classes that the functions of `tuner` return or take."""
-    return _described([*_RESULTS, Reporter])
+    return _described([*_RESULTS, Reporter, ExperimentReporter])
 
 
 def client() -> str:
