@@ -36,19 +36,6 @@ if TYPE_CHECKING:
     from tuner.results.study_results import SizeResults, StudyResults
     from tuner.search.samplers import OwnSampler
 
-__all__ = [
-    "Study",
-    "bench",
-    "front",
-    "load_experiment",
-    "load_study",
-    "optuna_study",
-    "recommend",
-    "run_experiment",
-    "run_searches",
-    "run_study",
-]
-
 
 @dataclass(frozen=True)
 class Study:
@@ -284,7 +271,7 @@ def run_searches(
 
 
 def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "ExperimentResults":
-    """Read the results of an experiment, which may still be running.
+    """Read the results of an experiment. It may still be running.
 
     Args:
         experiment: The experiment's name or its folder.
@@ -303,7 +290,7 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
 
 
 def load_study(study: str | Path, *, storage: str | None = None) -> Study:
-    """Read the results of a study, which may still be running.
+    """Read the results of a study. It may still be running.
 
     Args:
         study: The study's name, its folder, or its study file.

@@ -183,7 +183,7 @@ class JavaSource(RecordSource):
 
     @override
     def close(self) -> None:
-        """Do nothing: the caller ends the Java process, and the consumer with it."""
+        """Do nothing. The consumer ends with the Java process, which the caller ends."""
 
     @override
     def counts(self, received: int | None) -> ReadCounts:

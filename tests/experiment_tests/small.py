@@ -66,7 +66,7 @@ rows:
   - {row: fast, record_bytes: 100, search: random, goal: throughput}
 rounds: 2
 """
-"""An experiment with a search on the simulated cluster."""
+"""An experiment whose search runs on the simulated cluster."""
 
 
 class Told:

@@ -202,7 +202,7 @@ def test_a_search_is_a_study_of_the_record_sizes_of_its_rows() -> None:
         BestOf("random", Goal.LATENCY),
         BestOf("random", Goal.THROUGHPUT),
     ]
-    # Two record sizes with ten trials each, and two phases of 1.1 s.
+    # At most 24 s of burn-in, then 20 trials. Each has two phases of 1.1 s, and takes a second more.
     assert search.planned_s == pytest.approx(24 + 20 * 3.2)
 
 

@@ -237,7 +237,7 @@ class _Builder:
         return left
 
     def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
-        """Return a row; None if a setting was refused, which is noted as a problem.
+        """Return a row. If a setting is refused, note the problem and return None.
 
         Args:
             given: The settings of the row in the section `rows`.
@@ -249,10 +249,11 @@ class _Builder:
         load = {name: getattr(file.load, name) for name in file.load.model_fields_set} | dict(self._quick_load())
         load |= {name: value for name, value in settings.items() if name in LOAD_KEYS}
         others = {name: value for name, value in settings.items() if name not in LOAD_KEYS}
-        best = best_of(settings, place, self.problems) if is_searched(settings) else None
-        if best is None and is_searched(settings):
+        searched = is_searched(settings)
+        best = best_of(settings, place, self.problems) if searched else None
+        if searched and best is None:
             return None
-        properties = {**file.config, **({} if best is not None else others)}
+        properties = {**file.config, **({} if searched else others)}
         try:
             section = _load(load, file.load)
             config = ProducerConfig.parse(read_properties_of(file.client, properties, Role.PRODUCER), file.client)

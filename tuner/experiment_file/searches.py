@@ -1,4 +1,4 @@
-"""Reads the searches of an experiment file: studies that run before the rows, which take their configs from them."""
+"""Reads the searches of an experiment file. A search is a study that runs first and finds configs for some rows."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,22 +16,22 @@ from tuner.study_file.sections import WorkloadSection
 from tuner.study_file.writing import changed_text, searching_text
 
 SEARCH, GOAL = "search", "goal"
-"""The settings of a row that takes its config from a search."""
+"""The settings with which a row asks for the result of a search."""
 _RECORD_BYTES = "record_bytes"
 _SHARED: Final = LOAD_KEYS & set(WorkloadSection.model_fields) - {_RECORD_BYTES}
 """The settings of a load that a study's workload has, too."""
 
 
 def is_searched(settings: Settings) -> bool:
-    """Return whether a row with these settings takes its config from a search."""
+    """Return whether a row with these settings is measured with the result of a search."""
     return SEARCH in settings or GOAL in settings
 
 
 def best_of(settings: Settings, place: KeyPath, problems: Problems) -> BestOf | None:
-    """Return where a row gets its config from; None if a setting was refused, which is noted as a problem.
+    """Return which search finds the config of a row. If a setting is refused, note the problem and return None.
 
     Args:
-        settings: All settings of a row that takes its config from a search.
+        settings: All settings of the row.
         place: Where the settings stand in the file.
         problems: Collects the problems that are found.
     """
@@ -73,7 +73,7 @@ class Searches:
     problems: Problems
 
     def of(self, rows: Sequence[Row]) -> Iterator[Search]:
-        """Yield the searches that rows take their configs from. Each searches the record sizes of its rows."""
+        """Yield the searches that these rows ask for. Each of them covers the record sizes of its rows."""
         known = self.written.get("searches") or {}
         for name in sorted({row.best_of.search for row in rows if row.best_of is not None} - set(known)):
             there = ", ".join(known) or "none"
@@ -86,7 +86,7 @@ class Searches:
                 yield search
 
     def _search(self, name: str, sections: Mapping[str, Any], rows: Sequence[Row]) -> Search | None:
-        """Return a search; None if it was refused, which is noted as a problem."""
+        """Return a search. If it is refused, note the problem and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
         study, place = f"{self.experiment}-{name}", ("searches", name)
         text = searching_text(self.written, study, sizes, sections, self._load(), self.max_bytes_per_trial)

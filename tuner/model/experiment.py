@@ -56,7 +56,7 @@ class BestOf:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A study that runs before the rows are measured, for the rows that take their configs from it.
+    """A study that an experiment runs first. Some rows are then measured with the configs that it recommends.
 
     Attributes:
         name: The name of the search in the experiment's file.

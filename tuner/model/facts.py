@@ -84,7 +84,7 @@ MIXED: Final = "mixed"
 EXPERIMENT: Final = "experiment"
 """True for the record of an experiment; missing for that of a study."""
 FOUND_CONFIGS: Final = "found_configs"
-"""The configs that an experiment's searches have found, by the name of the row."""
+"""For each row of an experiment that is measured with the result of a search: its name, and the config."""
 
 # Its origin, and its copy in MLflow.
 FORKED_FROM: Final = "forked_from"

@@ -375,7 +375,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     if EXPERIMENT not in facts:
         raise StudyError(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
     name, text = str(facts[NAME]), store.study_file()
-    # Who reads results connects to nothing, so the secrets of the cluster may be missing.
+    # Reading results needs no connection, so the variables with the cluster's secrets need not be set.
     hidden = dict.fromkeys(secret_variables(read_yaml(text, Problems(name))), "hidden")
     spec = parse_experiment(
         text,
@@ -398,9 +398,10 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
 
 
 def found_before(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> Mapping[str, Mapping[str, str]]:
-    """Return the configs, by row, with which the rows of an experiment with searches are already being measured.
+    """Return the configs that searches found before the rows were first measured, by the name of the row.
 
-    The result is empty if no row was measured yet, or if other rows take their configs from searches now.
+    The result is empty if no row was measured yet. It is also empty if the experiment file now names other rows for
+    its searches.
     """
     searched = {row.name for row in spec.rows if row.best_of is not None}
     try:
@@ -412,7 +413,7 @@ def found_before(spec: ExperimentSpec, folder: Path, storage: Storage | None = N
 
 
 def load_experiment(folder: Path, storage: Storage | None = None) -> ExperimentResults:
-    """Read the results of an experiment, which may still be running.
+    """Read the results of an experiment. It may still be running.
 
     Raises:
         StudyNotFound: There is no such experiment.

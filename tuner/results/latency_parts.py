@@ -1,7 +1,7 @@
 """Which parts the end-to-end latency has: the leader's acknowledgement, replication, and the consumer's fetch.
 
-One measurement can't tell the first two apart: with acks=1 a producer hears of the leader only, and with acks=all only
-of all in-sync replicas. So the parts are computed from two rows that differ in nothing but `acks`.
+With acks=1, the acknowledgement comes when the leader has the record. With acks=all, it comes when all in-sync replicas
+have it. So two rows are compared that differ only in `acks`: what acks=all takes longer is the replication.
 """
 
 from dataclasses import dataclass
