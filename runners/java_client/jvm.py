@@ -64,6 +64,8 @@ class Jvm:
         self.version, self.heap_bytes, self.warm = harness.version, heap_bytes, False
         self._pool: PayloadPool | None = None
         self._said: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._last_said: deque[str] = deque(maxlen=_SHOWN_LINES)  # also what complaints() has already returned
+        self._out_of_memory = ""
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         with contextlib.ExitStack() as stack:
             # A Java process that is killed leaves the libraries there that its codecs unpack.
@@ -169,13 +171,20 @@ class Jvm:
             try:
                 self._messages.put(json.loads(line))
             except ValueError:
-                self._said.append(one_line(line))
+                self._hear(line)
         self._messages.put(None)
 
     def _read_log(self) -> None:
         for line in _lines(self._process.stderr):
             said = _LOGGED.match(line)
-            self._said.append(one_line(said["text"] if said else line))
+            self._hear(said["text"] if said else line)
+
+    def _hear(self, text: str) -> None:
+        line = one_line(text)
+        self._said.append(line)
+        self._last_said.append(line)
+        if _OUT_OF_MEMORY in line:
+            self._out_of_memory = self._out_of_memory or line
 
     def _ended(self) -> GeneratorError:
         """Return the error of a process that has ended, with what it has said last."""
@@ -183,17 +192,15 @@ class Jvm:
             self._process.wait(_FAREWELL_S)
         self._process.kill()
         self._readers[1].join(_FAREWELL_S)
-        said = self.complaints()
-        if any(_OUT_OF_MEMORY in line for line in said):
-            cause = next(line for line in said if _OUT_OF_MEMORY in line)
+        if self._out_of_memory:
             return GeneratorError(
                 f"the Java client must fit into its heap of {self.heap_bytes / 2**20:.0f} MiB, but ran out of memory "
-                f"({cause}); lower buffer.memory, or raise heap_bytes"
+                f"({self._out_of_memory}); lower buffer.memory, or raise heap_bytes"
             )
         code = self._process.poll()
         return WorkerLost(
             f"the Java client's process must run until it reports a result, but it ended with exit code {code}; check "
-            f"whether it was killed, for example because memory ran out. It wrote: {' / '.join(said[-_SHOWN_LINES:])}"
+            f"whether it was killed, for example because memory ran out. It wrote: {' / '.join(self._last_said)}"
         )
 
 
