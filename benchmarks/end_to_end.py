@@ -24,7 +24,7 @@ from typing import Final
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import ratio_of
 from runners.clusters.topics import Topic
-from runners.consumers.beside import WithConsumers
+from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.performance_tool import run_performance_tool, tool_failed
@@ -107,7 +107,7 @@ def ours(opened: OpenTarget, seconds: float, topic: Topic) -> Latencies:
         rate_records_per_s=RATE,
         consumers=1,
     )
-    runner = WithConsumers(Isolated(LibrdkafkaRunner(opened.cluster, topic)), opened.cluster, topic)
+    runner = WithConsumers(Isolated(LibrdkafkaRunner(opened.cluster, topic)), TailConsumers(opened.cluster, topic))
     found = runner.run(_CONFIG, load).end_to_end
     if found is None:
         raise GeneratorError("consumers beside the load must give latencies, but gave none")

@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.measured_grid import burn_in, facts, load_of
 from objectives.row_metrics import row_metrics_of
-from runners.consumers.beside import WithConsumers
+from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.workload import Workload
 from runners.wrappers import Isolated, end_kept
 from search_spaces.client import Client, librdkafka
@@ -78,7 +78,7 @@ def main() -> None:
 
 def _measured(opened: OpenTarget, config: ProducerConfig, load: Workload) -> dict[str, float]:
     with opened.lease()(load) as topic:
-        runner = WithConsumers(Isolated(opened.on_topic(topic), kept=True), opened.cluster, topic)
+        runner = WithConsumers(Isolated(opened.on_topic(topic), kept=True), TailConsumers(opened.cluster, topic))
         return row_metrics_of(runner.run(config, load))
 
 

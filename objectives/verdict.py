@@ -77,7 +77,7 @@ class Evidence:
         throttle_ms: Mean time for which brokers throttled the client, per response.
         consumers_behind_records: Records that were acknowledged and that the consumers beside the load had not taken at
             the end; None without consumers.
-        consumer_cpu_cores: CPU that these consumers used, in cores.
+        consumer_cpu_cores: CPU that these consumers used on the producer's host, in cores.
         resources: The use of CPU and network by our threads, the client, local brokers and this host.
     """
 
@@ -183,7 +183,9 @@ def latency_is_buffer(evidence: Evidence) -> bool | None:
 
 
 def _consumer_cores(measurement: Measurement, read: EndToEnd) -> float | None:
-    """Return the CPU that the consumers beside a load used, in cores; None if it is unknown."""
+    """Return the CPU that the consumers used on the producer's host, in cores; None if it is unknown."""
+    if read.clock_error_ms is not None:
+        return 0.0
     if read.client_cpu_ms_per_mb is None:
         return None
     taken_mb_per_s = read.records_per_s * measurement.workload.record_sizes.mean_bytes / 1e6

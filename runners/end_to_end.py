@@ -59,6 +59,8 @@ class EndToEnd:
         fetch_bytes: Mean number of bytes that a fetch brought, as the broker sent them; None if unknown.
         taken: Records that the consumers took in the whole run, warm-up included; repeated records count again.
         repeated: Records that came twice, or out of order within their partition.
+        clock_error_ms: How far each of these times may be wrong, because the consumers ran on another host, whose clock
+            we compared with the producer's; None if they ran on the producer's host.
         warnings: Sentences about anything that weakens these values.
     """
 
@@ -74,4 +76,5 @@ class EndToEnd:
     fetch_bytes: float | None
     taken: int
     repeated: int
+    clock_error_ms: float | None = None
     warnings: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from typing import Final
 
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job, Report, StartingAt, Underway, produce, whoami
+from runners.pool import Done, Job, Report, Underway, produce, runner_of, whoami
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import end_kept
@@ -97,13 +97,13 @@ class LocalPool:
         count = len(job.runners)
         wait_s = _LEAD_S if count > 1 else 0.0
         begin_unix_s = time.time() + wait_s
-        for producer, runner in enumerate(job.runners):
+        for producer in range(count):
             thread = threading.Thread(
                 target=self._run_producer,
                 args=(
                     underway,
                     producer,
-                    StartingAt(runner, begin_unix_s, wait_s),
+                    runner_of(job, producer, begin_unix_s, wait_s),
                     job.config,
                     share(job.workload, count, producer),
                     stop,

@@ -18,9 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from runners.consumers.beside import TailConsumers, WithConsumers
+from runners.consumers.consumer_host import THIS_HOST, ConsumerHost
 from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
 from runners.measurement import Measurement, TimePoint, Window
 from runners.merging import merge, merge_windows
+from runners.placement import ANYWHERE, Placement
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
@@ -43,6 +46,8 @@ class Job:
         on_attempt: Called before each attempt, before any record is sent, with the number of the attempt, from 1. It
             returns the runners of this attempt, as many as in `runners`. It is called in the thread that submits jobs
             or waits for them. With None, each attempt has the same runners.
+        consumers: Read what the producers write, if the workload has consumers; None if there is no topic to read.
+        placement: Where the producers and the consumers run. Only a Ray cluster has zones.
     """
 
     key: str
@@ -50,6 +55,8 @@ class Job:
     config: ProducerConfig
     workload: Workload
     on_attempt: Callable[[int], tuple[Runner, ...]] | None = None
+    consumers: TailConsumers | None = None
+    placement: Placement = ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,24 @@ class StartingAt:
         if wait_s > 0:
             time.sleep(min(wait_s, self.longest_s))
         return self.runner.run(config, workload, watch)
+
+
+def runner_of(job: Job, producer: int, begin_unix_s: float, longest_s: float, host: ConsumerHost = THIS_HOST) -> Runner:
+    """Return the runner of one producer of a job, which waits for the common start.
+
+    The first producer has the consumers beside it. They read what all producers write.
+
+    Args:
+        job: The job.
+        producer: The number of the producer, from 0.
+        begin_unix_s: The common start, in seconds since 1970 on the clock of the producer's host.
+        longest_s: The longest wait for it, in seconds.
+        host: Where the consumers run.
+    """
+    runner = StartingAt(job.runners[producer], begin_unix_s, longest_s)
+    if producer or job.consumers is None:
+        return runner
+    return WithConsumers(runner, job.consumers, host)
 
 
 @dataclass(frozen=True, slots=True)

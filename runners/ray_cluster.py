@@ -11,7 +11,6 @@ import os
 import platform
 import socket
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,15 +47,12 @@ class RayCluster:
     Attributes:
         address: Address of the head node as `host:port`, or `auto`. This process must run on one of the nodes.
         code: Which copy of our code the workers run.
-        zones: Names of the zones (groups of nodes) in which the producers of a job run. The producers are assigned to
-            the zones in turn. If empty, producers may run on any node.
         wait_s: Seconds to wait until the cluster has the nodes and free cores that the workers need.
         this_host_only: Whether only this host can reach the Kafka cluster, so that no worker may run on another host.
     """
 
     address: str
     code: Code = Code.SHIP
-    zones: tuple[str, ...] = ()
     wait_s: float = DEFAULT_WAIT_S
     this_host_only: bool = False
 
@@ -68,14 +64,6 @@ class RayCluster:
                 "results, which ray:// addresses do not support; run the tuner on a node of the cluster "
                 "(docs/how-to/ray.md)"
             )
-
-    def zone_of(self, producer: int) -> str | None:
-        """Return the zone (group of nodes) in which the producer with this number runs; None means any node."""
-        return self.zones[producer % len(self.zones)] if self.zones else None
-
-    def seats(self, producers: int) -> Counter[str | None]:
-        """Return how many of a job's producers run in each zone (group of nodes); the key None means any node."""
-        return Counter(self.zone_of(producer) for producer in range(producers))
 
 
 def resource_of(zone: str) -> str:

@@ -1,14 +1,11 @@
 """A crew (the Ray workers that run one job at a time), and the code that runs in a worker.
 
 The workers of a crew are started together. If a worker is lost, it is replaced before the next job or attempt. A worker
-runs one producer at a time. It streams its windows (parts of a run, at most a second long) and its final report as
-small compressed messages to the driver, which is the process that runs the study.
+runs one producer at a time, or the consumers of a job. It streams its windows (parts of a run, at most a second long)
+and its result as small compressed messages. A producer's messages go to the driver, which is the process that runs the
+study. Those of the consumers go to the worker of the first producer (`runners.ray_consumers`).
 
-All producers of a job must begin at one moment, so the driver has to know how far each worker's clock differs from the
-driver's clock. The driver asks the worker for its time. The worker reads its clock at some moment between the question
-and the arrival of the answer, so an answer is wrong by at most half of its round trip. The driver asks several times
-and uses the answer with the shortest round trip. Source: Cristian, "Probabilistic clock synchronization", Distributed
-Computing 3 (1989).
+All producers of a job begin at one moment, so the driver measures how far each worker's clock is ahead of its own.
 """
 
 import pickle
@@ -17,56 +14,25 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from runners.clock_offset import SAME_CLOCK, Offset, offset_of
+from runners.consumers.consumption import Consumption, ReadWindow
+from runners.consumers.on_topic import TopicConsumption
 from runners.errors import GeneratorError
 from runners.measurement import Window
 from runners.pool import Report, produce, whoami
 from runners.ray_seats import Seats, reason
 from runners.reporting import Say
-from runners.runner import Runner
+from runners.runner import Runner, WatchDecision
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
-ASKED: Final = 5
-"""How many times each worker is asked for the time of its clock. An answer takes about 2 ms."""
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3
 """Attempts to start all workers. Until Ray notices that a node has left, it may try to start a worker on that node."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """The difference between another clock and ours.
-
-    Attributes:
-        ahead_s: Seconds by which the other clock is ahead; negative if it is behind.
-        within_s: Largest possible error of `ahead_s`.
-    """
-
-    ahead_s: float = 0.0
-    within_s: float = 0.0
-
-
-def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
-    """Measure the offset of another clock by asking for its time repeatedly.
-
-    Args:
-        ask: Returns the time of the other clock, in seconds since 1970.
-        now: Returns the time of our clock, in seconds since 1970.
-        asked: How often to ask, at least once.
-    """
-
-    def answers() -> Iterable[Offset]:
-        for _ in range(asked):
-            before = now()
-            there = ask()
-            after = now()
-            yield Offset(there - (before + after) / 2, (after - before) / 2)
-
-    return min(answers(), key=lambda offset: offset.within_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +47,7 @@ class Hand:
 
     actor: Any
     name: str
-    clock: Offset = Offset()
+    clock: Offset = SAME_CLOCK
 
     @property
     def pid(self) -> int:
@@ -90,18 +56,17 @@ class Hand:
 
 
 class Crew:
-    """Ray workers that together run one job at a time, with one worker for each producer.
+    """Ray workers that together run one job at a time: one for each producer, and possibly one for the consumers.
 
     Args:
         ray: The module `ray`, connected.
-        producers: Number of workers.
         seats: Reserves cores for the workers on an existing Ray cluster; None if we started Ray ourselves, with room
             for all workers.
         tell: Called with a sentence when a worker was lost and all workers were started again.
     """
 
-    def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Say) -> None:
-        self._ray, self._producers, self._seats, self._tell = ray, producers, seats, tell
+    def __init__(self, ray: Any, seats: Seats | None, tell: Say) -> None:
+        self._ray, self._seats, self._tell = ray, seats, tell
         self._actor = ray.remote(
             num_cpus=1,
             max_restarts=0,
@@ -110,7 +75,8 @@ class Crew:
             scheduling_strategy="SPREAD",
         )(Worker)
         self._group: Any = None
-        self._lost: list[int] = list(range(producers))
+        self._lost: list[int] = []
+        self._zones: list[str | None] = []
         self.hands: list[Hand] = []
 
     def lose(self, number: int) -> str:
@@ -121,20 +87,28 @@ class Crew:
             self._lost.append(number)
         return self.hands[number].name
 
-    def complete(self) -> None:
+    def complete(self, zones: Sequence[str | None]) -> None:
         """Start the workers, or replace those that were lost.
 
         On an existing Ray cluster, the loss of one worker makes us start all workers again, on the remaining nodes.
 
+        Args:
+            zones: The zone of each worker; None for any node. Workers in other zones are replaced.
+
         Raises:
             GeneratorError: Ray did not start the workers. It is a `RayUnfit` if the cluster has no room for them.
         """
-        if not self._lost:
+        moves = list(zones) != self._zones
+        if self.hands and not self._lost and not moves:
             return
         if self._seats is not None:
+            if moves:
+                self.dismiss()
+            self._zones = list(zones)
             self._start_all(self._seats)
         elif not self.hands:
-            self.hands = self._with_names([self._actor.remote() for _ in range(self._producers)])
+            self._zones = list(zones)
+            self.hands = self._with_names([self._actor.remote() for _ in zones])
         else:
             for number in self._lost:
                 (self.hands[number],) = self._with_names([self._actor.remote()])
@@ -163,26 +137,25 @@ class Crew:
         if self._group is not None and self._seats is not None:
             self._seats.release(self._group)
             self._group = None
-        self._lost = list(range(self._producers))
+        self._lost.clear()
         return dismissed
 
     def _start_all(self, seats: Seats) -> None:
         before = self.dismiss()
         for attempt in range(1, _ATTEMPTS + 1):
-            self._group = seats.reserve()
+            self._group = seats.reserve(self._zones)
             try:
                 self.hands = self._with_names(
-                    [self._start_on_seat(self._group, number) for number in range(self._producers)]
+                    [self._start_on_seat(self._group, number) for number in range(len(self._zones))]
                 )
                 break
             except GeneratorError:
                 self.dismiss()
                 if attempt == _ATTEMPTS:
                     raise
-        zones = [seats.cluster.zone_of(number) for number in range(self._producers)]
         self.hands = [
             hand if zone is None else replace(hand, name=f"{hand.name} in {zone}")
-            for hand, zone in zip(self.hands, zones, strict=True)
+            for hand, zone in zip(self.hands, self._zones, strict=True)
         ]
         if before:
             self._tell(f"a Ray worker was lost; the new workers are: {', '.join(hand.name for hand in self.hands)}")
@@ -206,7 +179,10 @@ class Crew:
 
 
 class Worker:
-    """The Ray actor that runs one producer at a time. Its other methods can be called while `run` is running."""
+    """The Ray actor that runs one producer at a time, or the consumers of a job.
+
+    Its other methods can be called while `run` or `consume` is running.
+    """
 
     def __init__(self) -> None:
         self._stopped_run = 0
@@ -220,6 +196,10 @@ class Worker:
     def clock(self) -> float:
         """Return this host's time, in seconds since 1970."""
         return time.time()
+
+    def monotonic(self) -> float:
+        """Return the time of this host's monotonic clock, in seconds."""
+        return time.monotonic()
 
     def stop(self, run: int) -> None:
         """Ask the run with this number to end. Nothing happens if that run is already over."""
@@ -241,10 +221,39 @@ class Worker:
         message: Window | Report | None = None
         while not isinstance(message, Report):
             message = told.get()
-            yield zlib.compress(pickle.dumps(message), 1)
+            yield packed(message)
+
+    def consume(self, run: int, load: TopicConsumption) -> Iterator[bytes]:
+        """Run the consumers of a job. The number `run` identifies this run in a later call of `stop`.
+
+        Yields:
+            None when all consumers read, then each window when it ends, and at last what was measured, or the error
+            that prevented it. `unpacked` decodes them.
+        """
+        told: queue.SimpleQueue[ReadWindow | Consumption | BaseException | None] = queue.SimpleQueue()
+
+        def watch(window: ReadWindow) -> WatchDecision:
+            told.put(window)
+            return WatchDecision.STOP if self._stopped_run == run else WatchDecision.GO_ON
+
+        def work() -> None:
+            try:
+                told.put(load.run(watch, lambda _: told.put(None)))
+            except BaseException as error:  # noqa: BLE001 - raised again in the worker that waits for the consumers
+                told.put(error)
+
+        threading.Thread(target=work, name=f"tuner-consumers-{run}", daemon=True).start()
+        message: ReadWindow | Consumption | BaseException | None = None
+        while not isinstance(message, Consumption | BaseException):
+            message = told.get()
+            yield packed(message)
 
 
-def unpacked(packed: bytes) -> Window | Report:
-    """Decode one message that a worker has sent, and return its window or report."""
-    message: Window | Report = pickle.loads(zlib.decompress(packed))
-    return message
+def packed(message: object) -> bytes:
+    """Encode one message of a worker."""
+    return zlib.compress(pickle.dumps(message), 1)
+
+
+def unpacked(message: bytes) -> Any:
+    """Decode one message that a worker has sent."""
+    return pickle.loads(zlib.decompress(message))

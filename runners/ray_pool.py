@@ -12,6 +12,7 @@ as a stream of small compressed messages, so nothing stays in Ray's object store
 
 import contextlib
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +21,14 @@ import psutil
 from typing_extensions import override
 
 from runners.child import PATIENCE_S
-from runners.errors import GeneratorError, WorkerLost, signals_unwrapped
+from runners.consumers.consumer_host import THIS_HOST, ConsumerHost
+from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_unwrapped
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job, Pool, Report, StartingAt, Underway
+from runners.placement import ANYWHERE, Placement
+from runners.pool import Done, Job, Pool, Report, Underway, runner_of
 from runners.ray_cluster import RayCluster
+from runners.ray_consumers import RayConsumerHost
 from runners.ray_crew import Crew, unpacked
 from runners.ray_seats import Seats, reason
 from runners.ray_session import hold, own_ray, running_ray
@@ -50,6 +54,7 @@ class RayPool(Pool):
         producers: int = 1,
         cluster: RayCluster | None = None,
         target: str | None = None,
+        placements: Sequence[Placement] = (ANYWHERE,),
         on_wait: Say = silent,
         tell: Say = silent,
         patience_s: float = _PATIENCE_S,
@@ -63,6 +68,7 @@ class RayPool(Pool):
             cluster: An existing Ray cluster; None starts Ray on this host.
             target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use the
                 Kafka cluster at a time, so we wait until no other pool uses it.
+            placements: The placements that the jobs will have, at least one. The workers of the first are started now.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
             tell: Called with a short sentence that says what went wrong and what was done about it.
             patience_s: A worker that sends no message for so many seconds of its job is killed and counts as lost. The
@@ -83,14 +89,15 @@ class RayPool(Pool):
             stack.callback(self._kill_workers)
             seats = None
             if cluster is not None:
-                seats = Seats(self._ray, cluster, producers, tell)
-                seats.nodes()  # unsuitable nodes are reported before we take a target that others use
+                seats = Seats(self._ray, cluster, tell)
+                for placement in placements:  # unsuitable nodes are reported before we take a target that others use
+                    seats.nodes(placement.zones_of_workers(producers))
                 if target is not None:
                     self._guard = hold(self._ray, target, on_wait)
             for _ in range(slots):
-                slot = _Slot(Crew(self._ray, producers, seats, tell))
+                slot = _Slot(Crew(self._ray, seats, tell))
                 self._slots.append(slot)
-                slot.crew.complete()
+                slot.crew.complete(placements[0].zones_of_workers(producers))
             self._stack = stack.pop_all()
 
     @override
@@ -136,10 +143,15 @@ class RayPool(Pool):
         self._runs += 1
         run = self._runs
         count = len(underway.job.runners)
-        slot.crew.complete()
+        placement = underway.job.placement
+        slot.crew.complete(placement.zones_of_workers(self._producers))
         if count > 1:
             slot.crew.set_clocks(count)
         hands = slot.crew.hands[:count]
+        host: ConsumerHost = THIS_HOST
+        if placement.consumer_zone is not None:
+            reading = slot.crew.hands[self._producers]
+            host = RayConsumerHost(reading.actor, reading.name, run)
 
         def stop() -> None:
             for hand in hands:
@@ -153,11 +165,11 @@ class RayPool(Pool):
         slot.streams = {
             number: hand.actor.run.options(num_returns="streaming").remote(
                 run,
-                StartingAt(runner, begin_unix_s + hand.clock.ahead_s, wait_s),
+                runner_of(job, number, begin_unix_s + hand.clock.ahead_s, wait_s, host),
                 job.config,
                 share(job.workload, count, number),
             )
-            for number, (hand, runner) in enumerate(zip(hands, job.runners, strict=True))
+            for number, hand in enumerate(hands)
         }
 
     def _report_if_hung(self, slot: "_Slot", number: int) -> Report | None:
@@ -177,6 +189,8 @@ class RayPool(Pool):
         """Handle one message of a producer; return the job if this message finished the job, or else None."""
         if isinstance(message, Report):
             del slot.streams[number]
+            if isinstance(message.outcome, ConsumersLost):
+                slot.crew.lose(self._producers)
         underway = slot.underway
         assert underway is not None
         underway.take(number, message)
@@ -186,19 +200,26 @@ class RayPool(Pool):
             self._begin(slot, underway)
             return None
         slot.underway = None
-        return underway.done(", ".join(hand.name for hand in slot.crew.hands[: len(underway.job.runners)]))
+        return underway.done(", ".join(self._workers_of(slot, underway.job)))
+
+    def _workers_of(self, slot: "_Slot", job: Job) -> Iterator[str]:
+        """Yield the names of the workers that ran a job."""
+        for hand in slot.crew.hands[: len(job.runners)]:
+            yield hand.name
+        if job.placement.consumer_zone is not None:
+            yield f"consumers {slot.crew.hands[self._producers].name}"
 
     def _message(self, slot: "_Slot", number: int) -> Window | Report:
         errors = self._ray.exceptions
         try:
             with signals_unwrapped():
-                packed: bytes = self._ray.get(next(slot.streams[number]))
+                packed = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
             name = slot.crew.lose(number)
             return Report(WorkerLost(f"the worker {name} must run until its job ends, but Ray says: {reason(error)}"))
         except errors.RayError as error:
             return Report(GeneratorError(f"a worker must return a result, but Ray says: {error}"))
-        message = unpacked(packed)
+        message: Window | Report = unpacked(packed)
         if not isinstance(message, Report) or message.began_unix_s is None:
             return message
         return replace(message, began_unix_s=message.began_unix_s - slot.crew.hands[number].clock.ahead_s)

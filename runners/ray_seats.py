@@ -1,6 +1,7 @@
 """Reserves cores for workers on the nodes of a Ray cluster.
 
-The cores for the workers of a job are reserved together, in the requested zones, and on different nodes if possible.
+The cores for the workers of a job are reserved together, in the requested zones, and on different nodes if possible. A
+list of zones has one for each worker, and None where the worker may run on any node.
 """
 
 import time
@@ -56,13 +57,13 @@ def fit(nodes: Sequence[Node], zone: str | None) -> list[Node]:
     return [node for node in nodes if node.cpus >= 1 and (zone is None or resource_of(zone) in node.zones)]
 
 
-def missing(nodes: Sequence[Node], cluster: RayCluster) -> str | None:
+def missing(nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
     """Return the part of a message that names the requested zones (groups of nodes) without any core.
 
     The result is None if every requested zone has a node that offers a core.
     """
-    wanted: list[str | None] = list(dict.fromkeys(cluster.zones)) or [None]
-    without = [resource_of(zone) for zone in wanted if zone is not None and not fit(nodes, zone)]
+    wanted = [zone for zone in dict.fromkeys(zones) if zone is not None]
+    without = [resource_of(zone) for zone in wanted if not fit(nodes, zone)]
     if without:
         offered = Counter(name for node in nodes if node.cpus >= 1 for name in node.zones)
         there = ", ".join(f"{name} ({counted(count, 'node')})" for name, count in sorted(offered.items())) or "no zone"
@@ -72,19 +73,18 @@ def missing(nodes: Sequence[Node], cluster: RayCluster) -> str | None:
     return None
 
 
-def apart(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> bool:
-    """Return whether each producer of a job can have its own node."""
-    seats = cluster.seats(producers)
-    enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in seats.items())
-    return enough and len({node.id for zone in seats for node in fit(nodes, zone)}) >= producers
+def apart(nodes: Sequence[Node], zones: Sequence[str | None]) -> bool:
+    """Return whether each worker of a job can have its own node."""
+    enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in Counter(zones).items())
+    return enough and len({node.id for zone in set(zones) for node in fit(nodes, zone)}) >= len(zones)
 
 
-def crowd(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> str:
-    """Return the warning that the producers of a job have to share nodes."""
-    hosts = sorted({node.host for zone in cluster.seats(producers) for node in fit(nodes, zone)})
+def crowd(nodes: Sequence[Node], zones: Sequence[str | None]) -> str:
+    """Return the warning that the workers of a job have to share nodes."""
+    hosts = sorted({node.host for zone in set(zones) for node in fit(nodes, zone)})
     return (
-        f"{producers} producers share {counted(len(hosts), 'node')} of the Ray cluster ({', '.join(hosts)}), because "
-        "it has no other suitable nodes: the producers compete for cores"
+        f"{len(zones)} workers share {counted(len(hosts), 'node')} of the Ray cluster ({', '.join(hosts)}), because "
+        "it has no other suitable nodes: their clients compete for cores"
     )
 
 
@@ -94,48 +94,50 @@ class Seats:
 
     Attributes:
         ray: The module `ray`, connected.
-        cluster: The cluster and the zones that were requested.
-        producers: Number of producers of a job.
-        tell: Called with a sentence if we have to wait for nodes or cores, or if producers share nodes.
+        cluster: The cluster.
+        tell: Called with a sentence if we have to wait for nodes or cores, or if workers share nodes.
     """
 
     ray: Any
     cluster: RayCluster
-    producers: int
     tell: Say
     _checked: set[str] = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
 
-    def nodes(self, deadline: float | None = None) -> list[Node]:
+    def nodes(self, zones: Sequence[str | None], deadline: float | None = None) -> list[Node]:
         """Wait until each requested zone (group of nodes) has a node, check the software, and return all live nodes.
 
         Each node on which a worker may run must have the same versions as this host.
 
         Args:
+            zones: The zone of each worker.
             deadline: Time on the monotonic clock at which to stop waiting; None means `cluster.wait_s` from now.
 
         Raises:
             RayUnfit: A zone has no node, or a node has other versions or can't reach the Kafka cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
-        while lack := missing(nodes := Node.all_of(self.ray), self.cluster):
+        while lack := missing(nodes := Node.all_of(self.ray), zones):
             self._wait_or_refuse(lack, deadline)
-        self._check([node for zone in self.cluster.seats(self.producers) for node in fit(nodes, zone)])
+        self._check([node for zone in dict.fromkeys(zones) for node in fit(nodes, zone)])
         return nodes
 
-    def reserve(self) -> Any:
-        """Wait until the nodes have free cores for all producers of a job, and reserve them as a placement group.
+    def reserve(self, zones: Sequence[str | None]) -> Any:
+        """Wait until the nodes have free cores for all workers of a job, and reserve them as a placement group.
+
+        Args:
+            zones: The zone of each worker.
 
         Raises:
             RayUnfit: The nodes have too few free cores, or they don't pass the checks of the method `nodes`.
         """
         deadline = time.monotonic() + self.cluster.wait_s
         while True:
-            nodes = self.nodes(deadline)
-            group = self._try_to_reserve(nodes, min(deadline, time.monotonic() + _TRY_S))
+            nodes = self.nodes(zones, deadline)
+            group = self._try_to_reserve(nodes, zones, min(deadline, time.monotonic() + _TRY_S))
             if group is not None:
                 return group
-            self._wait_or_refuse(self._no_room(), deadline)
+            self._wait_or_refuse(self._no_room(zones), deadline)
 
     def release(self, group: Any) -> None:
         """Release the cores of a placement group. Ray kills workers that still run in the group."""
@@ -174,12 +176,9 @@ class Seats:
             raise RayUnfit(f"each Ray node must report its software versions, but Ray says: {reason(error)}") from error
         return answers
 
-    def _try_to_reserve(self, nodes: Sequence[Node], deadline: float) -> Any | None:
-        strict = apart(nodes, self.cluster, self.producers)
-        bundles = [
-            {"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY})
-            for zone in map(self.cluster.zone_of, range(self.producers))
-        ]
+    def _try_to_reserve(self, nodes: Sequence[Node], zones: Sequence[str | None], deadline: float) -> Any | None:
+        strict = apart(nodes, zones)
+        bundles = [{"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY}) for zone in zones]
         group = self.ray.util.placement_group(bundles, strategy="STRICT_SPREAD" if strict else "SPREAD")
         # Each wait is short, because signals are not handled during a wait.
         while not group.wait(_LOOK_S):
@@ -187,16 +186,15 @@ class Seats:
                 self.release(group)
                 return None
         if not strict:
-            self._tell_once(crowd(nodes, self.cluster, self.producers))
+            self._tell_once(crowd(nodes, zones))
         return group
 
-    def _no_room(self) -> str:
+    def _no_room(self, zones: Sequence[str | None]) -> str:
         free = self.ray.available_resources().get("CPU", 0.0)
         asked = ", ".join(
-            f"{count} in {resource_of(zone)}" if zone else f"{count} anywhere"
-            for zone, count in self.cluster.seats(self.producers).items()
+            f"{count} in {resource_of(zone)}" if zone else f"{count} anywhere" for zone, count in Counter(zones).items()
         )
-        return f"it does not have a free core for each producer ({asked}); {free:g} cores are free in total"
+        return f"it does not have a free core for each worker ({asked}); {free:g} cores are free in total"
 
     def _wait_or_refuse(self, lack: str, deadline: float) -> None:
         if time.monotonic() >= deadline:

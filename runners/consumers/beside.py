@@ -9,6 +9,7 @@ from typing import Final
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
+from runners.consumers.consumer_host import THIS_HOST, ConsumerHost
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.joining import end_to_end_of
 from runners.consumers.on_topic import TopicConsumption
@@ -27,23 +28,47 @@ _LAST_RECORDS_PATIENCE_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class WithConsumers:
-    """A runner that measures with another runner, and has consumers read the records meanwhile.
-
-    A workload without consumers is measured as by the other runner alone. The consumers have the client of the
-    producer, and run on its host, so that both use the same clock.
+class TailConsumers:
+    """The consumers that read a topic at its tail while producers write to it.
 
     Attributes:
-        runner: Measures the producer.
         cluster: The cluster of the topic.
-        topic: The topic that the producer writes to.
+        topic: The topic.
         outage_s: How many seconds may pass without an answer while brokers are down.
     """
 
-    runner: Runner
     cluster: RunningCluster
     topic: Topic
     outage_s: float = DEFAULT_LIMITS.outage_s
+
+    def load(self, config: ProducerConfig, workload: Workload) -> TopicConsumption:
+        """Return the load of the consumers beside a producer, whose client they have."""
+        reading = Reading(
+            start=Start.TAIL,
+            consumers=workload.consumers,
+            warmup_s=workload.warmup_s,
+            measured_s=_LONGEST_S,
+            keep_arrivals=True,
+            outage_s=self.outage_s,
+        )
+        return TopicConsumption(self.cluster, self.topic.name, reading, self.topic.owned, config.client)
+
+
+@dataclass(frozen=True, slots=True)
+class WithConsumers:
+    """A runner that measures with another runner, and has consumers read the records meanwhile.
+
+    A workload without consumers is measured as by the other runner alone.
+
+    Attributes:
+        runner: Measures the producer.
+        consumers: Read what the producer writes.
+        host: Where they run.
+    """
+
+    runner: Runner
+    consumers: TailConsumers
+    host: ConsumerHost = THIS_HOST
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Measure the config. If the workload has consumers, the measurement has `end_to_end`."""
@@ -54,27 +79,21 @@ class WithConsumers:
                 "end-to-end latency needs the offsets of the records, which a broker does not tell with acks=0; use "
                 "acks=1 or acks=all, or leave the consumers out"
             )
+        before = self.host.offset()
         with self._consuming(config, workload) as consuming:
             measured = self.runner.run(config, workload, watch)
             consumption = consuming.finish(measured.counts.acknowledged)
+        after = self.host.offset()
         assert measured.deliveries is not None, "the load generators tell the offsets of their records"
-        seen = end_to_end_of(measured.deliveries, consumption)
+        offsets = None if before is None or after is None else (before, after)
+        seen = end_to_end_of(measured.deliveries, consumption, offsets)
         warnings = (*measured.warnings, *(f"consumers: {each}" for each in seen.warnings))
         return replace(measured, deliveries=None, end_to_end=seen, warnings=warnings)
 
     @contextmanager
     def _consuming(self, config: ProducerConfig, workload: Workload) -> Iterator["_Consuming"]:
         """Start the consumers, and stop them when the context is left, also after an error."""
-        reading = Reading(
-            start=Start.TAIL,
-            consumers=workload.consumers,
-            warmup_s=workload.warmup_s,
-            measured_s=_LONGEST_S,
-            keep_arrivals=True,
-            outage_s=self.outage_s,
-        )
-        load = TopicConsumption(self.cluster, self.topic.name, reading, self.topic.owned, config.client)
-        consuming = _Consuming(load)
+        consuming = _Consuming(self.consumers.load(config, workload), self.host)
         consuming.start()
         try:
             yield consuming
@@ -87,6 +106,7 @@ class _Consuming:
     """Consumers that read in a thread until they are stopped."""
 
     load: TopicConsumption
+    host: ConsumerHost
     _thread: threading.Thread = field(init=False)
     _started: threading.Event = field(default_factory=threading.Event)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -127,7 +147,7 @@ class _Consuming:
 
     def _run(self) -> None:
         try:
-            self._outcome.append(self.load.run(self._watch, lambda _: self._started.set()))
+            self._outcome.append(self.host.consume(self.load, self._watch, self._started.set))
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the consumers
             self._outcome.append(error)
         finally:

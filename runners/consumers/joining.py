@@ -4,24 +4,37 @@ The producer's load notes the partition and the offset of a sample of its record
 which offsets. Joining the two costs nothing while the load runs, and records need no extra bytes.
 """
 
+from dataclasses import replace
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S, NS_PER_US
+from runners.clock_offset import Offset, on_our_clock
 from runners.consumers.consumption import Arrivals, Consumption
 from runners.end_to_end import Deliveries, EndToEnd
 from runners.histogram import Histogram
 
+_CLOCK_ERROR_RATIO: Final = 0.1
+"""If the clocks may differ by a larger part of the median end-to-end latency, the measurement has a warning."""
 
-def end_to_end_of(deliveries: Deliveries, consumption: Consumption) -> EndToEnd:
+
+def end_to_end_of(
+    deliveries: Deliveries, consumption: Consumption, offsets: tuple[Offset, Offset] | None = None
+) -> EndToEnd:
     """Join the producer's records with the consumers' arrivals.
 
     Args:
         deliveries: The sampled records of the producers.
         consumption: What the consumers took. It has arrivals.
+        offsets: How far the monotonic clock of the consumers' host was ahead of the producer's before and after the
+            load; None if both had the same clock.
     """
     arrivals = consumption.arrivals
     assert arrivals is not None, "consumers beside a producer note when records arrive"
+    if offsets is not None:
+        arrivals = replace(arrivals, at_ns=on_our_clock(arrivals.at_ns, *offsets))
     taken_ns = arrival_times(arrivals, deliveries.partitions, deliveries.offsets)
     found = taken_ns >= 0
     intended, acknowledged, taken = deliveries.intended_ns[found], deliveries.acknowledged_ns[found], taken_ns[found]
@@ -32,8 +45,12 @@ def end_to_end_of(deliveries: Deliveries, consumption: Consumption) -> EndToEnd:
     warnings = list(consumption.warnings) + list(consumption.counts.differences())
     if missing:
         warnings.append(f"no consumer took {missing:,} of {len(found):,} sampled records")
+    latency = Histogram.of((taken - intended) // NS_PER_US)
+    within_ms = None if offsets is None else max(each.within_s for each in offsets) * 1e3
+    if within_ms is not None and latency.count:
+        warnings += _unsure(within_ms, latency.percentile_us(0.5) / 1e3)
     return EndToEnd(
-        latency=Histogram.of((taken - intended) // NS_PER_US),
+        latency=latency,
         fetch=Histogram.of((taken - acknowledged) // NS_PER_US),
         consumers=consumption.reading.consumers,
         sampled=len(found),
@@ -45,8 +62,18 @@ def end_to_end_of(deliveries: Deliveries, consumption: Consumption) -> EndToEnd:
         fetch_bytes=activity.fetch_bytes if activity else None,
         taken=consumption.counts.taken,
         repeated=consumption.counts.repeated,
+        clock_error_ms=within_ms,
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _unsure(within_ms: float, p50_ms: float) -> list[str]:
+    if within_ms <= _CLOCK_ERROR_RATIO * p50_ms:
+        return []
+    return [
+        f"the clocks of the two hosts were compared to within {within_ms:.2f} ms, much of the median end-to-end"
+        f" latency of {p50_ms:.2f} ms: smaller differences between configs say nothing"
+    ]
 
 
 def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -169,6 +169,17 @@ def test_clients_in_another_zone_wait_for_the_way_there_and_back(
     assert other > 40
 
 
+def test_zones_without_a_ray_cluster_are_refused_before_anything_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "placed.yaml"
+    file.write_text("about: Zones.\nvary: {placement: [a, b]}\n")
+    ran = tuner("experiment", "run", str(file), "--no-mlflow")
+    assert ran.code == 1
+    assert "executor.ray_address is missing" in ran.err
+
+
 FAILOVER = """
 about: What a killed broker costs.
 target: {brokers: 3}

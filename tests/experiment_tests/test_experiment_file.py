@@ -5,8 +5,11 @@ from typing import Final
 
 import pytest
 
+from runners.placement import Placement
+from runners.ray_cluster import RayCluster
 from tests.experiment_tests.small import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
+from tuner.experiment_file.searches import on_ray
 from tuner.model.experiment import BROKERS_ANEW_S, BestOf
 from tuner.model.spec import Goal
 from tuner.study_file import StudyFileError
@@ -138,6 +141,58 @@ def test_the_quick_forms_together_take_less_than_40_minutes() -> None:
     ]
     assert sum(spec.planned_s for spec in quick) < 40 * 60
     assert "failover" not in paper_experiments(), "no paper describes it"
+
+
+ZONES: Final = """
+about: What another zone costs.
+executor: {ray_address: "head:6379", ray_wait: 5m}
+load: {placement: [a, b], producers: 2, consumers: 1, measured: 1s}
+rows:
+  - {row: both}
+  - {row: one, placement: b, consumer_zone: c}
+  - {row: two, placement: "c, a"}
+"""
+
+
+def test_rows_may_run_in_zones_of_a_ray_cluster() -> None:
+    spec = small(ZONES)
+    assert spec.ray == RayCluster("head:6379", wait_s=300.0, this_host_only=True)
+    assert {row.name: row.setup.placement for row in spec.rows} == {
+        "both": Placement(("a", "b")),
+        "one": Placement(("b",), "c"),
+        "two": Placement(("c", "a")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("producers: 2", "producers: 1", "each zone of placement needs at least one producer"),
+        ("consumers: 1", "consumers: 0", "a row with consumer_zone needs consumers"),
+        ("producers: 2", "producers: 0, stored_bytes: 1MB", "is measured on this host; leave its zones out"),
+        ("placement: b", 'placement: "b:"', "a zone must consist of letters"),
+        ("head:6379", "ray://head:10001", "must be host:port of the cluster's head"),
+    ],
+)
+def test_zones_that_do_not_fit_are_refused(right: str, wrong: str, said: str) -> None:
+    assert right in ZONES
+    with pytest.raises(StudyFileError, match=re.escape(said)):
+        small(ZONES.replace(right, wrong, 1))
+
+
+def test_a_search_runs_where_the_rows_run() -> None:
+    spec = small(
+        """
+        about: The best config of a zone.
+        executor: {ray_address: "head:6379"}
+        load: {placement: a, consumers: 1, consumer_zone: b}
+        searches: {random: {search: {method: random, trials: 4}}}
+        rows: [{row: today}, {row: best, search: random, goal: throughput}]
+        """
+    )
+    (search,) = spec.searches
+    assert (search.study.ray_address, search.study.placement, search.study.consumer_zone) == ("head:6379", ("a",), "b")
+    assert on_ray(search, "other:1").study.ray_address == "other:1"
 
 
 LOSES: Final = """

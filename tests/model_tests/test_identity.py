@@ -82,6 +82,7 @@ CHANGED: list[tuple[str, dict[str, Any]]] = [
     ("search.grid_steps: 3 in the study, 4 now", {"search": SearchSpec(grid_steps=4)}),
     ("executor.kind: ray or local in the study, simulated now", {"executor": Executor.SIMULATED}),
     ("executor.placement: not set in the study, a, b now", {"placement": ("a", "b")}),
+    ("executor.consumer_zone: not set in the study, b now", {"consumer_zone": "b"}),
 ]
 MAY_CHANGE: list[dict[str, Any]] = [
     {"name": "other"},

@@ -11,32 +11,53 @@ from typing import Any
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
+from runners.consumers.beside import TailConsumers
 from runners.errors import RunnerError
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.measurement import Measurement
+from runners.measurement import Measurement, Window
+from runners.placement import Placement
 from runners.pool import Job
 from runners.ray_cluster import Code, RayCluster
 from runners.ray_pool import RayPool
-from runners.runner import Runner
+from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.measurement_record import measurement_record
 
 
 def measured(asked: dict[str, Any]) -> dict[str, Any]:
     """Run one job on a new pool."""
     told: list[str] = []
     answer: dict[str, Any] = {"told": told}
-    workload = Workload(RecordSizes.fixed(1000), warmup_s=0.3, measured_s=1.0, rate_records_per_s=2_000, partitions=4)
+    workload = Workload(
+        RecordSizes.fixed(1000),
+        warmup_s=0.3,
+        measured_s=asked.get("measured_s", 1.0),
+        rate_records_per_s=2_000,
+        partitions=4,
+        consumers=asked.get("consumers", 0),
+    )
+    placement = Placement(tuple(asked.get("zones", ())), asked.get("consumer_zone"))
     try:
-        cluster = RayCluster(
-            asked["address"], Code(asked.get("code", "ship")), tuple(asked.get("zones", ())), asked.get("wait_s", 60.0)
-        )
+        cluster = RayCluster(asked["address"], Code(asked.get("code", "ship")), asked.get("wait_s", 60.0))
         with closing(
-            RayPool(Path(), producers=asked["producers"], cluster=cluster, target="a", tell=told.append)
+            RayPool(
+                Path(),
+                producers=asked["producers"],
+                cluster=cluster,
+                target="a",
+                placements=(placement,),
+                tell=told.append,
+            )
         ) as pool:
-            pool.submit(Job("key", (_runner(asked),) * asked["producers"], ProducerConfig.parse({}), workload))
+            runners = (_runner(asked),) * asked["producers"]
+            consumers = TailConsumers(*_topic_of(asked)) if workload.consumers else None
+            pool.submit(
+                Job("key", runners, ProducerConfig.parse({}), workload, consumers=consumers, placement=placement),
+                lambda window: _window(asked, window),
+            )
             done = pool.next_done()
             assert done is not None
             if not isinstance(done.outcome, Measurement):
@@ -47,17 +68,31 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
                 "acknowledged": done.outcome.counts.acknowledged,
                 "handed_over": done.outcome.counts.handed_over,
                 "records": done.outcome.records,
+                "attempts": done.attempts,
+                "end_to_end": measurement_record(done.outcome)["end_to_end"],
             }
     except RunnerError as error:
         answer |= {"error": type(error).__name__, "message": str(error)}
     return answer
 
 
+def _topic_of(asked: dict[str, Any]) -> tuple[RunningCluster, Topic]:
+    topic = Topic(asked.get("topic", "ours"), partitions=4, replication=1)
+    return RunningCluster("existing", asked["connection"]), topic
+
+
 def _runner(asked: dict[str, Any]) -> Runner:
     if "connection" not in asked:
         return SimulatedRunner()
-    topic = Topic("ours", partitions=4, replication=1)
-    return Isolated(LibrdkafkaRunner(RunningCluster("existing", asked["connection"]), topic), kept=True)
+    return Isolated(LibrdkafkaRunner(*_topic_of(asked)), kept=True)
+
+
+def _window(asked: dict[str, Any], window: Window) -> WatchDecision:
+    """Tell the test that the load runs."""
+    if "tell_windows" in asked:
+        sys.stdout.write(f"window {window.number}\n")
+        sys.stdout.flush()
+    return WatchDecision.GO_ON
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """The offset of another clock, measured with a few questions."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.ray_crew import offset_of
+from runners.clock_offset import Offset, offset_of, on_our_clock
 
 SECONDS = st.floats(0.0, 5.0)
 
@@ -39,3 +40,21 @@ def test_the_answer_with_the_shortest_round_trip_counts() -> None:
     offset = offset_of(network.ask, network.now, asked=3)
     assert offset.ahead_s == pytest.approx(-3.0)
     assert offset.within_s == pytest.approx(0.001)
+
+
+@given(
+    st.floats(-1e5, 1e5),
+    st.floats(-1e-4, 1e-4),
+    st.lists(st.floats(0, 600), min_size=1, max_size=20),
+)
+def test_moments_of_a_clock_that_runs_faster_are_read_on_ours(
+    ahead_s: float, drift_ratio: float, moments_s: list[float]
+) -> None:
+    """The other clock is `ahead_s` ahead at our 1,000 s, and gains `drift_ratio` seconds in each second."""
+    since_s = np.array(moments_s)
+    ours_s = 1_000.0 + since_s
+    there_ns = np.array(np.round((ours_s + ahead_s + drift_ratio * since_s) * 1e9), dtype=np.int64)
+    before, after = (Offset(ahead_s + drift_ratio * after_s, 1e-4, 1_000.0 + after_s) for after_s in (0.0, 600.0))
+    found_s = on_our_clock(there_ns, before, after) / 1e9
+    # The offset is looked up at a moment that is itself off by the drift: 0.06 s of 600 s, and so 6 us.
+    assert found_s == pytest.approx(ours_s, abs=1e-5)

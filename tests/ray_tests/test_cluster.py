@@ -1,6 +1,7 @@
 """A Ray cluster of several nodes: zones, the code that reaches the workers, secrets, and a node that leaves."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,8 @@ from runners.clusters.topic_admin import TopicAdmin
 from tests.builders.studies import of_kind, on_record
 from tests.campaign_tests.clients import CLIENTS, holders
 from tests.clusters_tests.waiting import eventually
-from tests.ray_tests.nodes import Nodes, running_nodes
+from tests.conftest import TopicMaker
+from tests.ray_tests.nodes import AHEAD_S, Nodes, running_nodes
 from tests.runners_tests.mock_cluster import running_mock_cluster
 from tuner.model.trial import Kind, State
 from tuner.storage.sqlite import SqliteStore
@@ -74,10 +76,105 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
     assert nowhere["error"] == "RayUnfit"
     assert "no node with cores offers zone:c; its nodes offer zone:a (1 nodes), zone:b (1 nodes)" in nowhere["message"]
     assert full["error"] == "RayUnfit"
-    assert "not have a free core for each producer (3 in zone:b); 4 cores are free in total" in full["message"]
+    assert "not have a free core for each worker (3 in zone:b); 4 cores are free in total" in full["message"]
     # No file of Ray on any node holds a secret.
     assert nodes.files_with("py_modules"), "the search must find what Ray writes"
     assert nodes.files_with(SECRET, nodes.token) == []
+
+
+@pytest.mark.broker
+def test_consumers_on_another_host_have_another_clock(
+    nodes: Nodes, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    asked = {"zones": ["a"], "producers": 1, "consumers": 2, "connection": broker.connection}
+    beside, apart = drive(
+        nodes,
+        {**asked, "topic": new_topic(4).name},
+        {**asked, "topic": new_topic(4).name, "consumer_zone": "b"},
+    )
+    assert "error" not in apart, apart
+    assert "consumers" not in beside["worker"]
+    producer, consumers = apart["worker"].split(", consumers ")
+    assert (producer[-5:], consumers[-5:]) == (" in a", " in b")
+    assert beside["end_to_end"]["clock_error_ms"] is None
+    assert 0 < apart["end_to_end"]["clock_error_ms"] < 1_000
+    for each in (beside, apart):
+        seen = each["end_to_end"]
+        assert (seen["missing"], seen["consumers"]) == (0, 2)
+        assert seen["taken"] == each["acknowledged"] > each["records"]
+        assert 20 < seen["latency"]["percentiles"]["0.5"] < AHEAD_S * 1e6 / 100, "in microseconds, on one clock"
+
+
+@pytest.mark.long
+@pytest.mark.broker
+def test_consumers_whose_node_leaves_are_missed(nodes: Nodes, broker: RunningCluster, new_topic: TopicMaker) -> None:
+    job = {
+        "address": nodes.address,
+        "zones": ["a"],
+        "producers": 1,
+        "consumers": 1,
+        "consumer_zone": "b",
+        "connection": broker.connection,
+        "topic": new_topic(4).name,
+        "measured_s": 20.0,
+        "wait_s": 0.5,
+        "tell_windows": True,
+    }
+    nodes.revive("a")
+    try:
+        with subprocess.Popen(
+            [sys.executable, str(HERE / "driver.py"), json.dumps([job])],
+            env=nodes.environ,
+            cwd=nodes.folder,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as driver:
+            assert driver.stdout is not None
+            assert driver.stdout.readline().startswith("window")
+            nodes.kill_raylet("b")
+            answer = json.loads(driver.stdout.readlines()[-1])
+    finally:
+        nodes.revive("b")
+    assert answer["error"] == "RayUnfit"
+    assert "no node with cores offers zone:b" in answer["message"]
+
+
+@pytest.mark.long
+@pytest.mark.broker
+def test_an_experiment_compares_zones(nodes: Nodes, broker: RunningCluster, tmp_path: Path) -> None:
+    file = tmp_path / "zones.yaml"
+    file.write_text(
+        """
+        about: What a consumer in another zone costs.
+        load: {partitions: 2, consumers: 1, rate_records_per_s: 500, warmup: 0.5s, measured: 1s}
+        rows:
+          - {row: same zone, placement: a}
+          - {row: consumers elsewhere, placement: a, consumer_zone: b}
+          - {row: producers elsewhere, placement: b}
+        rounds: 1
+        metrics: [end_to_end_p50_ms]
+        """
+    )
+    nodes.revive("a")
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "tuner.cli", "experiment", "run", str(file), "--ray-address", nodes.address),
+            *("--bootstrap", broker.bootstrap, "--no-mlflow", "--json"),
+        ],
+        env={**nodes.environ, "KAFKA_TUNER_STUDIES": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    trials = [trial for trial in on_record(tmp_path / "zones") if trial.kind is Kind.MEASUREMENT]
+    assert {trial.row: re.sub(r"\S+/\d+", "HOST", trial.worker) for trial in trials} == {
+        "same zone": "HOST in a",
+        "consumers elsewhere": "HOST in a, consumers HOST in b",
+        "producers elsewhere": "HOST in b",
+    }
+    assert all(0 < trial.metrics["end_to_end_p50_ms"] < AHEAD_S * 1e3 / 100 for trial in trials)
 
 
 @pytest.mark.long
@@ -142,7 +239,7 @@ def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
                 lines.append("killed")
     assert driver.returncode == 0, lines
     assert any(line.startswith("say a Ray worker was lost") for line in lines), lines
-    assert any(line.startswith("say 2 producers share 1 node of the Ray cluster") for line in lines), lines
+    assert any(line.startswith("say 2 workers share 1 node of the Ray cluster") for line in lines), lines
     trials = on_record(folder)
     assert {trial.state for trial in trials} == {State.COMPLETE}
     assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 1

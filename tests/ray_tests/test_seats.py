@@ -3,6 +3,7 @@
 import pytest
 
 from runners.errors import RayUnfit
+from runners.placement import ANYWHERE, Placement
 from runners.ray_cluster import RayCluster
 from runners.ray_seats import Node, apart, crowd, fit, missing
 
@@ -13,30 +14,30 @@ B = Node("3", "node-b", 2.0, frozenset({"zone:b"}))
 BOTH = Node("4", "node-ab", 8.0, frozenset({"zone:a", "zone:b"}))
 
 
-def cluster(*zones: str) -> RayCluster:
-    return RayCluster("auto", zones=zones)
-
-
 def test_zones_are_assigned_to_producers_in_turn() -> None:
-    assert [cluster("a", "b").zone_of(number) for number in range(5)] == ["a", "b", "a", "b", "a"]
-    assert cluster("a", "a", "b").seats(4) == {"a": 3, "b": 1}
-    assert cluster().seats(3) == {None: 3}
+    assert Placement(("a", "b")).zones_of_workers(5) == ["a", "b", "a", "b", "a"]
+    assert ANYWHERE.zones_of_workers(3) == [None, None, None]
+
+
+def test_consumers_have_a_worker_of_their_own_only_in_a_zone_of_their_own() -> None:
+    assert Placement(("a",), "b").zones_of_workers(2) == ["a", "a", "b"]
+    assert Placement(consumer_zone="b").zones_of_workers(1) == [None, "b"]
 
 
 def test_a_node_without_cores_takes_no_producer() -> None:
     assert fit([HEAD, A1, B], None) == [A1, B]
     assert fit([HEAD, A1, B], "b") == [B]
-    assert missing([HEAD], cluster()) == "no core (num_cpus) is offered by its 1 node"
-    assert missing([HEAD, A1], cluster()) is None
+    assert missing([HEAD], [None]) == "no core (num_cpus) is offered by its 1 node"
+    assert missing([HEAD, A1], [None]) is None
 
 
 def test_each_zone_must_have_a_node() -> None:
-    assert missing([A1, A2, B], cluster("a", "b")) is None
-    assert missing([A1, A2, B], cluster("b", "c", "d")) == (
+    assert missing([A1, A2, B], ["a", "b"]) is None
+    assert missing([A1, A2, B], ["b", "c", "d"]) == (
         "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 node)"
     )
     without_cores = Node("5", "x", 0.0, frozenset({"zone:c"}))
-    assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c; its nodes offer no zone"
+    assert missing([without_cores], ["c"]) == "no node with cores offers zone:c; its nodes offer no zone"
 
 
 @pytest.mark.parametrize(
@@ -55,13 +56,13 @@ def test_each_zone_must_have_a_node() -> None:
 def test_producers_run_on_separate_nodes_if_there_are_enough(
     nodes: list[Node], zones: tuple[str, ...], producers: int, enough: bool
 ) -> None:
-    assert apart(nodes, cluster(*zones), producers) is enough
+    assert apart(nodes, Placement(zones).zones_of_workers(producers)) is enough
 
 
 def test_the_warning_names_shared_nodes() -> None:
-    assert crowd([HEAD, A1, A2, B], cluster("a"), 3) == (
-        "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), because it has no other suitable nodes: "
-        "the producers compete for cores"
+    assert crowd([HEAD, A1, A2, B], ["a", "a", "a"]) == (
+        "3 workers share 2 nodes of the Ray cluster (node-a1, node-a2), because it has no other suitable nodes: "
+        "their clients compete for cores"
     )
 
 

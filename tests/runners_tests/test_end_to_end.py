@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.consumers.beside import WithConsumers
+from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.consumption import Arrivals
 from runners.consumers.joining import arrival_times
 from runners.errors import WorkloadRefused
@@ -55,7 +55,7 @@ def test_consumers_beside_a_load_take_every_record(
     workload = Workload(
         RecordSizes.fixed(200), partitions=2, warmup_s=0.5, measured_s=1.5, rate_records_per_s=rate, consumers=2
     )
-    runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic, generator)), broker, topic)
+    runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic, generator)), TailConsumers(broker, topic))
     seen = runner.run(ProducerConfig.parse({"linger.ms": 5}), workload)
     found = seen.end_to_end
     assert found is not None
@@ -80,7 +80,7 @@ def test_java_consumers_beside_a_java_producer_take_every_record(
     workload = Workload(
         RecordSizes.fixed(200), partitions=2, warmup_s=0.5, measured_s=1.5, rate_records_per_s=rate, consumers=2
     )
-    runner = WithConsumers(Isolated(JavaRunner(broker, topic, warms_up=False)), broker, topic)
+    runner = WithConsumers(Isolated(JavaRunner(broker, topic, warms_up=False)), TailConsumers(broker, topic))
     seen = runner.run(ProducerConfig.parse({"linger.ms": 5}, client=java()), workload)
     found = seen.end_to_end
     assert found is not None
@@ -104,7 +104,7 @@ def test_a_linger_of_the_producer_is_part_of_the_end_to_end_latency(
         workload = Workload(
             RecordSizes.fixed(200), partitions=1, warmup_s=0.5, measured_s=1.5, rate_records_per_s=500, consumers=1
         )
-        runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic)), broker, topic)
+        runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic)), TailConsumers(broker, topic))
         found = runner.run(ProducerConfig.parse({"linger.ms": linger_ms}), workload).end_to_end
         assert found is not None
         medians.append(found.latency.percentile_us(0.5) / 1e3)
@@ -115,6 +115,6 @@ def test_a_linger_of_the_producer_is_part_of_the_end_to_end_latency(
 def test_with_acks_0_the_consumers_latency_is_refused(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(1)
     workload = Workload(RecordSizes.fixed(200), partitions=1, warmup_s=0.2, measured_s=0.5, consumers=1)
-    runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic)), broker, topic)
+    runner = WithConsumers(Isolated(LibrdkafkaRunner(broker, topic)), TailConsumers(broker, topic))
     with pytest.raises(WorkloadRefused, match="acks=0"):
         runner.run(ProducerConfig.parse({"acks": 0}), workload)

@@ -12,7 +12,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.consumers.beside import WithConsumers
+from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -99,13 +99,13 @@ class TestWithConsumers(RealRunnerContract):
     @pytest.fixture
     def runner(self, mock_cluster: RunningCluster) -> Runner:
         topic = new_topic()
-        return WithConsumers(LibrdkafkaRunner(mock_cluster, topic), mock_cluster, topic)
+        return WithConsumers(LibrdkafkaRunner(mock_cluster, topic), TailConsumers(mock_cluster, topic))
 
     @pytest.fixture
     def limited(self, mock_cluster: RunningCluster) -> Runner:
         topic = new_topic()
         return WithConsumers(
-            LibrdkafkaRunner(mock_cluster, topic, limits=Limits(max_bytes=100_000)), mock_cluster, topic
+            LibrdkafkaRunner(mock_cluster, topic, limits=Limits(max_bytes=100_000)), TailConsumers(mock_cluster, topic)
         )
 
 

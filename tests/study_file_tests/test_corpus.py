@@ -79,6 +79,7 @@ def test_the_settings_of_a_night_are_read() -> None:
     assert spec.tracking.enabled is False
     assert (spec.executor, spec.ray_address, spec.ray_code) == (Executor.RAY, "head:6379", Code.INSTALLED)
     assert (spec.ray_wait_s, spec.placement) == (300, ("a",))
+    assert (spec.workload.consumers, spec.consumer_zone) == (2, "b")
 
 
 def test_properties_become_the_clients_own_values() -> None:

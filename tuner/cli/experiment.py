@@ -15,13 +15,14 @@ from rich.live import Live
 from rich.text import Text
 
 from runners.measurement import Window
+from runners.ray_cluster import RayCluster
 from tuner import api
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.course.experiment import ExperimentReporter, Step
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
-from tuner.experiment_file.searches import on_cluster
+from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.trial import State, Trial
@@ -121,6 +122,14 @@ def run(
     quick: Quick = False,
     bootstrap: options.ClusterBootstrap = None,
     command_config: options.CommandConfig = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RAY_ADDRESS",
+            metavar="ADDRESS",
+            help="Address of your Ray cluster, such as head:6379, or auto. Without it, the clients run on this host.",
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds.", show_default="the file's")] = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the experiment in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
@@ -140,7 +149,8 @@ def run(
         tuner experiment run mine.yaml --rounds 10
     """
     names = paper_experiments() if named == PAPERS else [named]
-    planned = [_at(*read_experiment(name, quick=quick), bootstrap, command_config, rounds) for name in names]
+    read = [read_experiment(name, quick=quick) for name in names]
+    planned = [(_at(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
     silent = quiet or as_json
     if not silent:
         seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
@@ -248,15 +258,24 @@ def _run_before(name: str) -> list[ExperimentResults]:
 
 
 def _at(
-    spec: ExperimentSpec, text: str, bootstrap: str | None, command_config: Path | None, rounds: int | None
-) -> tuple[ExperimentSpec, str]:
-    """Return an experiment with the target and the number of rounds of the command line."""
+    spec: ExperimentSpec,
+    bootstrap: str | None,
+    command_config: Path | None,
+    ray_address: str | None,
+    rounds: int | None,
+) -> ExperimentSpec:
+    """Return an experiment with the cluster, the Ray cluster and the number of rounds of the command line."""
     if bootstrap is not None:
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
         spec = replace(spec, target=options.target_of(bootstrap, command_config), searches=searches)
-    if rounds is not None:
-        spec = replace(spec, rounds=rounds)
-    return spec, text
+    here_only = spec.target.of_this_host_only
+    if ray_address is not None:
+        ray = replace(spec.ray, address=ray_address) if spec.ray else RayCluster(ray_address)
+        searches = tuple(on_ray(each, ray_address) for each in spec.searches)
+        spec = replace(spec, ray=ray, searches=searches)
+    if spec.ray is not None:
+        spec = replace(spec, ray=replace(spec.ray, this_host_only=here_only))
+    return spec if rounds is None else replace(spec, rounds=rounds)
 
 
 def run_experiment_shown(

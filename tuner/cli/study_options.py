@@ -257,7 +257,8 @@ class StudyOptions(StudyFlags):
         if self.hours is not None or self.until is not None:
             sections["search"] = {"hours": None, "until": None, **({} if self.quick else {"trials": None}), **search}
         if self.executor not in (None, Executor.RAY):
-            sections["executor"] = {"kind": self.executor, "ray_address": None, "placement": None}
+            zones = {"placement": None, "consumer_zone": None}
+            sections["executor"] = {"kind": self.executor, "ray_address": None, **zones}
         if self.client is not None and changed_text(text, {"client": self.client}) != changed_text(text, {}):
             name = f"{name}-{self._client.kind}"
             text = renamed(text, name)

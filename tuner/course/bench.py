@@ -279,7 +279,8 @@ class Bench:
         rule = _rule(trial.done, name, workload)
         config = trial.done.job.started.proposal.config
         on_attempt = partial(_begin_attempt, trial, rule, workload)
-        job = Job(str(index), trial.runners(rule), config, workload, on_attempt)
+        setup = trial.done.job.setup
+        job = Job(str(index), trial.runners(rule), config, workload, on_attempt, trial.lease.consumers, setup.placement)
         watch = _killing_a_broker(trial, workload, _watch(trial.done, name, rule))
         self._pool.submit(job, self._while_ours(trial.done, watch))
 

@@ -18,10 +18,13 @@ from typing import Any, Final, Protocol
 from objectives.row_metrics import row_metrics_of
 from runners.clusters.processes import ProcessIdentity
 from runners.clusters.temporary import remove_folders_of_dead
-from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
+from runners.errors import RayUnfit, SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.local_pool import LocalPool
 from runners.measurement import Window
+from runners.placement import ANYWHERE
 from runners.places import target_lock
+from runners.pool import Pool
+from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.wrappers import DELETION_S
 from tuner.course.bench import Bench, StartedTrial, TrialJob
@@ -57,7 +60,6 @@ from tuner.model.facts import (
     TRACKING,
 )
 from tuner.model.identity import target_label
-from tuner.model.setup import Setup
 from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.model.url import secrets_in
 from tuner.search.schedule import UNBROKEN_S
@@ -174,12 +176,16 @@ def run_experiment(
         if mirror is not None:
             mirror.start(store.set_fact)
             stack.push(partial(_finish, mirror, spec.name, reporter))
+        # Connect to a Ray cluster before the target, as it may lack the nodes that the rows ask for.
+        make_pool = partial(_pool, spec, folder, reporter) if simulated is None else LocalPool
+        existing_pool = stack.enter_context(closing(make_pool())) if spec.ray else None
         target, facts = _target(spec, stack, reporter, simulated)
-        check_environment(spec.name, store, facts, loads_here=True, mix=mix_environments)
+        check_environment(spec.name, store, facts, loads_here=spec.ray is None, mix=mix_environments)
         for name, value in facts.items():
             store.set_fact(name, value)
         leases = stack.enter_context(ExitStack())
-        pool = stack.enter_context(closing(LocalPool(1)))
+        # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
+        pool = stack.enter_context(closing(existing_pool or make_pool()))
         bench = Bench([target], pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
         course = _Course(spec, store, target, bench, reporter, mirror)
@@ -254,7 +260,9 @@ def _row_identity(row: Row) -> dict[str, Any]:
     load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
     # The first release with experiments did not have these settings.
     load = {name: value for name, value in load.items() if name not in _ADDED or value != _ADDED[name]}
-    setup = {name: value for name, value in asdict(row.setup).items() if value is not None}
+    setup = {name: value for name, value in asdict(row.setup).items() if value not in (None, ())}
+    if row.setup.zones:
+        setup["zones"] = list(row.setup.zones)  # as it is stored
     return {"client": row.config.client.identity, "config": row.config.values, "load": load, **setup}
 
 
@@ -294,6 +302,32 @@ def _target(
     )
     stack.callback(opened.close)
     return opened, environment_facts([opened.opened])
+
+
+def _pool(spec: ExperimentSpec, folder: Path, reporter: ExperimentReporter) -> Pool:
+    """Return the pool of workers that measures the rows: processes on this host, or workers of a Ray cluster.
+
+    Raises:
+        RayUnfit: A row names zones, but there is no Ray cluster; or the cluster lacks nodes for a row.
+    """
+    writing = [row for row in spec.rows if row.setup.producers]
+    placements = list(dict.fromkeys(row.setup.placement for row in writing)) or [ANYWHERE]
+    if spec.ray is None:
+        if placements != [ANYWHERE]:
+            raise RayUnfit(
+                "placement and consumer_zone name zones of a Ray cluster, but executor.ray_address is missing: give it "
+                "in the experiment file or by --ray-address"
+            )
+        return LocalPool(1)
+    return RayPool(
+        folder / "ray",
+        producers=max((row.setup.producers for row in writing), default=1),
+        cluster=spec.ray,
+        target=lock_key(spec.target),
+        placements=placements,
+        on_wait=partial(tell_waiting, reporter.say),
+        tell=reporter.say,
+    )
 
 
 def _finish(
@@ -380,7 +414,9 @@ class _Course:
             None,
             run_to_end=True,
             ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
-            setup=Setup(row.setup.producers, row.setup.same_zone) if burns_in else row.setup,
+            setup=replace(row.setup, stored_bytes=0, min_insync_replicas=None, broker_killed_s=None)
+            if burns_in
+            else row.setup,
         )
         self.bench.submit(job)
         done = self.bench.next_done()

@@ -22,7 +22,7 @@ from runners.clusters.lost_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.consumers.beside import WithConsumers
+from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.own_topic import KEPT, fill_bytes
 from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
@@ -125,7 +125,7 @@ class OpenTarget:
 
         def measuring(topic: Topic) -> Runner:
             isolated = Isolated(self.on_topic(topic, generator, limits), kept=kept)
-            return WithConsumers(isolated, self.cluster, topic)
+            return WithConsumers(isolated, TailConsumers(self.cluster, topic))
 
         return Leased(self.lease(), measuring)
 
@@ -217,6 +217,7 @@ class TrialLease:
             load of a lost worker may go on for a while.
         filled_bytes: Bytes of values and keys that were written to the topic before the runners get it.
         kill_broker: Kills the broker that leads the topic's first partition.
+        consumers: Read the topic while the runners write to it; None if there is no topic.
     """
 
     runners: Callable[[int, Client], tuple[Runner, ...]]
@@ -225,6 +226,7 @@ class TrialLease:
     settled: Callable[[], int | None] = lambda: None
     filled_bytes: int = 0
     kill_broker: Callable[[], None] = lambda: None
+    consumers: TailConsumers | None = None
 
 
 class TrialTarget(Protocol):
@@ -298,8 +300,7 @@ class ClusterTarget:
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
                 each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True)
-                # The consumers read what all producers write, so only one producer has consumers beside it.
-                return (WithConsumers(each, opened.cluster, ours, limits.outage_s), *(each,) * (producers - 1))
+                return (each,) * producers
 
             yield TrialLease(
                 runners,
@@ -308,6 +309,7 @@ class ClusterTarget:
                 lambda: self._settled(topic),
                 filled_bytes,
                 kill_broker,
+                TailConsumers(opened.cluster, ours, limits.outage_s),
             )
 
     def start_anew(self) -> None:

@@ -13,6 +13,7 @@ from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import RayUnfit, signals_unwrapped
 from runners.local_pool import LocalPool
+from runners.placement import Placement
 from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
@@ -279,6 +280,7 @@ def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]
         producers=spec.workload.producers,
         cluster=_ray_cluster(spec, reporter),
         target=",".join(keys) or None,
+        placements=(Placement(spec.placement, spec.consumer_zone),),
         on_wait=partial(tell_waiting, reporter.say),
         tell=reporter.say,
     )
@@ -291,17 +293,18 @@ def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
         RayUnfit: The study names zones but no Ray cluster.
     """
     if spec.ray_address is None:
-        if spec.placement:
-            raise RayUnfit(
-                "executor.placement names zones of an existing Ray cluster, but executor.ray_address is missing for "
-                f"{', '.join(spec.placement)}: give executor.ray_address, or leave executor.placement out"
-            )
+        named = {"placement": ", ".join(spec.placement), "consumer_zone": spec.consumer_zone}
+        for key, zones in named.items():
+            if zones:
+                raise RayUnfit(
+                    f"executor.{key} names zones of an existing Ray cluster, but executor.ray_address is missing for "
+                    f"{zones}: give executor.ray_address, or leave executor.{key} out"
+                )
         reporter.say("starting Ray on this host")
         return None
     return RayCluster(
         spec.ray_address,
         spec.ray_code,
-        spec.placement,
         spec.ray_wait_s,
         this_host_only=any(target.of_this_host_only for target in spec.targets),
     )

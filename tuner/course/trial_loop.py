@@ -122,7 +122,7 @@ class TrialLoop:
         if until_ready:
             ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
         free_bytes = safety.min_free_disk_bytes
-        setup = Setup(load.producers)
+        setup = Setup(load.producers, zones=self.spec.placement, consumer_zone=self.spec.consumer_zone)
         self.bench.submit(
             TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes, setup)
         )

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
+from runners.ray_cluster import RayCluster
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -155,6 +156,12 @@ class _Builder:
         self._check_rows(rows, target.brokers if target.bootstrap is None else None)
         control = self._control(rows)
         findings = tuple(self._findings(rows))
+        if (file.executor.ray_address or "").startswith("ray://"):
+            self.problems.add(
+                ("executor", "ray_address"),
+                "must be host:port of the cluster's head, or auto, but not ray://...; Ray's client can't stream "
+                "results, so run the tuner on a node of the cluster",
+            )
         searches = tuple(self._searches().of(rows))
         self.problems.stop_if_any()
         try:
@@ -203,7 +210,14 @@ class _Builder:
                 broker_wait_s=file.safety.broker_wait,
             ),
             searches=searches,
+            ray=self._ray(target),
         )
+
+    def _ray(self, target: Target) -> RayCluster | None:
+        asked = self.file.executor
+        if asked.ray_address is None:
+            return None
+        return RayCluster(asked.ray_address, asked.ray_code, asked.ray_wait, target.of_this_host_only)
 
     def _rows(self) -> Iterator[Row]:
         file = self.file
@@ -281,6 +295,12 @@ class _Builder:
             self.problems.add(place, "a row with `producers: 0` needs stored_bytes and consumers")
         if load.stored_bytes and self.file.target.topic is not None:
             self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
+        if load.consumer_zone is not None and not load.consumers:
+            self.problems.add(place, "a row with consumer_zone needs consumers")
+        if (load.placement or load.consumer_zone is not None) and not load.producers:
+            self.problems.add(place, "a row with `producers: 0` is measured on this host; leave its zones out")
+        if len(load.placement) > load.producers > 0:
+            self.problems.add(place, "each zone of placement needs at least one producer; raise producers")
         if load.consumers > load.partitions:
             self.problems.add(
                 place,

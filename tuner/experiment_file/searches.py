@@ -1,7 +1,7 @@
 """Reads the searches of an experiment file. A search is a study that runs first and finds configs for some rows."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,8 @@ SEARCH, GOAL = "search", "goal"
 _RECORD_BYTES = "record_bytes"
 _SHARED: Final = LOAD_KEYS & set(WorkloadSection.model_fields) - {_RECORD_BYTES}
 """The settings of a load that a study's workload has, too."""
+_ZONES: Final = frozenset({"placement", "consumer_zone"})
+"""The settings of a load that a study's executor has."""
 
 
 def is_searched(settings: Settings) -> bool:
@@ -89,7 +91,8 @@ class Searches:
         """Return a search. If it is refused, note the problem and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
         study, place = f"{self.experiment}-{name}", ("searches", name)
-        text = searching_text(self.written, study, sizes, sections, self._load(), self.max_bytes_per_trial)
+        load, executor = self._load(_SHARED), self._executor(sections)
+        text = searching_text(self.written, study, sizes, sections, load, executor, self.max_bytes_per_trial)
         try:
             spec = parse_study(text, name=study, folder=self.files.folder, origin=study, environ=self.environ)
         except StudyFileError as error:
@@ -101,11 +104,15 @@ class Searches:
             return None
         return Search(name, spec, text)
 
-    def _load(self) -> dict[str, Any]:
-        """Return those settings of the load that a study's workload has, too."""
+    def _executor(self, sections: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the section executor of a search: the experiment's Ray cluster and zones, and what the search sets."""
+        return {**(self.written.get("executor") or {}), **self._load(_ZONES), **(sections.get("executor") or {})}
+
+    def _load(self, keys: Set[str]) -> dict[str, Any]:
+        """Return those settings of the load that have one of these keys."""
         quick = (self.written.get("quick") or {}).get("load") or {}
         load = {**(self.written.get("load") or {}), **(quick if self.quick else {})}
-        return {key: value for key, value in load.items() if key in _SHARED}
+        return {key: value for key, value in load.items() if key in keys}
 
 
 def _as_written(key: str) -> str:
@@ -123,8 +130,16 @@ def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> S
         command_config: File with the connection settings.
     """
     elsewhere = changed_text(search.text, {"target": None})
-    text = changed_text(elsewhere, {"target": {"bootstrap": bootstrap, "command_config": command_config}})
-    name = search.study.name
+    return _changed(search, elsewhere, {"target": {"bootstrap": bootstrap, "command_config": command_config}})
+
+
+def on_ray(search: Search, address: str) -> Search:
+    """Return a search whose clients run on another Ray cluster than its file names."""
+    return _changed(search, search.text, {"executor": {"ray_address": address}})
+
+
+def _changed(search: Search, text: str, sections: Mapping[str, Any]) -> Search:
+    name, text = search.study.name, changed_text(text, sections)
     return replace(
         search, text=text, study=parse_study(text, name=name, folder=Path.cwd(), origin=name, environ=os.environ)
     )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from objectives.row_metrics import ROW_METRICS
+from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
 from tuner.model.experiment import Artefact, Expectation, RowValue
@@ -29,6 +30,8 @@ from tuner.study_file.sections import (
     TargetSection,
     Text,
     TrackingSection,
+    Zone,
+    Zones,
 )
 
 _LOAD: Final = Workload(RecordSizes.fixed(1000))
@@ -148,6 +151,10 @@ class LoadSection(Section):
     """Duration of the load before the measurement, in seconds or as a text such as 3s."""
     measured: Measured = _LOAD.measured_s
     """Duration of the load that is measured, in seconds or as a text such as 5m."""
+    placement: Zones = Field(default_factory=list, validate_default=False)
+    """Zones of your Ray cluster over which the producers are spread in turn: one zone, or several as "a, b"."""
+    consumer_zone: Zone | None = None
+    """Zone of your Ray cluster in which the consumers run. Default: beside the first producer."""
     broker_killed_after: Duration | None = None
     """Duration of the measurement after which the broker that leads partition 0 is killed, such as 10s."""
 
@@ -173,7 +180,13 @@ class LoadSection(Section):
     def setup(self) -> Setup:
         """Return what a measurement needs beside the load."""
         return Setup(
-            self.producers, self.zone == "same", self.stored_bytes, self.min_insync_replicas, self.broker_killed_after
+            self.producers,
+            self.zone == "same",
+            self.stored_bytes,
+            self.min_insync_replicas,
+            self.broker_killed_after,
+            tuple(self.placement),
+            self.consumer_zone,
         )
 
 
@@ -270,6 +283,17 @@ class QuickSection(Section):
     """A measurement is stopped before it sends more than this: a number of bytes, or a text such as 10GB."""
 
 
+class RaySection(Section):
+    """The Ray cluster whose nodes run the producers and consumers. Without it, they run on this host."""
+
+    ray_address: Text | None = None
+    """host:port of your Ray cluster's head, or auto. Run the tuner on one of its nodes."""
+    ray_code: Annotated[Code, fields.one_of(Code)] = Code.SHIP
+    """ship: workers of your Ray cluster get the code of this process; installed: they use their nodes' installation."""
+    ray_wait: Duration = DEFAULT_WAIT_S
+    """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
+
+
 class ExperimentFile(Section):
     """An experiment: rows that are all measured in every round, and what a paper says of them."""
 
@@ -320,6 +344,7 @@ class ExperimentFile(Section):
     """What the paper measured for a row."""
     tracking: TrackingSection = TrackingSection()
     safety: SafetySection = SafetySection()
+    executor: RaySection = RaySection()
 
 
 __all__ = ["LOAD_KEYS", "ExperimentFile", "FindingSection", "LoadSection", "PaperSection", "Settings", "Text"]

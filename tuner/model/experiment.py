@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
+from runners.ray_cluster import RayCluster
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
@@ -274,6 +275,7 @@ class ExperimentSpec:
         tracking: Where the experiment is shown in MLflow.
         safety: Limits that protect the cluster.
         searches: The studies that run first.
+        ray: The Ray cluster whose nodes run the clients; None if they run on this host.
     """
 
     name: str
@@ -293,6 +295,7 @@ class ExperimentSpec:
     tracking: TrackingSpec = field(default_factory=TrackingSpec)
     safety: SafetySpec = field(default_factory=SafetySpec)
     searches: tuple[Search, ...] = ()
+    ray: RayCluster | None = None
 
     def __post_init__(self) -> None:
         """Check that the target can do what the rows ask of it.

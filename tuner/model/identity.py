@@ -33,6 +33,7 @@ _KEYS: Final = {
     "rate_ratio": "workload.paced.rate_ratio",
     "peak_ratio": "workload.paced.peak_ratio",
     "placement": "executor.placement",
+    "consumer_zone": "executor.consumer_zone",
 }
 """The key of the study file for each setting whose name in `study_identity` differs."""
 
@@ -82,6 +83,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
         "executor": "simulated" if spec.executor == "simulated" else "real",
         # Left out if empty, so that studies that older releases stored without them can still be resumed.
         **({"placement": list(spec.placement)} if spec.placement else {}),
+        **({"consumer_zone": spec.consumer_zone} if spec.consumer_zone is not None else {}),
         **({"verified": [config.values for config in spec.confirm.configs]} if spec.confirm.configs else {}),
     }
 

@@ -1,7 +1,9 @@
-"""What a measurement needs beside its load: producers, a zone, stored records, and a broker that is lost."""
+"""What a measurement needs beside its load: producers, zones, stored records, and a broker that is lost."""
 
 from dataclasses import dataclass
 from typing import Final
+
+from runners.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,8 @@ class Setup:
         min_insync_replicas: The topic's `min.insync.replicas`; None for the brokers' default.
         broker_killed_s: Seconds after the start of the measured phase at which the broker that leads partition 0 is
             killed; None if no broker is killed.
+        zones: Zones of a Ray cluster in which the producers run, assigned in turn; empty allows any node.
+        consumer_zone: Zone of a Ray cluster in which the consumers run; None if they run beside the first producer.
     """
 
     producers: int = 1
@@ -22,6 +26,13 @@ class Setup:
     stored_bytes: int = 0
     min_insync_replicas: int | None = None
     broker_killed_s: float | None = None
+    zones: tuple[str, ...] = ()
+    consumer_zone: str | None = None
+
+    @property
+    def placement(self) -> Placement:
+        """Where the producers and the consumers run."""
+        return Placement(self.zones, self.consumer_zone)
 
 
 ONE_PRODUCER: Final = Setup()

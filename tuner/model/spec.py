@@ -312,6 +312,7 @@ class StudySpec:
         ray_code: Whether the workers of the Ray cluster run this process's code or the code installed on the nodes.
         ray_wait_s: Seconds to wait for the nodes of the Ray cluster.
         placement: Zones of the Ray cluster in which a trial's producers run, assigned in turn; empty allows any node.
+        consumer_zone: Zone of the Ray cluster in which its consumers run; None if they run beside the first producer.
     """
 
     name: str
@@ -332,6 +333,7 @@ class StudySpec:
     ray_code: Code = Code.SHIP
     ray_wait_s: float = DEFAULT_WAIT_S
     placement: tuple[str, ...] = ()
+    consumer_zone: str | None = None
 
     @property
     def client(self) -> Client:

@@ -106,6 +106,7 @@ class Builder:
             ray_code=file.executor.ray_code,
             ray_wait_s=file.executor.ray_wait,
             placement=tuple(file.executor.placement),
+            consumer_zone=file.executor.consumer_zone,
         )
 
     def _trials(self) -> int | None:
@@ -148,6 +149,16 @@ class Builder:
         if executor.placement and executor.kind is not Executor.RAY:
             self.problems.add(
                 ("executor", "placement"), "placement needs `kind: ray`; change the kind or leave placement out"
+            )
+        if executor.consumer_zone is not None and executor.kind is not Executor.RAY:
+            self.problems.add(
+                ("executor", "consumer_zone"),
+                "consumer_zone needs `kind: ray`; change the kind or leave consumer_zone out",
+            )
+        if executor.consumer_zone is not None and not self.file.workload.consumers:
+            self.problems.add(
+                ("executor", "consumer_zone"),
+                "there are no consumers to run there; set workload.consumers or leave consumer_zone out",
             )
         if len(executor.placement) > self.file.workload.producers:
             self.problems.add(

@@ -80,10 +80,20 @@ def _as_list(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
 
+def _as_zones(value: object) -> object:
+    """Return a list of zones, which may be written as a text such as `a` or `a, b`."""
+    return _as_list([each.strip() for each in value.split(",")] if isinstance(value, str) else value)
+
+
 def _or_one(schema: dict[str, Any]) -> None:
     """Change the JSON Schema of a list so that it also accepts a single item without brackets."""
     several = {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems")}
     schema["anyOf"] = [several, several["items"]]
+
+
+Zones = Annotated[
+    list[Zone], BeforeValidator(_as_zones), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
+]
 
 
 class Section(BaseModel):
@@ -297,10 +307,10 @@ class ExecutorSection(Section):
     """ship: workers of your Ray cluster get the code of this process; installed: they use their nodes' installation."""
     ray_wait: Duration = DEFAULT_WAIT_S
     """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
-    placement: Annotated[
-        list[Zone], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
-    ] = Field(default_factory=list, validate_default=False)
+    placement: Zones = Field(default_factory=list, validate_default=False)
     """Zones over which the producers are spread in turn. A node is in zone NAME if it has Ray resource zone:NAME."""
+    consumer_zone: Zone | None = None
+    """Zone in which the consumers run, on a node of their own if there is one. Default: beside the first producer."""
 
 
 class StudyFile(Section):

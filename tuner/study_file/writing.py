@@ -254,6 +254,7 @@ def searching_text(
     record_bytes: Sequence[str],
     search: Mapping[str, Any],
     load: Mapping[str, Any],
+    executor: Mapping[str, Any],
     max_bytes_per_trial: int,
 ) -> str:
     """Return the text of the study file for a search of an experiment.
@@ -267,6 +268,7 @@ def searching_text(
         record_bytes: The record sizes and mixes that are searched.
         search: The sections of the search in the experiment file, which are those of a study file.
         load: Those settings of the experiment's load that a study's workload has, too.
+        executor: The section executor of the study; empty for none.
         max_bytes_per_trial: The most bytes that a trial may send.
     """
     sections = {
@@ -276,6 +278,7 @@ def searching_text(
         "baseline": written.get("config") or {},
         **search,
         "workload": {**load, "record_bytes": [*map(_size, record_bytes)], **(search.get("workload") or {})},
+        **({"executor": dict(executor)} if executor else {}),
         "confirm": {"rounds": 0},
     }
     return _dumped(sections)

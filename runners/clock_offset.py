@@ -1,0 +1,74 @@
+"""How far another clock is ahead of ours, found by asking for its time.
+
+The other side reads its clock at some moment between the question and the arrival of its answer, so an answer is wrong
+by at most half of its round trip. We ask several times and use the answer with the shortest round trip. Source:
+Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.clock import NS_PER_S
+
+ASKED: Final = 5
+"""How many times a clock is asked for its time. An answer of a Ray worker takes about 2 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """The difference between another clock and ours.
+
+    Attributes:
+        ahead_s: Seconds by which the other clock is ahead; negative if it is behind.
+        within_s: Largest possible error of `ahead_s`.
+        at_s: When this was so, on our clock.
+    """
+
+    ahead_s: float = 0.0
+    within_s: float = 0.0
+    at_s: float = 0.0
+
+
+SAME_CLOCK: Final = Offset()
+
+
+def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
+    """Measure the offset of another clock by asking for its time repeatedly.
+
+    Args:
+        ask: Returns the time of the other clock, in seconds.
+        now: Returns the time of our clock, in seconds.
+        asked: How often to ask, at least once.
+    """
+
+    def answers() -> Iterable[Offset]:
+        for _ in range(asked):
+            before = now()
+            there = ask()
+            after = now()
+            yield Offset(there - (before + after) / 2, (after - before) / 2, (before + after) / 2)
+
+    return min(answers(), key=lambda offset: offset.within_s)
+
+
+def on_our_clock(there_ns: NDArray[np.int64], before: Offset, after: Offset) -> NDArray[np.int64]:
+    """Return what our clock showed at moments that were read from the other clock.
+
+    Clocks of two hosts run at slightly different speeds, so the offset is taken to change evenly from the first to the
+    second measurement of it.
+
+    Args:
+        there_ns: The moments on the other clock, shape (n,).
+        before: The offset before these moments.
+        after: The offset after them.
+
+    Returns:
+        The moments on our clock, in nanoseconds, shape (n,).
+    """
+    near_s = there_ns / NS_PER_S - before.ahead_s
+    ahead_s = np.interp(near_s, [before.at_s, max(after.at_s, before.at_s)], [before.ahead_s, after.ahead_s])
+    return there_ns - np.round(ahead_s * NS_PER_S).astype(np.int64)
