@@ -1,5 +1,6 @@
 """`tuner predict` on a simulated study, whose truth is known, and `tuner cost`."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,23 @@ def test_a_disk_is_full_after_some_days() -> None:
     assert "disks full after, days" in tuner(*words).out
 
 
+def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
+    words = ("predict", "small", "--rate", "10000", "--partitions", "4", "--brokers", "2", "--retention", "6h")
+    asked = tuner(*words, "--json").json["predictions"]["asked"]
+    assert asked["kept_days"] == 0.25
+    assert asked["kept_gb_per_broker"] == pytest.approx(asked["stored_gb_per_day"] / 8)
+    assert asked["disk_full_after_days"] is None
+    by_bytes = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB", "--json").json["predictions"]["asked"]
+    assert by_bytes["kept_days"] == pytest.approx(4 / asked["stored_gb_per_day"]), "four partitions with 1 GB each"
+    assert by_bytes["kept_gb_per_broker"] == pytest.approx(2.0)
+    assert by_bytes["disk_full_after_days"] is None
+    text = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB").out
+    assert re.search(r"disks full after, days +never +never", text)
+    assert "kept on each broker, GB" in text
+    small_disk = tuner(*words, "--disk", "10GB", "--json").json["predictions"]["asked"]
+    assert 0 < small_disk["disk_full_after_days"] < small_disk["kept_days"]
+
+
 def test_a_sweep_has_a_row_for_each_value() -> None:
     told = tuner("predict", "small", "--sweep", "partitions=1..6", "--json").json["predictions"]
     assert list(told) == ["1", "2", "3", "4", "5", "6"]
@@ -101,11 +119,11 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     [
         (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
-        (("--brokers", "3"), "it needs --disk"),
+        (("--brokers", "3"), "the number of brokers needs the size of a disk or a retention limit"),
+        (("--retention", "7d", "--sweep", "linger.ms=0,5"), "a retention limit and a sweep exclude each other"),
         (("--disk", "much"), "--disk"),
         (("--png", "sweep.png"), "--png draws a sweep"),
         (("--png", "sweep.gif", "--sweep", "linger.ms=0,5"), "must end in .png, .svg or .pdf"),
-        (("--disk", "1TB", "--sweep", "linger.ms=0,5"), "exclude each other"),
         (("--sweep", "linger.ms"), "a sweep must be SETTING=VALUES"),
         (("--sweep", "partitions=1,x"), "partitions must be a whole number"),
         (("--sweep", "linger.ms=1,,2"), "a sweep takes 1 to 1000 values"),

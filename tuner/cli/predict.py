@@ -20,11 +20,13 @@ from tuner.cli.predict_options import (
     Rate,
     RecordBytes,
     Replication,
+    Retention,
+    RetentionBytes,
     SweepText,
-    check_together,
+    keeping_of,
 )
 from tuner.model.errors import NothingToTell
-from tuner.prediction.predicting import Disk
+from tuner.prediction.kept_records import Keeping
 from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.source import Source, source_in
 from tuner.present.console import OUT, say, warn
@@ -51,6 +53,8 @@ def predict(
     ] = None,
     disk: DiskSize = None,
     brokers: Brokers = None,
+    retention: Retention = None,
+    retention_bytes: RetentionBytes = None,
     force: Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -65,26 +69,25 @@ def predict(
         tuner predict overnight
         tuner predict overnight -X linger.ms=20 -X compression.type=lz4
         tuner predict overnight --record-bytes 1000 --rate 50000 --partitions 12
-        tuner predict overnight --rate 50000 --disk 2TB --brokers 3
+        tuner predict overnight --rate 50000 --disk 2TB --brokers 3 --retention 7d
         tuner predict overnight --sweep linger.ms=0,1,5,20,100 --png linger.png
     """
-    check_together(disk, brokers, sweep)
+    keeping = keeping_of(disk, brokers, retention, retention_bytes, sweep)
     if png is not None and sweep is None:
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
-    disks = None if disk is None else Disk(disk, brokers or 1)
     source = source_in(find_study(study), record_bytes)
     base = source.config
     if config is not None:
         base = ProducerConfig.parse(options.config_values(config, [], base.client), base.client)
     changes = Changes(record_bytes, rate, partitions, replication, compressibility, parse_pairs(pairs or []))
     asked = Question(base, source.workload).changed(changes)
-    if disks is not None and asked.workload.rate_records_per_s is None:
-        raise typer.BadParameter("--disk needs a rate at which records are stored: give --rate")
+    if keeping is not None and asked.workload.rate_records_per_s is None:
+        raise typer.BadParameter("--disk and --retention need a rate at which records are stored: give --rate")
     if source.simulated:
         warn(SIMULATED)
     if sweep is None:
-        _show(source, asked, disks, as_json=as_json)
+        _show(source, asked, keeping, as_json=as_json)
         return
     try:
         wanted = Sweep.of(asked, sweep)
@@ -93,16 +96,16 @@ def predict(
     _show_sweep(source, wanted, png, force=force, as_json=as_json)
 
 
-def _show(source: Source, asked: Question, disk: Disk | None, *, as_json: bool) -> None:
+def _show(source: Source, asked: Question, keeping: Keeping | None, *, as_json: bool) -> None:
     calibration = source.calibrated()
     told = side_by_side(source, asked, calibration)
     for each in told.values():
         if isinstance(each, str):
             raise NothingToTell(f"the measurements of {source.name} can't tell: {each}")
     if as_json:
-        options.print_json(prediction_record(source, calibration, told, disk))
+        options.print_json(prediction_record(source, calibration, told, keeping))
         return
-    for line in prediction_lines(source, calibration, told, disk):
+    for line in prediction_lines(source, calibration, told, keeping):
         OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 

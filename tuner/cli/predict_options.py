@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tuner.cli import options
+from tuner.prediction.kept_records import Keeping
 
 Pairs = Annotated[
     list[str] | None,
@@ -51,13 +52,36 @@ DiskSize = Annotated[
 ]
 Brokers = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="With --disk: number of brokers that share the records.", show_default="1"),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="With --disk or a retention limit: number of brokers that share the records.",
+        show_default="1",
+    ),
+]
+Retention = Annotated[
+    float | None,
+    typer.Option(
+        metavar="TIME", parser=options.parse_duration, help="The topic's retention.ms, as a time such as 12h or 7d."
+    ),
+]
+RetentionBytes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SIZE", parser=options.parse_size, help="The topic's retention.bytes, of each partition, such as 10GB."
+    ),
 ]
 
 
-def check_together(disk: int | None, brokers: int | None, sweep: str | None) -> None:
-    """Refuse options that need or exclude each other."""
-    if brokers is not None and disk is None:
-        raise typer.BadParameter("--brokers tells how many disks there are, so it needs --disk")
-    if disk is not None and sweep is not None:
-        raise typer.BadParameter("--disk and --sweep exclude each other")
+def keeping_of(
+    disk: int | None, brokers: int | None, retention: float | None, retention_bytes: int | None, sweep: str | None
+) -> Keeping | None:
+    """Return what the options say of disks and retention; None if they say nothing.
+
+    Raises:
+        typer.BadParameter: Options need or exclude each other.
+    """
+    try:
+        return Keeping.asked(disk, brokers, retention, retention_bytes, swept=sweep is not None)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -28,8 +28,10 @@ from tuner.cli.predict_options import (
     Partitions,
     Rate,
     Replication,
+    Retention,
+    RetentionBytes,
     SweepText,
-    check_together,
+    keeping_of,
 )
 from tuner.cli.predict_options import RecordBytes as PredictedSize
 from tuner.cli.recommend import (
@@ -298,6 +300,8 @@ def predict(
     sweep: SweepText = None,
     disk: DiskSize = None,
     brokers: Brokers = None,
+    retention: Retention = None,
+    retention_bytes: RetentionBytes = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict what a config would do, from what a study on the service has measured, without sending anything.
@@ -307,7 +311,7 @@ def predict(
         tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
         tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
     """
-    check_together(disk, brokers, sweep)
+    keeping_of(disk, brokers, retention, retention_bytes, sweep)
     asked: dict[str, Any] = {
         "begin": "study" if config is None else "defaults",
         "record_bytes": record_bytes,
@@ -318,6 +322,8 @@ def predict(
         "sweep": sweep,
         "disk_bytes": disk,
         "brokers": brokers,
+        "retention_s": retention,
+        "retention_bytes": retention_bytes,
     }
     with service() as client:
         properties = parse_pairs(pairs or [])

@@ -68,23 +68,6 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
-    """The disks on which records are stored.
-
-    Attributes:
-        bytes: Size of each broker's disk.
-        brokers: Number of brokers, among which the replicas are spread evenly.
-    """
-
-    bytes: int
-    brokers: int = 1
-
-    def days(self, stored_gb_per_day: float) -> float:
-        """Return after how many days the disks are full if nothing is deleted."""
-        return self.bytes * self.brokers / (stored_gb_per_day * 1e9)
-
-
-@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a config would do under a load.
 

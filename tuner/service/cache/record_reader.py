@@ -235,18 +235,15 @@ def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: M
 
 
 def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.prediction.predicting import Disk
+    from tuner.prediction.kept_records import Keeping
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.source import source_of
     from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
 
-    form, swept, disk_bytes = given.get("form"), given.get("sweep"), given.get("disk_bytes")
-    if disk_bytes is None and given.get("brokers") is not None:
-        raise Problem(422, "invalid", "brokers tells how many disks there are, so it needs disk_bytes")
-    if disk_bytes is not None and swept is not None:
-        raise Problem(422, "invalid", "disk_bytes and sweep exclude each other")
-    disk = None if disk_bytes is None else Disk(disk_bytes, given.get("brokers") or 1)
+    form, swept = given.get("form"), given.get("sweep")
+    limits = (given.get(name) for name in ("disk_bytes", "brokers", "retention_s", "retention_bytes"))
     try:
+        keeping = Keeping.asked(*limits, swept=swept is not None)
         changes = Changes.of(dict(given.get("changes", ())))
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
@@ -257,20 +254,20 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
         sweep = None if swept is None else Sweep.of(asked, swept)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
-    if disk is not None and asked.workload.rate_records_per_s is None:
-        raise Problem(422, "invalid", "disk_bytes needs a rate at which records are stored")
+    if keeping is not None and asked.workload.rate_records_per_s is None:
+        raise Problem(422, "invalid", "disk_bytes and retention limits need a rate at which records are stored")
     calibration = reader.calibration(study, store, source)
     if form == "page":
         return CachedResponse.of(what_if_record(source, calibration, asked))
     told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
     if form == "text":
         lines = (
-            prediction_lines(source, calibration, told, disk)
+            prediction_lines(source, calibration, told, keeping)
             if sweep is None
             else sweep_lines(source, sweep.setting, told)
         )
         return CachedResponse.of("\n".join(lines) + "\n", TEXT)
-    return CachedResponse.of(prediction_record(source, calibration, told, disk))
+    return CachedResponse.of(prediction_record(source, calibration, told, keeping))
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

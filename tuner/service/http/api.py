@@ -275,7 +275,16 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             int | None,
             Query(ge=1, le=10**18, description="Size of a broker's disk, to learn after how long it is full."),
         ] = None,
-        brokers: Annotated[int | None, Query(ge=1, le=10_000, description="Brokers with such a disk.")] = None,
+        brokers: Annotated[
+            int | None, Query(ge=1, le=10_000, description="Number of brokers that share the records.")
+        ] = None,
+        retention_s: Annotated[
+            float | None,
+            Query(ge=1, le=10**10, allow_inf_nan=False, description="The topic's retention.ms, in seconds."),
+        ] = None,
+        retention_bytes: Annotated[
+            int | None, Query(ge=1, le=10**18, description="The topic's retention.bytes, of each partition.")
+        ] = None,
         form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
     ) -> Response:
         """Predict what another config or load would do, from what the study has measured, without sending anything.
@@ -293,7 +302,17 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         }
         changes = dict(each.split("=", 1) for each in properties or ())
         changes |= {name: str(value) for name, value in load.items() if value is not None}
-        query = prediction_query(study, changes, form, begin=begin, sweep=sweep, disk_bytes=disk_bytes, brokers=brokers)
+        query = prediction_query(
+            study,
+            changes,
+            form,
+            begin=begin,
+            sweep=sweep,
+            disk_bytes=disk_bytes,
+            brokers=brokers,
+            retention_s=retention_s,
+            retention_bytes=retention_bytes,
+        )
         return await answered(request, studies, query)
 
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
@@ -392,7 +411,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
     return api
 
 
-def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | int | None) -> ResultQuery:
+def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | float | None) -> ResultQuery:
     """Return the query for a prediction.
 
     Args:
