@@ -147,6 +147,10 @@ _OF_BROKERS: Final[Mapping[str, Callable[[Resources], float | None]]] = MappingP
 """What the brokers on this host use, by the name of the metric. Loads of consumers have it, too."""
 
 
+CLOCK_ERROR: Final = "end_to_end_clock_error_ms"
+"""The metric that says how far the end-to-end latency may be wrong, because two hosts have two clocks."""
+
+
 def _metric(
     name: str, label: str, unit: str, meaning: str, read: Callable[[Measurement], float | None], *, more: bool = False
 ) -> Metric:
@@ -275,6 +279,13 @@ _DETAILS: Final = (
         "ms",
         "median time from the acknowledgement of a record until a consumer had it",
         _consumers(lambda seen: seen.fetch.percentile_us(0.5) / 1e3 if seen.fetch.count else None),
+    ),
+    _metric(
+        CLOCK_ERROR,
+        "error of the end-to-end latency by two clocks",
+        "ms",
+        "how far the end-to-end latency may be wrong, if producer and consumers ran on two hosts with two clocks",
+        _consumers(lambda seen: seen.clock_error_ms),
     ),
     _metric(
         "broker_cpu_cores",

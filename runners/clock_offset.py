@@ -5,8 +5,11 @@ by at most half of its round trip. We ask several times and use the answer with 
 Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
 """
 
+import socket
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -36,6 +39,15 @@ class Offset:
 SAME_CLOCK: Final = Offset()
 
 
+def clock_id() -> str:
+    """Return an id of the monotonic clock of this process. Processes with the same id read the same clock."""
+    if not sys.platform.startswith("linux"):
+        return socket.gethostname()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    namespace = Path("/proc/self/ns/time")  # a container may have a clock of its own
+    return f"{boot} {namespace.stat().st_ino if namespace.exists() else ''}"
+
+
 def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
     """Measure the offset of another clock by asking for its time repeatedly.
 
@@ -58,8 +70,8 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = A
 def on_our_clock(there_ns: NDArray[np.int64], before: Offset, after: Offset) -> NDArray[np.int64]:
     """Return what our clock showed at moments that were read from the other clock.
 
-    Clocks of two hosts run at slightly different speeds, so the offset is taken to change evenly from the first to the
-    second measurement of it.
+    Clocks of two hosts run at slightly different speeds. The offset is taken to change evenly from the first to the
+    second measurement of it, so a clock whose speed is changed in between is read wrong.
 
     Args:
         there_ns: The moments on the other clock, shape (n,).

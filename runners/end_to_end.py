@@ -60,7 +60,7 @@ class EndToEnd:
         taken: Records that the consumers took in the whole run, warm-up included; repeated records count again.
         repeated: Records that came twice, or out of order within their partition.
         clock_error_ms: How far each of these times may be wrong, because the consumers ran on another host, whose clock
-            we compared with the producer's; None if they ran on the producer's host.
+            was compared with the producer's; None if they ran on the producer's host.
         warnings: Sentences about anything that weakens these values.
     """
 

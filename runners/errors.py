@@ -16,7 +16,7 @@
     ├── DeliveryFailed              the client gave up on records, so there is no measurement      (exit 1)
     └── GeneratorError              the load generator failed: a defect, or an unsuitable client library (exit 1)
         ├── WorkerLost              its process was killed, ran out of memory or hangs; run it again
-        │   └── ConsumersLost       the process that ran the consumers was, on another node of a Ray cluster
+        │   └── ConsumersLost       so was the Ray worker that ran the consumers
         ├── LoadPaused              its process stood still for a while, so what it measured is wrong; run it again
         └── RayUnfit                the Ray cluster lacks zones, cores or the right versions; change it or the study
 

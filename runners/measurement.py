@@ -458,3 +458,11 @@ class Measurement:
         if self.resources.process_cpu_cores is None or not self.value_bytes:
             return None
         return self.resources.process_cpu_cores * 1e3 / self.mb_per_s
+
+
+def sent_bytes_of(measurement: Measurement) -> int:
+    """Return the bytes of values and keys that a run has sent; if only records were counted, about so many."""
+    if measurement.sent_bytes is not None:
+        return measurement.sent_bytes
+    each_bytes = measurement.workload.record_sizes.mean_bytes + measurement.workload.key_bytes
+    return math.ceil(measurement.counts.handed_over * each_bytes)

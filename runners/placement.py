@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from runners.errors import RayUnfit
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -27,3 +29,16 @@ class Placement:
 
 ANYWHERE: Final = Placement()
 """Producers on any node, and consumers beside the first of them."""
+
+
+def zones_without_ray(key: str, zones: str) -> RayUnfit:
+    """Return the error that says that zones need a Ray cluster.
+
+    Args:
+        key: The key of the file that names the zones.
+        zones: The zones.
+    """
+    return RayUnfit(
+        f"{key} names zones of an existing Ray cluster, but executor.ray_address is missing for {zones}: give "
+        f"executor.ray_address or --ray-address, or leave {key} out"
+    )

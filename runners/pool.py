@@ -9,7 +9,6 @@ apart, usually still in the warm-up. If they began further apart than 5 % of the
 has a warning.
 """
 
-import math
 import os
 import socket
 import time
@@ -21,7 +20,7 @@ from typing import Final, Protocol
 from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.consumer_host import THIS_HOST, ConsumerHost
 from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
-from runners.measurement import Measurement, TimePoint, Window
+from runners.measurement import Measurement, TimePoint, Window, sent_bytes_of
 from runners.merging import merge, merge_windows
 from runners.placement import ANYWHERE, Placement
 from runners.runner import Runner, Watch, WatchDecision, go_on
@@ -30,6 +29,8 @@ from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 
 Outcome = Measurement | RunnerError | ConfigError
+CONSUMERS_START_S: Final = 3.0
+"""How long consumers may take to start beside the first of several producers. If they take longer, it begins later."""
 _TOGETHER_RATIO: Final = 0.05
 _ATTEMPTS: Final = 2
 
@@ -57,6 +58,12 @@ class Job:
     on_attempt: Callable[[int], tuple[Runner, ...]] | None = None
     consumers: TailConsumers | None = None
     placement: Placement = ANYWHERE
+
+    @property
+    def lead_s(self) -> float:
+        """How long several producers wait for the consumers, which start before the first of them."""
+        waits = self.consumers is not None and self.workload.consumers and len(self.runners) > 1
+        return CONSUMERS_START_S if waits else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ class StartingAt:
 def runner_of(job: Job, producer: int, begin_unix_s: float, longest_s: float, host: ConsumerHost = THIS_HOST) -> Runner:
     """Return the runner of one producer of a job, which waits for the common start.
 
-    The first producer has the consumers beside it. They read what all producers write.
+    The first producer has the consumers beside it, which start before it. They read what all producers write.
 
     Args:
         job: The job.
@@ -199,7 +206,8 @@ def produce(
 
     outcome: Outcome
     try:
-        outcome = _with_priority_warning(runner.run(config, workload, watch))
+        measured = runner.run(config, workload, watch)
+        outcome = replace(measured, warnings=(*measured.warnings, *priority_warnings()))
     except (RunnerError, ConfigError) as error:
         outcome = error
     except Exception as error:  # noqa: BLE001 - any defect must reach the driver as an error, not as silence
@@ -212,22 +220,21 @@ def whoami() -> str:
     return f"{socket.gethostname()}/{os.getpid()}"
 
 
-def _with_priority_warning(measurement: Measurement) -> Measurement:
+def priority_warnings() -> tuple[str, ...]:
+    """Return a warning if this process has a low priority."""
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     if niceness <= 0:
-        return measurement
-    warning = (
+        return ()
+    return (
         f"the load ran with niceness {niceness}, so other processes came first; start Ray's nodes with "
-        "RAY_worker_niceness=0 (Ray's default for its workers is 15)"
+        "RAY_worker_niceness=0 (Ray's default for its workers is 15)",
     )
-    return replace(measurement, warnings=(*measurement.warnings, warning))
 
 
 def _sent_bytes(outcome: Outcome) -> int | None:
     """Return the bytes of values and keys that a producer sent; None if it could not report them."""
-    if isinstance(outcome, Measurement) and outcome.sent_bytes is None:
-        each_bytes = outcome.workload.record_sizes.mean_bytes + outcome.workload.key_bytes
-        return math.ceil(outcome.counts.handed_over * each_bytes)
+    if isinstance(outcome, Measurement):
+        return sent_bytes_of(outcome)
     return 0 if isinstance(outcome, ConfigError) else outcome.sent_bytes  # a config is refused before a record is sent
 
 

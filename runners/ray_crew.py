@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runners.clock_offset import SAME_CLOCK, Offset, offset_of
+from runners.clock_offset import SAME_CLOCK, Offset, clock_id, offset_of
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.on_topic import TopicConsumption
 from runners.errors import GeneratorError
 from runners.measurement import Window
-from runners.pool import Report, produce, whoami
+from runners.pool import Report, priority_warnings, produce, whoami
 from runners.ray_seats import Seats, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision
@@ -201,6 +201,10 @@ class Worker:
         """Return the time of this host's monotonic clock, in seconds."""
         return time.monotonic()
 
+    def clock_id(self) -> str:
+        """Return the id of this host's monotonic clock."""
+        return clock_id()
+
     def stop(self, run: int) -> None:
         """Ask the run with this number to end. Nothing happens if that run is already over."""
         self._stopped_run = run
@@ -238,7 +242,8 @@ class Worker:
 
         def work() -> None:
             try:
-                told.put(load.run(watch, lambda _: told.put(None)))
+                seen = load.run(watch, lambda _: told.put(None))
+                told.put(replace(seen, warnings=(*seen.warnings, *priority_warnings())))
             except BaseException as error:  # noqa: BLE001 - raised again in the worker that waits for the consumers
                 told.put(error)
 

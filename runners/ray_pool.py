@@ -54,7 +54,7 @@ class RayPool(Pool):
         producers: int = 1,
         cluster: RayCluster | None = None,
         target: str | None = None,
-        placements: Sequence[Placement] = (ANYWHERE,),
+        jobs: Sequence[tuple[Placement, int]] = (),
         on_wait: Say = silent,
         tell: Say = silent,
         patience_s: float = _PATIENCE_S,
@@ -64,11 +64,12 @@ class RayPool(Pool):
         Args:
             home: The tuner's folder, which holds Ray's access token if we start Ray ourselves.
             slots: Number of jobs that may run at the same time.
-            producers: Number of workers for each of these jobs, and so the largest number of producers of a job.
+            producers: The largest number of producers of a job.
             cluster: An existing Ray cluster; None starts Ray on this host.
             target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use the
                 Kafka cluster at a time, so we wait until no other pool uses it.
-            placements: The placements that the jobs will have, at least one. The workers of the first are started now.
+            jobs: On an existing Ray cluster, where the jobs will run, and with how many producers. The workers of the
+                first are started now. By default, all jobs have `producers` on any nodes.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
             tell: Called with a short sentence that says what went wrong and what was done about it.
             patience_s: A worker that sends no message for so many seconds of its job is killed and counts as lost. The
@@ -90,14 +91,15 @@ class RayPool(Pool):
             seats = None
             if cluster is not None:
                 seats = Seats(self._ray, cluster, tell)
-                for placement in placements:  # unsuitable nodes are reported before we take a target that others use
-                    seats.nodes(placement.zones_of_workers(producers))
+                for placement, count in jobs:  # unsuitable nodes are reported before we take a target that others use
+                    seats.nodes(placement.zones_of_workers(count))
                 if target is not None:
                     self._guard = hold(self._ray, target, on_wait)
+            first, count = jobs[0] if jobs and not self._own else (ANYWHERE, producers)
             for _ in range(slots):
                 slot = _Slot(Crew(self._ray, seats, tell))
                 self._slots.append(slot)
-                slot.crew.complete(placements[0].zones_of_workers(producers))
+                slot.crew.complete(first.zones_of_workers(count))
             self._stack = stack.pop_all()
 
     @override
@@ -144,14 +146,15 @@ class RayPool(Pool):
         run = self._runs
         count = len(underway.job.runners)
         placement = underway.job.placement
-        slot.crew.complete(placement.zones_of_workers(self._producers))
+        # Ray on this host has room for the largest job, whose workers are kept.
+        slot.crew.complete(placement.zones_of_workers(self._producers if self._own else count))
         if count > 1:
             slot.crew.set_clocks(count)
         hands = slot.crew.hands[:count]
         host: ConsumerHost = THIS_HOST
         if placement.consumer_zone is not None:
-            reading = slot.crew.hands[self._producers]
-            host = RayConsumerHost(reading.actor, reading.name, run)
+            consumers = slot.crew.hands[count]
+            host = RayConsumerHost(consumers.actor, consumers.name, run)
 
         def stop() -> None:
             for hand in hands:
@@ -159,7 +162,9 @@ class RayPool(Pool):
 
         underway.begin(stop)
         job = underway.job
-        wait_s = _SETTLE_S if underway.attempts > 1 else _LEAD_S if count > 1 else 0.0
+        if underway.attempts > 1:
+            time.sleep(_SETTLE_S)  # before consumers look where the topic ends
+        wait_s = _LEAD_S + job.lead_s if count > 1 else 0.0
         begin_unix_s = time.time() + wait_s
         slot.silent_s = dict.fromkeys(range(count), 0.0)
         slot.streams = {
@@ -190,7 +195,7 @@ class RayPool(Pool):
         if isinstance(message, Report):
             del slot.streams[number]
             if isinstance(message.outcome, ConsumersLost):
-                slot.crew.lose(self._producers)
+                slot.crew.lose(len(slot.crew.hands) - 1)
         underway = slot.underway
         assert underway is not None
         underway.take(number, message)
@@ -207,7 +212,7 @@ class RayPool(Pool):
         for hand in slot.crew.hands[: len(job.runners)]:
             yield hand.name
         if job.placement.consumer_zone is not None:
-            yield f"consumers {slot.crew.hands[self._producers].name}"
+            yield f"consumers {slot.crew.hands[len(job.runners)].name}"
 
     def _message(self, slot: "_Slot", number: int) -> Window | Report:
         errors = self._ray.exceptions

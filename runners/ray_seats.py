@@ -200,7 +200,7 @@ class Seats:
         if time.monotonic() >= deadline:
             raise RayUnfit(
                 f"the Ray cluster must offer what the study needs within {self.cluster.wait_s:g} s, but {lack}; start "
-                "suitable nodes, or change what the study needs (executor.placement, workload.producers)"
+                "suitable nodes, or change what the study needs (placement, consumer_zone, producers)"
             )
         self._tell_once(f"waiting up to {self.cluster.wait_s:g} s for the Ray cluster: {lack}")
         time.sleep(_LOOK_S)

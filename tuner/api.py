@@ -244,11 +244,13 @@ def run_searches(
 
     Raises:
         NoFeasibleConfig: A search recommends no config for a row.
+        RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
     """
     from tuner.results.experiment_results import found_before
     from tuner.results.recommend import recommend
     from tuner.storage.home import study_folder
 
+    experiment.check_zones()
     if known := found_before(experiment, study_folder(experiment.name)):
         return replace(experiment.with_found(known), searches=())
     studies = {

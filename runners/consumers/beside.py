@@ -14,9 +14,9 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.joining import end_to_end_of
 from runners.consumers.on_topic import TopicConsumption
 from runners.consumers.reading import Reading, Start
-from runners.errors import GeneratorError, WorkloadRefused
+from runners.errors import GeneratorError, RunnerError, WorkloadRefused
 from runners.limits import DEFAULT_LIMITS
-from runners.measurement import Measurement
+from runners.measurement import Measurement, Window, sent_bytes_of
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -79,11 +79,20 @@ class WithConsumers:
                 "end-to-end latency needs the offsets of the records, which a broker does not tell with acks=0; use "
                 "acks=1 or acks=all, or leave the consumers out"
             )
-        before = self.host.offset()
-        with self._consuming(config, workload) as consuming:
-            measured = self.runner.run(config, workload, watch)
-            consumption = consuming.finish(measured.counts.acknowledged)
-        after = self.host.offset()
+        measured: Measurement | None = None
+        began = False
+        try:
+            before = self.host.offset()
+            with self._consuming(config, workload) as consuming:
+                began = True
+                measured = self.runner.run(config, workload, consuming.watching_too(watch))
+                consumption = consuming.finish(measured.counts.acknowledged)
+            after = self.host.offset()
+        except RunnerError as error:
+            # An error of the runner says itself what was sent, and one of the consumers does not know.
+            if not began or measured is not None:
+                error.sent_bytes = 0 if measured is None else sent_bytes_of(measured)
+            raise
         assert measured.deliveries is not None, "the load generators tell the offsets of their records"
         offsets = None if before is None or after is None else (before, after)
         seen = end_to_end_of(measured.deliveries, consumption, offsets)
@@ -124,6 +133,15 @@ class _Consuming:
             self.stop()
             raise GeneratorError(f"the consumers must be ready within {_START_PATIENCE_S:.0f} s, but were not")
         self._raise_error()
+
+    def watching_too(self, watch: Watch) -> Watch:
+        """Return a function that also stops the producer's load if the consumers have ended before it."""
+
+        def watching(window: Window) -> WatchDecision:
+            decision = watch(window)
+            return decision if self._thread.is_alive() else WatchDecision.STOP
+
+        return watching
 
     def finish(self, records: int) -> Consumption:
         """Wait until the consumers have taken this many records, stop them, and return what they took.

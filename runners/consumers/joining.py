@@ -71,8 +71,8 @@ def _unsure(within_ms: float, p50_ms: float) -> list[str]:
     if within_ms <= _CLOCK_ERROR_RATIO * p50_ms:
         return []
     return [
-        f"the clocks of the two hosts were compared to within {within_ms:.2f} ms, much of the median end-to-end"
-        f" latency of {p50_ms:.2f} ms: smaller differences between configs say nothing"
+        f"the end-to-end latency (median {p50_ms:.2f} ms) may be wrong by {within_ms:.2f} ms, because producer and "
+        "consumers have the clocks of two hosts"
     ]
 
 

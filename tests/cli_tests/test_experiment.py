@@ -174,10 +174,14 @@ def test_zones_without_a_ray_cluster_are_refused_before_anything_is_started(
 ) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     file = tmp_path / "placed.yaml"
-    file.write_text("about: Zones.\nvary: {placement: [a, b]}\n")
+    file.write_text(
+        "about: Zones.\nsearches: {one: {search: {method: random, trials: 1}}}\n"
+        "rows: [{row: a, placement: a}, {row: best, search: one, goal: throughput}]\n"
+    )
     ran = tuner("experiment", "run", str(file), "--no-mlflow")
     assert ran.code == 1
     assert "executor.ray_address is missing" in ran.err
+    assert not (tmp_path / "studies").exists(), "neither the search nor the experiment has begun"
 
 
 FAILOVER = """

@@ -83,15 +83,18 @@ def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
     words = ("predict", "small", "--rate", "10000", "--partitions", "4", "--brokers", "2", "--retention", "6h")
     asked = tuner(*words, "--json").json["predictions"]["asked"]
     assert asked["kept_days"] == 0.25
-    assert asked["kept_gb_per_broker"] == pytest.approx(asked["stored_gb_per_day"] / 8)
-    assert asked["disk_full_after_days"] is None
+    a_segment_each = 4 * (1 << 30) / 1e9 / 2
+    assert asked["kept_gb_per_broker"] == pytest.approx(asked["stored_gb_per_day"] / 8 + a_segment_each)
+    assert "disk_full_after_days" not in asked
     by_bytes = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB", "--json").json["predictions"]["asked"]
     assert by_bytes["kept_days"] == pytest.approx(4 / asked["stored_gb_per_day"]), "four partitions with 1 GB each"
-    assert by_bytes["kept_gb_per_broker"] == pytest.approx(2.0)
+    assert by_bytes["kept_gb_per_broker"] == pytest.approx(2.0 + a_segment_each)
     assert by_bytes["disk_full_after_days"] is None
     text = tuner(*words, "--retention-bytes", "1GB", "--disk", "1TB").out
     assert re.search(r"disks full after, days +never +never", text)
-    assert "kept on each broker, GB" in text
+    assert "kept on each broker, at most, GB" in text
+    too_small = tuner(*words, "--retention-bytes", "1GB", "--disk", "4GB", "--json").json["predictions"]["asked"]
+    assert too_small["disk_full_after_days"] == pytest.approx(8 / asked["stored_gb_per_day"])
     small_disk = tuner(*words, "--disk", "10GB", "--json").json["predictions"]["asked"]
     assert 0 < small_disk["disk_full_after_days"] < small_disk["kept_days"]
 
@@ -119,6 +122,7 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     [
         (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
+        (("--retention", "0s"), "must be at least 1"),
         (("--brokers", "3"), "the number of brokers needs the size of a disk or a retention limit"),
         (("--retention", "7d", "--sweep", "linger.ms=0,5"), "a retention limit and a sweep exclude each other"),
         (("--disk", "much"), "--disk"),

@@ -126,6 +126,14 @@ def test_the_host_of_the_driver_does_not_matter_to_a_ray_cluster() -> None:
     assert environment_changes(NOW, there, loads_here=False) == []
 
 
+def test_loads_do_not_move_between_this_host_and_a_ray_cluster() -> None:
+    here, there = {**NOW, "loads_run_on": "this host"}, {**NOW, "loads_run_on": "nodes of a Ray cluster"}
+    assert environment_changes(here, there, loads_here=True) == [
+        "the place of the loads is this host but was nodes of a Ray cluster"
+    ]
+    assert environment_changes(there, NOW, loads_here=False) == [], "older releases did not store it"
+
+
 def test_a_study_of_an_older_release_is_continued(tmp_path: Path) -> None:
     old = facts(shutil.copytree(KEPT / "quickstart-35028fe", tmp_path / "old"))
     assert "machine" not in old

@@ -195,6 +195,13 @@ def test_a_search_runs_where_the_rows_run() -> None:
     assert on_ray(search, "other:1").study.ray_address == "other:1"
 
 
+@pytest.mark.parametrize("name", sorted(named_experiments()))
+def test_searches_without_ray_stay_on_this_host(name: str) -> None:
+    spec = parse_experiment(named_experiments()[name], name=name, folder=None, origin=name, environ={})
+    for search in spec.searches:
+        assert on_ray(search, "head:6379") == search
+
+
 LOSES: Final = """
 about: What a lost broker costs.
 target: {brokers: 3}

@@ -48,7 +48,7 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
                 producers=asked["producers"],
                 cluster=cluster,
                 target="a",
-                placements=(placement,),
+                jobs=[(placement, asked["producers"])],
                 tell=told.append,
             )
         ) as pool:

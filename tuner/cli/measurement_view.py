@@ -84,9 +84,8 @@ def _consumers(seen: Measurement) -> list[tuple[str, str]]:
         return []
     fetch = "" if found.fetch_records is None else f", {found.fetch_records:,.0f} records in a fetch"
     cpu = "" if found.client_cpu_ms_per_mb is None else f", {found.client_cpu_ms_per_mb:.1f} ms of their CPU per MB"
-    clocks = "" if found.clock_error_ms is None else f" ± {found.clock_error_ms:.2f} (clocks of two hosts)"
     return [
-        ("end to end", _percentiles(found.latency) + clocks if found.latency.count else "no record was taken"),
+        ("end to end", _percentiles(found.latency) if found.latency.count else "no record was taken"),
         ("of it, fetch", _percentiles(found.fetch) if found.fetch.count else "unknown"),
         (
             "consumers",

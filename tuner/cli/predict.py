@@ -20,14 +20,14 @@ from tuner.cli.predict_options import (
     Rate,
     RecordBytes,
     Replication,
-    Retention,
     RetentionBytes,
+    RetentionTime,
     SweepText,
-    keeping_of,
+    retention_of,
 )
 from tuner.model.errors import NothingToTell
-from tuner.prediction.kept_records import Keeping
 from tuner.prediction.question import Changes, Question, Sweep, side_by_side
+from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source, source_in
 from tuner.present.console import OUT, say, warn
 from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines
@@ -53,7 +53,7 @@ def predict(
     ] = None,
     disk: DiskSize = None,
     brokers: Brokers = None,
-    retention: Retention = None,
+    retention: RetentionTime = None,
     retention_bytes: RetentionBytes = None,
     force: Force = False,
     as_json: options.Json = False,
@@ -72,7 +72,7 @@ def predict(
         tuner predict overnight --rate 50000 --disk 2TB --brokers 3 --retention 7d
         tuner predict overnight --sweep linger.ms=0,1,5,20,100 --png linger.png
     """
-    keeping = keeping_of(disk, brokers, retention, retention_bytes, sweep)
+    limits = retention_of(retention, retention_bytes, disk, brokers, sweep)
     if png is not None and sweep is None:
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
@@ -82,12 +82,12 @@ def predict(
         base = ProducerConfig.parse(options.config_values(config, [], base.client), base.client)
     changes = Changes(record_bytes, rate, partitions, replication, compressibility, parse_pairs(pairs or []))
     asked = Question(base, source.workload).changed(changes)
-    if keeping is not None and asked.workload.rate_records_per_s is None:
+    if limits is not None and asked.workload.rate_records_per_s is None:
         raise typer.BadParameter("--disk and --retention need a rate at which records are stored: give --rate")
     if source.simulated:
         warn(SIMULATED)
     if sweep is None:
-        _show(source, asked, keeping, as_json=as_json)
+        _show(source, asked, limits, as_json=as_json)
         return
     try:
         wanted = Sweep.of(asked, sweep)
@@ -96,16 +96,16 @@ def predict(
     _show_sweep(source, wanted, png, force=force, as_json=as_json)
 
 
-def _show(source: Source, asked: Question, keeping: Keeping | None, *, as_json: bool) -> None:
+def _show(source: Source, asked: Question, limits: Retention | None, *, as_json: bool) -> None:
     calibration = source.calibrated()
     told = side_by_side(source, asked, calibration)
     for each in told.values():
         if isinstance(each, str):
             raise NothingToTell(f"the measurements of {source.name} can't tell: {each}")
     if as_json:
-        options.print_json(prediction_record(source, calibration, told, keeping))
+        options.print_json(prediction_record(source, calibration, told, limits))
         return
-    for line in prediction_lines(source, calibration, told, keeping):
+    for line in prediction_lines(source, calibration, told, limits):
         OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 

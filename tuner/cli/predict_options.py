@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tuner.cli import options
-from tuner.prediction.kept_records import Keeping
+from tuner.prediction.retention import Retention
 
 Pairs = Annotated[
     list[str] | None,
@@ -56,10 +56,10 @@ Brokers = Annotated[
         min=1,
         metavar="N",
         help="With --disk or a retention limit: number of brokers that share the records.",
-        show_default="1",
+        show_default="the number of replicas",
     ),
 ]
-Retention = Annotated[
+RetentionTime = Annotated[
     float | None,
     typer.Option(
         metavar="TIME", parser=options.parse_duration, help="The topic's retention.ms, as a time such as 12h or 7d."
@@ -73,15 +73,15 @@ RetentionBytes = Annotated[
 ]
 
 
-def keeping_of(
-    disk: int | None, brokers: int | None, retention: float | None, retention_bytes: int | None, sweep: str | None
-) -> Keeping | None:
-    """Return what the options say of disks and retention; None if they say nothing.
+def retention_of(
+    retention: float | None, retention_bytes: int | None, disk: int | None, brokers: int | None, sweep: str | None
+) -> Retention | None:
+    """Return what the options say of retention and disks; None if they say nothing.
 
     Raises:
-        typer.BadParameter: Options need or exclude each other.
+        typer.BadParameter: A value is too small, or options need or exclude each other.
     """
     try:
-        return Keeping.asked(disk, brokers, retention, retention_bytes, swept=sweep is not None)
+        return Retention.asked(retention, retention_bytes, disk, brokers, swept=sweep is not None)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None

@@ -28,10 +28,10 @@ from tuner.cli.predict_options import (
     Partitions,
     Rate,
     Replication,
-    Retention,
     RetentionBytes,
+    RetentionTime,
     SweepText,
-    keeping_of,
+    retention_of,
 )
 from tuner.cli.predict_options import RecordBytes as PredictedSize
 from tuner.cli.recommend import (
@@ -300,7 +300,7 @@ def predict(
     sweep: SweepText = None,
     disk: DiskSize = None,
     brokers: Brokers = None,
-    retention: Retention = None,
+    retention: RetentionTime = None,
     retention_bytes: RetentionBytes = None,
     as_json: options.Json = False,
 ) -> None:
@@ -311,7 +311,7 @@ def predict(
         tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
         tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
     """
-    keeping_of(disk, brokers, retention, retention_bytes, sweep)
+    retention_of(retention, retention_bytes, disk, brokers, sweep)
     asked: dict[str, Any] = {
         "begin": "study" if config is None else "defaults",
         "record_bytes": record_bytes,

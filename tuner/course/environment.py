@@ -16,7 +16,7 @@ from runners.errors import RunnerError
 from runners.librdkafka import capi
 from search_spaces.client import Client, Kind
 from tuner.course.open_target import OpenTarget
-from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, MACHINE
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, LOADS_RUN_ON, MACHINE
 
 
 def cluster_facts(opened: OpenTarget) -> dict[str, str]:
@@ -34,7 +34,7 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     return facts
 
 
-def environment_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
+def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) -> dict[str, Any]:
     """Return facts about the environment in which a study is measured, by the names that the results store uses.
 
     Two studies can be compared only if these facts are equal, except `machine`, which names this host, and
@@ -42,6 +42,7 @@ def environment_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
 
     Args:
         targets: The open targets; none for a simulation.
+        on_ray: Whether the nodes of an existing Ray cluster run the loads.
     """
     if not targets:
         return {CLIENT_VERSION: "simulated", BROKER_VERSION: "simulated", HOST: {}, CLUSTER: {}}
@@ -49,6 +50,7 @@ def environment_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
     # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
+        LOADS_RUN_ON: "nodes of a Ray cluster" if on_ray else "this host",
         CLIENT_VERSION: ", ".join(map(_client_version, (opened.client, *opened.others))),
         BROKER_VERSION: ours.get(opened.cluster.kind) or "unknown",
         # The host's name is left out, because it says nothing about the host's speed.

@@ -18,10 +18,9 @@ from typing import Any, Final, Protocol
 from objectives.row_metrics import row_metrics_of
 from runners.clusters.processes import ProcessIdentity
 from runners.clusters.temporary import remove_folders_of_dead
-from runners.errors import RayUnfit, SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
+from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.local_pool import LocalPool
 from runners.measurement import Window
-from runners.placement import ANYWHERE
 from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_pool import RayPool
@@ -165,6 +164,7 @@ def run_experiment(
         RunnerError: The cluster can't be used, or we stopped to protect it. Run the experiment again to continue it.
         TooManyFailures: Too many measurements in a row failed. Run the experiment again to continue it.
     """
+    spec.check_zones()
     kept = storage or storage_at()
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
@@ -301,30 +301,24 @@ def _target(
         min(row.workload.warmup_s for row in spec.rows) >= DELETION_S,
     )
     stack.callback(opened.close)
-    return opened, environment_facts([opened.opened])
+    return opened, environment_facts([opened.opened], on_ray=spec.ray is not None)
 
 
 def _pool(spec: ExperimentSpec, folder: Path, reporter: ExperimentReporter) -> Pool:
     """Return the pool of workers that measures the rows: processes on this host, or workers of a Ray cluster.
 
     Raises:
-        RayUnfit: A row names zones, but there is no Ray cluster; or the cluster lacks nodes for a row.
+        RayUnfit: The Ray cluster lacks nodes for a row.
     """
-    writing = [row for row in spec.rows if row.setup.producers]
-    placements = list(dict.fromkeys(row.setup.placement for row in writing)) or [ANYWHERE]
     if spec.ray is None:
-        if placements != [ANYWHERE]:
-            raise RayUnfit(
-                "placement and consumer_zone name zones of a Ray cluster, but executor.ray_address is missing: give it "
-                "in the experiment file or by --ray-address"
-            )
         return LocalPool(1)
+    setups = [row.setup for row in spec.rows if row.setup.producers]
     return RayPool(
         folder / "ray",
-        producers=max((row.setup.producers for row in writing), default=1),
+        producers=max((each.producers for each in setups), default=1),
         cluster=spec.ray,
         target=lock_key(spec.target),
-        placements=placements,
+        jobs=list(dict.fromkeys((each.placement, each.producers) for each in setups)),
         on_wait=partial(tell_waiting, reporter.say),
         tell=reporter.say,
     )

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
-from runners.errors import RayUnfit, signals_unwrapped
+from runners.errors import signals_unwrapped
 from runners.local_pool import LocalPool
-from runners.placement import Placement
+from runners.placement import Placement, zones_without_ray
 from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
@@ -150,7 +150,7 @@ def run_study(
             stack.push(partial(_finish, mirror, spec.name, reporter))
         # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
         # this host is started after the target, as that takes seconds.
-        elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
+        elsewhere = _is_elsewhere(spec)
         is_real = spec.executor is not Executor.SIMULATED and simulated is None
         keys = sorted({lock_key(target) for target in spec.targets}) if is_real else []
         make_pool = partial(_pool, spec, folder, reporter, keys)
@@ -267,7 +267,12 @@ def _targets(
     first = targets[0].opened
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
-    return list(targets), topic_max, environment_facts([each.opened for each in targets])
+    return list(targets), topic_max, environment_facts([each.opened for each in targets], on_ray=_is_elsewhere(spec))
+
+
+def _is_elsewhere(spec: StudySpec) -> bool:
+    """Return whether an existing Ray cluster runs the loads."""
+    return spec.executor is Executor.RAY and spec.ray_address is not None
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]) -> Pool:
@@ -280,7 +285,7 @@ def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]
         producers=spec.workload.producers,
         cluster=_ray_cluster(spec, reporter),
         target=",".join(keys) or None,
-        placements=(Placement(spec.placement, spec.consumer_zone),),
+        jobs=[(Placement(spec.placement, spec.consumer_zone), spec.workload.producers)],
         on_wait=partial(tell_waiting, reporter.say),
         tell=reporter.say,
     )
@@ -293,13 +298,10 @@ def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
         RayUnfit: The study names zones but no Ray cluster.
     """
     if spec.ray_address is None:
-        named = {"placement": ", ".join(spec.placement), "consumer_zone": spec.consumer_zone}
-        for key, zones in named.items():
-            if zones:
-                raise RayUnfit(
-                    f"executor.{key} names zones of an existing Ray cluster, but executor.ray_address is missing for "
-                    f"{zones}: give executor.ray_address, or leave executor.{key} out"
-                )
+        if spec.placement:
+            raise zones_without_ray("executor.placement", ", ".join(spec.placement))
+        if spec.consumer_zone is not None:
+            raise zones_without_ray("executor.consumer_zone", spec.consumer_zone)
         reporter.say("starting Ray on this host")
         return None
     return RayCluster(

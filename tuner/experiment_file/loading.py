@@ -27,7 +27,7 @@ from tuner.experiment_file.sections import (
 from tuner.model.experiment import FEWEST_FOR_TREND, ExperimentSpec, Finding, Row, RowValue, Search, setting_text
 from tuner.model.spec import SafetySpec, TrackingSpec
 from tuner.model.target import Target
-from tuner.study_file.building import target_of
+from tuner.study_file.building import check_ray_address, target_of
 from tuner.study_file.checking import FileForm
 from tuner.study_file.errors import (
     KeyPath,
@@ -156,12 +156,7 @@ class _Builder:
         self._check_rows(rows, target.brokers if target.bootstrap is None else None)
         control = self._control(rows)
         findings = tuple(self._findings(rows))
-        if (file.executor.ray_address or "").startswith("ray://"):
-            self.problems.add(
-                ("executor", "ray_address"),
-                "must be host:port of the cluster's head, or auto, but not ray://...; Ray's client can't stream "
-                "results, so run the tuner on a node of the cluster",
-            )
+        check_ray_address(file.executor.ray_address, self.problems)
         searches = tuple(self._searches().of(rows))
         self.problems.stop_if_any()
         try:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tuner.experiment_file.sections import LOAD_KEYS, Settings
 from tuner.model.experiment import BestOf, Row, Search
-from tuner.model.spec import Goal
+from tuner.model.spec import Executor, Goal
 from tuner.study_file import parse_study
 from tuner.study_file.errors import KeyPath, Problems, StudyFileError
 from tuner.study_file.properties import Files
@@ -105,8 +105,14 @@ class Searches:
         return Search(name, spec, text)
 
     def _executor(self, sections: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the section executor of a search: the experiment's Ray cluster and zones, and what the search sets."""
-        return {**(self.written.get("executor") or {}), **self._load(_ZONES), **(sections.get("executor") or {})}
+        """Return the section executor of a search.
+
+        A search that runs in Ray's workers has the experiment's Ray cluster and zones.
+        """
+        own = sections.get("executor") or {}
+        if own.get("kind", Executor.RAY) != Executor.RAY:
+            return dict(own)
+        return {**(self.written.get("executor") or {}), **self._load(_ZONES), **own}
 
     def _load(self, keys: Set[str]) -> dict[str, Any]:
         """Return those settings of the load that have one of these keys."""
@@ -134,7 +140,9 @@ def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> S
 
 
 def on_ray(search: Search, address: str) -> Search:
-    """Return a search whose clients run on another Ray cluster than its file names."""
+    """Return a search on another Ray cluster than its file names; one that runs without Ray is returned unchanged."""
+    if search.study.executor is not Executor.RAY:
+        return search
     return _changed(search, search.text, {"executor": {"ray_address": address}})
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
+from runners.placement import zones_without_ray
 from runners.ray_cluster import RayCluster
 from runners.workload import Workload
 from search_spaces.client import Client
@@ -355,6 +356,20 @@ class ExperimentSpec:
             for row in self.rows
         ]
         return replace(self, rows=tuple(rows))
+
+    def check_zones(self) -> None:
+        """Check that there is a Ray cluster if rows name its zones. The file need not name it: an option can.
+
+        Raises:
+            RayUnfit: There is none.
+        """
+        if self.ray is not None:
+            return
+        for row in self.rows:
+            if row.setup.zones:
+                raise zones_without_ray("placement", ", ".join(row.setup.zones))
+            if row.setup.consumer_zone is not None:
+                raise zones_without_ray("consumer_zone", row.setup.consumer_zone)
 
     @property
     def measurements(self) -> int:

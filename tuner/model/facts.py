@@ -64,6 +64,8 @@ ROUND_STARTED: Final = "round_started"
 """By record size, the number and the start of the newest round. It is kept only if there are pauses between rounds."""
 
 # What it was measured with.
+LOADS_RUN_ON: Final = "loads_run_on"
+"""Where the loads run: this host, or the nodes of a Ray cluster. Records of older releases do not say it."""
 CLIENT_VERSION: Final = "client_version"
 """Name and version of each client library that is measured; `simulated` if a model computes the results."""
 BROKER_VERSION: Final = "broker_version"

@@ -16,6 +16,7 @@ from tuner.model.facts import (
     CLUSTER,
     CLUSTER_IDS,
     HOST,
+    LOADS_RUN_ON,
     MACHINE,
 )
 from tuner.model.spec import Executor, StudySpec
@@ -210,6 +211,7 @@ def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *,
         }
         return {
             **(of_host if loads_here else {}),
+            "place of the loads": (facts.get(LOADS_RUN_ON),) * 2,
             "client": (facts.get(CLIENT_VERSION),) * 2,
             "broker's version": (facts.get(BROKER_VERSION),) * 2,
             **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},

@@ -8,7 +8,7 @@ from math import isfinite
 from statistics import mode
 from typing import Any, Final
 
-from objectives.row_metrics import ROW_METRICS
+from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.workload import Workload
 from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
 from tuner.model.identity import target_label
@@ -263,6 +263,12 @@ def notes_of(results: ExperimentResults) -> list[str]:
             "The part to the leader is the median latency of the row that differs only in acks=1. Replication is what "
             "acks=all takes longer, and fetch is the rest until a consumer has the record."
         )
+    notes += [
+        f"{row.row.name}: the end-to-end latencies may be wrong by up to {max(errors_ms):.2f} ms, because producer and "
+        "consumers have the clocks of two hosts."
+        for row in results.rows
+        if (errors_ms := [each.metrics[CLOCK_ERROR] for each in row.trials if CLOCK_ERROR in each.metrics])
+    ]
     notes += [f"Differs from the paper: {each.rstrip('.')}." for each in spec.differences]
     return [*notes, *_doubts(results)]
 

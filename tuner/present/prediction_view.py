@@ -9,7 +9,6 @@ from runners.performance_model.performance import performance
 from runners.reporting import counted
 from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.kept_records import Keeping
 from tuner.prediction.predicting import (
     AT_FULL_SPEED,
     AT_RATE,
@@ -20,6 +19,7 @@ from tuner.prediction.predicting import (
     Prediction,
 )
 from tuner.prediction.question import Question, side_by_side
+from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source
 from tuner.present.wording import aligned, number
 
@@ -32,7 +32,7 @@ ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
 
 
 def prediction_lines(
-    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], keeping: Keeping | None = None
+    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], retention: Retention | None = None
 ) -> list[str]:
     """Return predictions side by side, as lines of text.
 
@@ -40,7 +40,7 @@ def prediction_lines(
         source: The study or experiment.
         calibration: What was fitted to it.
         told: The predictions, each with the heading of its column, or why there is none.
-        keeping: The disks and the retention limits; None if they are not asked about.
+        retention: The retention limits and the disks; None if they are not asked about.
     """
     known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
     unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
@@ -49,18 +49,18 @@ def prediction_lines(
         *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
         *(f"{heading}: these measurements can't tell: {reasons}" for heading, reasons in unknown.items()),
         "",
-        *aligned([["", *known], *prediction_rows(known.values(), keeping)]),
+        *aligned([["", *known], *prediction_rows(known.values(), retention)]),
         "",
         _known(calibration),
     ]
 
 
-def prediction_rows(told: Iterable[Prediction], keeping: Keeping | None = None) -> list[list[str]]:
+def prediction_rows(told: Iterable[Prediction], retention: Retention | None = None) -> list[list[str]]:
     """Return a row for each predicted number: its name, and its value in each prediction.
 
     Args:
         told: The predictions.
-        keeping: The disks and the retention limits; None if they are not asked about.
+        retention: The retention limits and the disks; None if they are not asked about.
     """
     found, rows = list(told), []
     for name in (*AT_FULL_SPEED, *AT_RATE):
@@ -74,15 +74,15 @@ def prediction_rows(told: Iterable[Prediction], keeping: Keeping | None = None) 
     stored = [each.stored_gb_per_day for each in found]
     if any(each is not None for each in stored):
         rows.append(["stored, GB per day", *map(number, stored)])
-    return rows if keeping is None else [*rows, *_keeping_rows(keeping, found)]
+    return rows if retention is None else [*rows, *_retention_rows(retention, found)]
 
 
-def _keeping_rows(keeping: Keeping, found: Sequence[Prediction]) -> Iterator[list[str]]:
-    if keeping.retention_s is not None or keeping.retention_bytes is not None:
-        yield ["records kept for, days", *(number(keeping.kept_days(each)) for each in found)]
-        yield ["kept on each broker, GB", *(number(keeping.kept_gb(each)) for each in found)]
-    if keeping.disk_bytes is not None:
-        full = [keeping.full_after_days(each) for each in found]
+def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterator[list[str]]:
+    if retention.limited:
+        yield ["records kept for, days", *(number(retention.kept_days(each)) for each in found)]
+        yield ["kept on each broker, at most, GB", *(number(retention.kept_gb(each)) for each in found)]
+    if retention.disk_bytes is not None:
+        full = [retention.full_after_days(each) for each in found]
         yield ["disks full after, days", *("never" if days is None else number(days) for days in full)]
 
 
@@ -211,7 +211,7 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
 
 
 def prediction_record(
-    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], keeping: Keeping | None = None
+    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], retention: Retention | None = None
 ) -> dict[str, Any]:
     """Return predictions as JSON types. One that can't be told has the reason in place of its metrics."""
     return {
@@ -222,13 +222,13 @@ def prediction_record(
         "measurements": len(calibration.observations),
         "undetermined": list(calibration.undetermined),
         "predictions": {
-            heading: {"outside": each} if isinstance(each, str) else _record(each, keeping)
+            heading: {"outside": each} if isinstance(each, str) else _record(each, retention)
             for heading, each in told.items()
         },
     }
 
 
-def _record(each: Prediction, keeping: Keeping | None) -> dict[str, Any]:
+def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:
     return {
         "config": each.config.values,
         "record_bytes": str(each.workload.record_sizes),
@@ -243,16 +243,14 @@ def _record(each: Prediction, keeping: Keeping | None) -> dict[str, Any]:
         "bound_by": each.bound_by,
         "falls_behind": each.falls_behind,
         "stored_gb_per_day": each.stored_gb_per_day,
-        **({} if keeping is None else _keeping_record(keeping, each)),
+        **({} if retention is None else _retention_record(retention, each)),
     }
 
 
-def _keeping_record(keeping: Keeping, each: Prediction) -> dict[str, float | None]:
-    return {
-        "kept_days": keeping.kept_days(each),
-        "kept_gb_per_broker": keeping.kept_gb(each),
-        "disk_full_after_days": keeping.full_after_days(each),
-    }
+def _retention_record(retention: Retention, each: Prediction) -> dict[str, float | None]:
+    kept = {"kept_days": retention.kept_days(each), "kept_gb_per_broker": retention.kept_gb(each)}
+    disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days(each)}
+    return {**(kept if retention.limited else {}), **disk}
 
 
 def _cell(each: Prediction, metric: str) -> str:

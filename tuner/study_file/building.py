@@ -140,12 +140,8 @@ class Builder:
             self.problems.add(
                 ("executor", "ray_address"), "ray_address needs `kind: ray`; change the kind or leave ray_address out"
             )
-        elif executor.ray_address is not None and executor.ray_address.startswith("ray://"):
-            self.problems.add(
-                ("executor", "ray_address"),
-                "must be host:port of the cluster's head, or auto, but not ray://...; Ray's client can't stream "
-                "results, so run the tuner on a node of the cluster",
-            )
+        else:
+            check_ray_address(executor.ray_address, self.problems)
         if executor.placement and executor.kind is not Executor.RAY:
             self.problems.add(
                 ("executor", "placement"), "placement needs `kind: ray`; change the kind or leave placement out"
@@ -352,6 +348,16 @@ def targets_of(file: StudyFile, files: Files) -> tuple[Target, ...]:
                 "this cluster is listed twice; leave it out here, because trials on one cluster disturb each other",
             )
     return targets
+
+
+def check_ray_address(address: str | None, problems: Problems) -> None:
+    """Note a problem if the address of a Ray cluster is one of Ray's client."""
+    if address is not None and address.startswith("ray://"):
+        problems.add(
+            ("executor", "ray_address"),
+            "must be host:port of the cluster's head, or auto, but not ray://...; Ray's client can't stream "
+            "results, so run the tuner on a node of the cluster",
+        )
 
 
 def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:

@@ -235,15 +235,15 @@ def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: M
 
 
 def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.prediction.kept_records import Keeping
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
+    from tuner.prediction.retention import Retention
     from tuner.prediction.source import source_of
     from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
 
     form, swept = given.get("form"), given.get("sweep")
-    limits = (given.get(name) for name in ("disk_bytes", "brokers", "retention_s", "retention_bytes"))
+    limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
     try:
-        keeping = Keeping.asked(*limits, swept=swept is not None)
+        retention = Retention.asked(*limits, swept=swept is not None)
         changes = Changes.of(dict(given.get("changes", ())))
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
@@ -254,7 +254,7 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
         sweep = None if swept is None else Sweep.of(asked, swept)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
-    if keeping is not None and asked.workload.rate_records_per_s is None:
+    if retention is not None and asked.workload.rate_records_per_s is None:
         raise Problem(422, "invalid", "disk_bytes and retention limits need a rate at which records are stored")
     calibration = reader.calibration(study, store, source)
     if form == "page":
@@ -262,12 +262,12 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
     told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
     if form == "text":
         lines = (
-            prediction_lines(source, calibration, told, keeping)
+            prediction_lines(source, calibration, told, retention)
             if sweep is None
             else sweep_lines(source, sweep.setting, told)
         )
         return CachedResponse.of("\n".join(lines) + "\n", TEXT)
-    return CachedResponse.of(prediction_record(source, calibration, told, keeping))
+    return CachedResponse.of(prediction_record(source, calibration, told, retention))
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -1,0 +1,110 @@
+"""How long records are kept on the brokers, how much room they take, and when a disk is full."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
+    from tuner.prediction.predicting import Prediction
+
+_SECONDS_PER_DAY: Final = 86_400.0
+_SEGMENT_BYTES: Final = 1 << 30
+"""`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
+_SEGMENT_DAYS: Final = 7.0
+"""`segment.ms`, by default: after this time, a new segment is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The retention limits of a topic, and the disks of its brokers.
+
+    Attributes:
+        retention_s: The topic's `retention.ms`, in seconds; None for no limit in time.
+        retention_bytes: The topic's `retention.bytes`, which is for each partition; None for no limit in bytes.
+        disk_bytes: Size of each broker's disk; None if it is not asked about.
+        brokers: Number of brokers, among which the replicas are spread evenly; None for as many as there are replicas
+            of a partition.
+    """
+
+    retention_s: float | None = None
+    retention_bytes: int | None = None
+    disk_bytes: int | None = None
+    brokers: int | None = None
+
+    @classmethod
+    def asked(
+        cls,
+        retention_s: float | None,
+        retention_bytes: int | None,
+        disk_bytes: int | None,
+        brokers: int | None,
+        *,
+        swept: bool,
+    ) -> Self | None:
+        """Return what a user asks about; None if nothing of it.
+
+        Args:
+            retention_s: The topic's `retention.ms`, in seconds.
+            retention_bytes: The topic's `retention.bytes`.
+            disk_bytes: Size of each broker's disk.
+            brokers: Number of brokers.
+            swept: Whether a setting is swept.
+
+        Raises:
+            ValueError: A value is too small, the number of brokers alone says nothing, or a sweep is asked for too,
+                which does not show this.
+        """
+        values = (retention_s, retention_bytes, disk_bytes, brokers)
+        if any(value is not None and value < 1 for value in values):
+            raise ValueError("a retention limit, the size of a disk and the number of brokers must be at least 1")
+        if values[:3] == (None, None, None):
+            if brokers is not None:
+                raise ValueError("the number of brokers needs the size of a disk or a retention limit")
+            return None
+        if swept:
+            raise ValueError("a disk or a retention limit and a sweep exclude each other")
+        return cls(retention_s, retention_bytes, disk_bytes, brokers)
+
+    @property
+    def limited(self) -> bool:
+        """Whether records are deleted at all."""
+        return self.retention_s is not None or self.retention_bytes is not None
+
+    def kept_days(self, told: "Prediction") -> float | None:
+        """Return the age at which records are deleted, in days; None if they never are, or without a rate."""
+        if not told.stored_gb_per_day:
+            return None
+        limits = [
+            *([] if self.retention_s is None else [self.retention_s / _SECONDS_PER_DAY]),
+            *([] if self.retention_bytes is None else [self.retention_bytes / _partition_bytes_per_day(told)]),
+        ]
+        return min(limits, default=None)
+
+    def kept_gb(self, told: "Prediction") -> float | None:
+        """Return the most gigabytes that each broker keeps; None if records are never deleted, or without a rate.
+
+        Each replica keeps up to a segment more than its retention limit.
+        """
+        days = self.kept_days(told)
+        if days is None:
+            return None
+        partition_bytes = _partition_bytes_per_day(told)
+        replica_bytes = partition_bytes * days + min(_SEGMENT_BYTES, partition_bytes * _SEGMENT_DAYS)
+        load = told.workload
+        return replica_bytes * load.partitions * load.replication / self._brokers(told) / 1e9
+
+    def full_after_days(self, told: "Prediction") -> float | None:
+        """Return after how many days the disks are full; None if records are deleted before, or without a rate."""
+        if self.disk_bytes is None or not told.stored_gb_per_day:
+            return None
+        kept_gb = self.kept_gb(told)
+        if kept_gb is not None and kept_gb * 1e9 <= self.disk_bytes:
+            return None
+        return self.disk_bytes * self._brokers(told) / (told.stored_gb_per_day * 1e9)
+
+    def _brokers(self, told: "Prediction") -> int:
+        return self.brokers or told.workload.replication
+
+
+def _partition_bytes_per_day(told: "Prediction") -> float:
+    """Return how many bytes a replica of a partition gets in a day."""
+    return (told.stored_gb_per_day or 0.0) * 1e9 / told.workload.replication / told.workload.partitions
