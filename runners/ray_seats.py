@@ -117,9 +117,8 @@ class Seats:
             RayUnfit: A zone has no node, or a node has other versions or can't reach the Kafka cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
-        while lack := missing(nodes := Node.all_of(self.ray), zones):
+        while lack := missing(nodes := Node.all_of(self.ray), zones) or self._checked_for(nodes, zones):
             self._wait_or_refuse(lack, deadline)
-        self._check([node for zone in dict.fromkeys(zones) for node in fit(nodes, zone)])
         return nodes
 
     def reserve(self, zones: Sequence[str | None]) -> Any:
@@ -143,19 +142,28 @@ class Seats:
         """Release the cores of a placement group. Ray kills workers that still run in the group."""
         self.ray.util.remove_placement_group(group)
 
-    def _check(self, nodes: Sequence[Node]) -> None:
-        """Check the software of the nodes, except nodes that have already been checked."""
-        new = {node.id: node for node in nodes if node.id not in self._checked}
+    def _checked_for(self, nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
+        """Check the software of the nodes on which workers may run, except nodes that have already been checked.
+
+        Returns:
+            None if all of them fit; a part of a message if one has left meanwhile.
+        """
+        wanted = (node for zone in dict.fromkeys(zones) for node in fit(nodes, zone))
+        new = {node.id: node for node in wanted if node.id not in self._checked}
         if not new:
-            return
-        ours = facts_here()
-        for facts in self._ask_for_facts(list(new.values())):
+            return None
+        ours, answers = facts_here(), self._ask_for_facts(list(new.values()))
+        if answers is None:
+            return "one of its nodes has just left"
+        for facts in answers:
             check_alike(ours, facts, self.cluster.code)
             if self.cluster.this_host_only:
                 check_here(ours, facts)
         self._checked |= new.keys()
+        return None
 
-    def _ask_for_facts(self, nodes: Sequence[Node]) -> list[dict[str, str]]:
+    def _ask_for_facts(self, nodes: Sequence[Node]) -> list[dict[str, str]] | None:
+        """Return the facts that the nodes report; None if one of them has left."""
         from runners import ray_cluster
 
         by_value = self.ray.cloudpickle
@@ -172,6 +180,8 @@ class Seats:
             raise RayUnfit(f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not answer")
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
+        except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
+            return None
         except self.ray.exceptions.RayError as error:
             raise RayUnfit(f"each Ray node must report its software versions, but Ray says: {reason(error)}") from error
         return answers

@@ -142,7 +142,7 @@ class LoadSection(Section):
     consumers: Annotated[int, fields.whole(0, 64)] = 0
     """Number of consumers that read the topic while it is written, for the end-to-end latency."""
     zone: Annotated[str, fields.word(("same", "other"))] = "other"
-    """If target has zone_delay or zone_bandwidth: same keeps the clients in the brokers' zone, other behind that link."""
+    """With target.zone_delay or zone_bandwidth: same keeps the clients in the brokers' zone, other behind that link."""
     rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
     """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
     peak_ratio: PeakRatio = _LOAD.peak_ratio

@@ -241,7 +241,7 @@ def notes_of(results: ExperimentResults) -> list[str]:
     spec = results.spec
     measured = sum(len(row.trials) for row in results.rows)
     notes = [
-        f"{measured} of {spec.measurements} measurements, {spec.rounds} rounds; each value is the geometric mean over "
+        f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, "round")}; each value is the geometric mean over "
         "the rounds, with its 95 % confidence interval. It is called uncertain if the interval's upper end is over ten "
         "times its lower end; more rounds (--rounds) make it narrower."
     ]
