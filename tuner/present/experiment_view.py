@@ -9,6 +9,7 @@ from statistics import mode
 from typing import Any, Final
 
 from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
+from runners.reporting import counted
 from runners.workload import Workload
 from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
 from tuner.model.identity import target_label
@@ -241,9 +242,9 @@ def notes_of(results: ExperimentResults) -> list[str]:
     spec = results.spec
     measured = sum(len(row.trials) for row in results.rows)
     notes = [
-        f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, "round")}; each value is the geometric mean over "
-        "the rounds, with its 95 % confidence interval. It is called uncertain if the interval's upper end is over ten "
-        "times its lower end; more rounds (--rounds) make it narrower."
+        f"{measured} of {spec.measurements} measurements, {counted(spec.rounds, 'round')}; each value is the geometric "
+        "mean over the rounds, with its 95 % confidence interval. It is called uncertain if the interval's upper end "
+        "is over ten times its lower end; more rounds (--rounds) make it narrower."
     ]
     if (drift := results.drift) is not None:
         shown = ROW_METRICS[spec.metrics[0]].title
