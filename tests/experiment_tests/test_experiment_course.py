@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from runners.simulated import SimulatedRunner
 from tests.experiment_tests.small import SMALL, Told, run_small, small
-from tuner.course.experiment import rows_of_round
+from tuner.course.experiment import rows_of_round, run_experiment
+from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import StudyChanged
 from tuner.model.trial import Kind
 from tuner.results.experiment_results import load_experiment
@@ -31,6 +33,15 @@ def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> N
         (row.name, number) for number in range(4) for row in rows_of_round(results.spec, number)
     ]
     assert all(len(row.by_round("mb_per_s")) == 4 for row in results.rows)
+
+
+@pytest.mark.parametrize("name", sorted(named_experiments()))
+def test_the_results_of_each_experiment_that_comes_along_are_read(name: str, tmp_path: Path) -> None:
+    text = named_experiments()[name]
+    spec = parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(spec, text, tmp_path / name, Told(stop_after=2), simulated=SimulatedRunner())
+    assert load_experiment(tmp_path / name).spec.rows == spec.rows
 
 
 def test_an_experiment_that_was_stopped_goes_on_where_it_stopped(tmp_path: Path) -> None:

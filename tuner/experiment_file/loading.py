@@ -48,7 +48,8 @@ QUICK_SUFFIX: Final = "-quick"
 """What is added to an experiment's name for its quick form, because its results are kept separately."""
 _PACKAGE: Final = "tuner.experiments"
 _ROW: Final = "row"
-_MOST_VALUES: Final = 10_000
+MOST_VALUES: Final = 10_000
+"""How many values an experiment file may have: more than a study file, for the figures of a paper."""
 _FORM: Final = FileForm(
     ExperimentFile,
     "an experiment file",
@@ -123,7 +124,7 @@ def parse_experiment(
     Raises:
         StudyFileError: The text is no valid experiment; the message names every problem.
     """
-    problems = Problems(origin, _MOST_VALUES)
+    problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
     file = _FORM.check(fill_in(written, environ, problems), problems)

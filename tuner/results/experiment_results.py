@@ -18,7 +18,7 @@ from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of, ratio_to_limi
 from objectives.repeats import t_quantile
 from runners.measurement import Phase
 from tuner.experiment_file import parse_experiment
-from tuner.experiment_file.loading import QUICK_SUFFIX
+from tuner.experiment_file.loading import MOST_VALUES, QUICK_SUFFIX
 from tuner.model.errors import StudyError, StudyNotFound
 from tuner.model.experiment import (
     FEWEST_FOR_TREND,
@@ -376,7 +376,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
         raise StudyError(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
     name, text = str(facts[NAME]), store.study_file()
     # Reading results needs no connection, so the variables with the cluster's secrets need not be set.
-    hidden = dict.fromkeys(secret_variables(read_yaml(text, Problems(name))), "hidden")
+    hidden = dict.fromkeys(secret_variables(read_yaml(text, Problems(name, MOST_VALUES))), "hidden")
     spec = parse_experiment(
         text,
         name=name.removesuffix(QUICK_SUFFIX),
