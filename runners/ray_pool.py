@@ -163,7 +163,7 @@ class RayPool(Pool):
         underway.begin(stop)
         job = underway.job
         if underway.attempts > 1:
-            time.sleep(_SETTLE_S)  # before consumers look where the topic ends
+            time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
         wait_s = _LEAD_S + job.lead_s if count > 1 else 0.0
         begin_unix_s = time.time() + wait_s
         slot.silent_s = dict.fromkeys(range(count), 0.0)

@@ -74,7 +74,7 @@ def missing(nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
 
 
 def apart(nodes: Sequence[Node], zones: Sequence[str | None]) -> bool:
-    """Return whether each worker of a job can have its own node."""
+    """Return whether there are enough nodes to run each worker of a job on another one."""
     enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in Counter(zones).items())
     return enough and len({node.id for zone in set(zones) for node in fit(nodes, zone)}) >= len(zones)
 
@@ -143,7 +143,7 @@ class Seats:
         self.ray.util.remove_placement_group(group)
 
     def _checked_for(self, nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
-        """Check the software of the nodes on which workers may run, except nodes that have already been checked.
+        """Check the software of each node on which a worker may run, once for each node.
 
         Returns:
             None if all of them fit; a part of a message if one has left meanwhile.

@@ -56,7 +56,7 @@ class TailConsumers:
 
 @dataclass(frozen=True, slots=True)
 class WithConsumers:
-    """A runner that measures with another runner, and has consumers read the records meanwhile.
+    """A runner that measures a producer, by another runner, while consumers read its records.
 
     A workload without consumers is measured as by the other runner alone.
 

@@ -184,6 +184,18 @@ def test_zones_without_a_ray_cluster_are_refused_before_anything_is_started(
     assert not (tmp_path / "studies").exists(), "neither the search nor the experiment has begun"
 
 
+def test_a_study_with_zones_and_without_a_ray_cluster_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    file = tmp_path / "placed.yaml"
+    file.write_text("workload: {record_bytes: 100, consumers: 1}\nexecutor: {consumer_zone: b}\n")
+    ran = tuner("run", str(file), "--no-mlflow")
+    assert ran.code == 1
+    assert "executor.ray_address is missing for b" in ran.err
+    assert not (tmp_path / "studies" / "placed").exists()
+
+
 FAILOVER = """
 about: What a killed broker costs.
 target: {brokers: 3}

@@ -13,7 +13,7 @@ from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import signals_unwrapped
 from runners.local_pool import LocalPool
-from runners.placement import Placement, zones_without_ray
+from runners.placement import Placement
 from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
@@ -118,6 +118,7 @@ def run_study(
         RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
         TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
     """
+    spec.check_zones()
     kept = storage or storage_at()
     with ExitStack() as stack:
         # At the end, as the last processes of a run that was killed just before may still write to its folders.
@@ -292,16 +293,8 @@ def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]
 
 
 def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
-    """Return the Ray cluster that the study names; None if Ray is to be started on this host.
-
-    Raises:
-        RayUnfit: The study names zones but no Ray cluster.
-    """
+    """Return the Ray cluster that the study names; None if Ray is to be started on this host."""
     if spec.ray_address is None:
-        if spec.placement:
-            raise zones_without_ray("executor.placement", ", ".join(spec.placement))
-        if spec.consumer_zone is not None:
-            raise zones_without_ray("executor.consumer_zone", spec.consumer_zone)
         reporter.say("starting Ray on this host")
         return None
     return RayCluster(

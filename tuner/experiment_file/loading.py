@@ -224,7 +224,7 @@ class _Builder:
         rows = []
         for position, given in enumerate(file.rows or [{}]):
             for combination in combinations:
-                place: KeyPath = ("rows", position) if file.rows else ("vary",)
+                place: KeyPath = ("rows", position) if file.rows else ("vary",) if file.vary else ("load",)
                 row = self._row(given, combination, place)
                 if row is not None:
                     rows.append(row)
@@ -247,7 +247,7 @@ class _Builder:
         return left
 
     def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
-        """Return a row. If a setting is refused, note the problem and return None.
+        """Return a row; or note which settings are refused, and return None.
 
         Args:
             given: The settings of the row in the section `rows`.

@@ -1,4 +1,4 @@
-"""Reads the searches of an experiment file. A search is a study that runs first and finds configs for some rows."""
+"""Reads the section `searches` of an experiment file: studies that run first, to find the configs of some rows."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -30,7 +30,7 @@ def is_searched(settings: Settings) -> bool:
 
 
 def best_of(settings: Settings, place: KeyPath, problems: Problems) -> BestOf | None:
-    """Return which search finds the config of a row. If a setting is refused, note the problem and return None.
+    """Return which search finds the config of a row; or note which settings are refused, and return None.
 
     Args:
         settings: All settings of the row.
@@ -54,7 +54,7 @@ def best_of(settings: Settings, place: KeyPath, problems: Problems) -> BestOf | 
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Reads the searches of an experiment file.
+    """Reads the section `searches` of an experiment file.
 
     Attributes:
         written: The sections of the file, in which environment variables are not replaced.
@@ -88,7 +88,7 @@ class Searches:
                 yield search
 
     def _search(self, name: str, sections: Mapping[str, Any], rows: Sequence[Row]) -> Search | None:
-        """Return a search. If it is refused, note the problem and return None."""
+        """Return a search; or note why it is refused, and return None."""
         sizes = list(dict.fromkeys(str(row.workload.record_sizes) for row in rows))
         study, place = f"{self.experiment}-{name}", ("searches", name)
         load, executor = self._load(_SHARED), self._executor(sections)

@@ -58,7 +58,7 @@ class BestOf:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A study that an experiment runs first. Some rows are then measured with the configs that it recommends.
+    """A study that runs before the first round. Some rows are then measured with the configs that it recommends.
 
     Attributes:
         name: The name of the search in the experiment's file.

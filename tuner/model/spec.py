@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from objectives.scoring import Constraint, Objective
+from runners.placement import zones_without_ray
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client
@@ -334,6 +335,19 @@ class StudySpec:
     ray_wait_s: float = DEFAULT_WAIT_S
     placement: tuple[str, ...] = ()
     consumer_zone: str | None = None
+
+    def check_zones(self) -> None:
+        """Check that there is a Ray cluster if the study names its zones. The file need not name it: an option can.
+
+        Raises:
+            RayUnfit: There is none.
+        """
+        if self.ray_address is not None:
+            return
+        if self.placement:
+            raise zones_without_ray("executor.placement", ", ".join(self.placement))
+        if self.consumer_zone is not None:
+            raise zones_without_ray("executor.consumer_zone", self.consumer_zone)
 
     @property
     def client(self) -> Client:

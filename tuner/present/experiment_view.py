@@ -247,11 +247,11 @@ def notes_of(results: ExperimentResults) -> list[str]:
         "is over ten times its lower end; more rounds (--rounds) make it narrower."
     ]
     if (drift := results.drift) is not None:
-        shown = ROW_METRICS[spec.metrics[0]].title
+        label = ROW_METRICS[spec.metrics[0]].label
         moved = "no drift is shown" if drift.low <= 1 <= drift.high else "the cluster has drifted"
         notes.append(
-            f"The control ({results.control.row.name}) had {drift} times as much {shown} in the second half of the "
-            f"rounds as in the first half: {moved}."
+            f"From the first half of the rounds to the second, the {label} of the control ({results.control.row.name}) "
+            f"changed by the factor {drift}: {moved}."
         )
     notes += [
         f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "

@@ -308,7 +308,7 @@ class ExecutorSection(Section):
     ray_wait: Duration = DEFAULT_WAIT_S
     """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
     placement: Zones = Field(default_factory=list, validate_default=False)
-    """Zones over which the producers are spread in turn. A node is in zone NAME if it has Ray resource zone:NAME."""
+    """Zones for the producers, which take them in turn. A node is in zone NAME if it has Ray's resource zone:NAME."""
     consumer_zone: Zone | None = None
     """Zone in which the consumers run, on a node of their own if there is one. Default: beside the first producer."""
 
