@@ -10,6 +10,7 @@ from tests.experiment_tests.small import SMALL, Told, run_small, small
 from tuner.course.experiment import rows_of_round, run_experiment
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import StudyChanged
+from tuner.model.experiment import BURN_IN_S, ROW_BURN_IN_S
 from tuner.model.trial import Kind
 from tuner.results.experiment_results import load_experiment
 
@@ -28,11 +29,40 @@ def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> N
     told = Told()
     results = run_small(tmp_path / "small", told)
     assert results.finished
-    assert told.trials[0].kind is Kind.BURN_IN
-    assert [(trial.row, trial.round) for trial in told.trials[1:]] == [
+    burnt_in = [trial for trial in told.trials if trial.kind is Kind.BURN_IN]
+    assert told.trials[: len(burnt_in)] == burnt_in
+    assert [(trial.row, trial.round) for trial in told.trials[len(burnt_in) :]] == [
         (row.name, number) for number in range(4) for row in rows_of_round(results.spec, number)
     ]
     assert all(len(row.by_round("mb_per_s")) == 4 for row in results.rows)
+
+
+def test_before_the_rounds_every_row_is_measured_once_at_full_speed(tmp_path: Path) -> None:
+    told = Told()
+    text = SMALL.replace("load: {", "load: {rate_records_per_s: 500, ")
+    spec = run_small(tmp_path / "small", told, text).spec
+    burnt_in = [step.row for step in told.steps if step.round is None]
+    assert burnt_in[0].name == spec.control
+    assert Counter(row.name for row in burnt_in) == {row.name: 1 for row in spec.rows}
+    assert {row.workload.rate_records_per_s for row in burnt_in} == {None}
+    assert {row.workload.rate_records_per_s for row in spec.rows} == {500}
+
+
+def test_rows_that_differ_only_in_what_a_burn_in_leaves_out_have_one_burn_in() -> None:
+    rows = """
+rows:
+  - {row: fast}
+  - {row: full, stored_bytes: 1GB}
+  - {row: slow, rate_records_per_s: 100}
+  - {row: safe, acks: all}
+  - {row: lost, acks: all, linger.ms: 3, broker_killed_after: 1s}
+control: {row: fast}
+target: {brokers: 3}
+"""
+    spec = small("about: Rows.\nload: {record_bytes: 100, warmup: 10s, measured: 30s, replication: 3}" + rows)
+    first, second = spec.burn_ins
+    assert (first.name, first.workload.measured_s) == ("fast", BURN_IN_S)
+    assert (second.name, second.load_s, second.setup.stored_bytes) == ("safe", ROW_BURN_IN_S, 0)
 
 
 @pytest.mark.parametrize("name", sorted(named_experiments()))
@@ -40,7 +70,7 @@ def test_the_results_of_each_experiment_that_comes_along_are_read(name: str, tmp
     text = named_experiments()[name]
     spec = parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(spec, text, tmp_path / name, Told(stop_after=2), simulated=SimulatedRunner())
+        run_experiment(spec, text, tmp_path / name, Told(stop_after=1), simulated=SimulatedRunner())
     assert load_experiment(tmp_path / name).spec.rows == spec.rows
 
 
@@ -48,10 +78,12 @@ def test_an_experiment_that_was_stopped_goes_on_where_it_stopped(tmp_path: Path)
     whole = Told()
     run_small(tmp_path / "whole", whole)
     with pytest.raises(KeyboardInterrupt):
-        run_small(tmp_path / "small", first := Told(stop_after=8))
+        run_small(tmp_path / "small", first := Told(stop_after=11))
     assert not load_experiment(tmp_path / "small").finished
     results = run_small(tmp_path / "small", second := Told())
     assert results.finished
+    # Brokers are new after a pause, so each row has a burn-in again.
+    assert [trial.row for trial in second.trials[:4]] == [trial.row for trial in first.trials[:4]]
     stored = [*first.trials, *(trial for trial in second.trials if trial.kind is Kind.MEASUREMENT)]
     assert [(trial.row, trial.round) for trial in stored] == [(trial.row, trial.round) for trial in whole.trials]
     run_small(tmp_path / "small", third := Told())

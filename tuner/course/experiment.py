@@ -8,7 +8,7 @@ import datetime
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -61,7 +61,6 @@ from tuner.model.facts import (
 from tuner.model.identity import target_label
 from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.model.url import secrets_in
-from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -77,7 +76,7 @@ class Step:
     """One measurement of an experiment.
 
     Attributes:
-        row: The row that is measured.
+        row: The row that is measured; in the burn-in, as it is measured then.
         round: The number of the round, from 0; None for the burn-in.
         number: Number of this measurement, from 1; 0 for the burn-in.
         total: Number of measurements in all rounds.
@@ -349,10 +348,9 @@ class _Course:
 
     def run(self) -> None:
         failures = 0
-        control = self.spec.row(self.spec.control)
-        self.reporter.say(f"measuring {control.name} until its throughput shows no trend")
-        self._measure(Step(control, None, 0, self.spec.measurements))
-        for step in _steps_left(self.spec, self.store.trials()):
+        steps = _steps_left(self.spec, self.store.trials())
+        self._burn_in({step.row.name for step in steps})
+        for step in steps:
             trial = self._measure(step)
             failures = failures + 1 if trial.state is State.FAILED else 0
             if failures >= self.spec.safety.max_failures_in_a_row:
@@ -363,6 +361,17 @@ class _Course:
                 )
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
         self.tell(Progress(StudyState.FINISHED))
+
+    def _burn_in(self, names: Set[str]) -> None:
+        """Measure the control, and each of the rows with these names, before the rounds; the results do not count."""
+        rows = tuple(row for row in self.spec.rows if row.name in {*names, self.spec.control})
+        control, *others = replace(self.spec, rows=rows).burn_ins
+        self.reporter.say(f"measuring {control.name} until its throughput shows no trend")
+        self._measure(Step(control, None, 0, self.spec.measurements))
+        if others:
+            self.reporter.say("measuring the other rows once, which does not count, because brokers are slow at first")
+        for row in others:
+            self._measure(Step(row, None, 0, self.spec.measurements))
 
     def tell(self, progress: Progress) -> None:
         """Store the progress of the experiment for `tuner status`."""
@@ -394,8 +403,6 @@ class _Course:
             trial, attachments = measure_reading(self._opened(row), row, started, safety)
             return self._keep(step, trial, attachments)
         workload = row.workload
-        if burns_in:
-            workload = replace(workload, rate_records_per_s=None, peak_ratio=1.0, warmup_s=0.0, measured_s=UNBROKEN_S)
         phase = SATURATED if workload.rate_records_per_s is None else PACED
         self._tell_step(step)
         job = TrialJob(
@@ -408,9 +415,7 @@ class _Course:
             None,
             run_to_end=True,
             ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
-            setup=replace(row.setup, stored_bytes=0, min_insync_replicas=None, broker_killed_s=None)
-            if burns_in
-            else row.setup,
+            setup=row.setup,
         )
         self.bench.submit(job)
         done = self.bench.next_done()
