@@ -32,7 +32,7 @@ campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
 
 experiments: $(DEV) ## Run three of the papers' experiments with one round, and report them (ARGS="--rounds 5" for more)
-	for name in thesis-default linkedin-consumers linkedin-end-to-end; do \
+	for name in linkedin-stored-data linkedin-consumers linkedin-end-to-end; do \
 	  $(BIN)/tuner experiment run $$name --quick --no-mlflow --rounds 1 $(ARGS) || exit 1; \
 	done
 

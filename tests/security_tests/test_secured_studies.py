@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.campaign]
 
 SECRET = "Gr4nted-t0-tests"  # the part of the password that stays the same under any quoting
 VARIABLE = "TUNER_TEST_KAFKA_PASSWORD"
+REJECTED = ("wrong password", "unknown CA", "no certificate", "plaintext to TLS")
+"""The cases that the short campaign also tries with a command."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +88,9 @@ def test_a_command_without_a_right_fails_and_names_the_right(
     measured(again, secured)
 
 
-@pytest.mark.parametrize("case", KEPT_OUT)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in REJECTED else pytest.mark.long) for case in KEPT_OUT]
+)
 def test_a_rejected_client_gets_one_line_and_exit_code_3(secured: Secured, client_file: Path, case: str) -> None:
     address, properties, _ = kept_out(secured, case)
     words = ["--bootstrap", address, "--command-config", write_client(client_file, properties)]
