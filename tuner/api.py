@@ -244,13 +244,16 @@ def run_searches(
 
     Raises:
         NoFeasibleConfig: A search recommends no config for a row.
+        StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
         RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
     """
+    from tuner.course.experiment import check_unchanged
     from tuner.results.experiment_results import found_before
     from tuner.results.recommend import recommend
     from tuner.storage.home import study_folder
 
     experiment.check_zones()
+    check_unchanged(experiment, study_folder(experiment.name))
     if known := found_before(experiment, study_folder(experiment.name)):
         return replace(experiment.with_found(known), searches=())
     studies = {

@@ -25,6 +25,8 @@ _LONGEST_S: Final = 86_000.0
 _START_PATIENCE_S: Final = 60.0
 _LAST_RECORDS_PATIENCE_S: Final = 15.0
 """How long the consumers may take to read what is left when the producer has ended."""
+_NO_MORE_S: Final = 2.0
+"""If no record arrives for so long, all were read: consumers report each second what they took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class WithConsumers:
             with self._consuming(config, workload) as consuming:
                 began = True
                 measured = self.runner.run(config, workload, consuming.watching_too(watch))
-                consumption = consuming.finish(measured.counts.acknowledged)
+                # If others write to the topic, what the consumers took does not tell whether ours is among it.
+                consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
             after = self.host.offset()
         except RunnerError as error:
             # An error of the runner says itself what was sent, and one of the consumers does not know.
@@ -143,15 +146,24 @@ class _Consuming:
 
         return watching
 
-    def finish(self, records: int) -> Consumption:
-        """Wait until the consumers have taken this many records, stop them, and return what they took.
+    def finish(self, records: int | None) -> Consumption:
+        """Wait until the consumers have taken all records, stop them, and return what they took.
 
         If records are missing after a while, the consumers are stopped all the same, and the counts show it.
+
+        Args:
+            records: How many records there are; None waits until no more arrive.
         """
-        deadline = time.monotonic() + _LAST_RECORDS_PATIENCE_S
-        while self._taken < records and self._thread.is_alive() and time.monotonic() < deadline:
+        now_s = began_s = grew_s = time.monotonic()
+        taken = self._taken
+        while self._thread.is_alive() and now_s < began_s + _LAST_RECORDS_PATIENCE_S:
+            if self._taken != taken:
+                taken, grew_s = self._taken, now_s
+            if taken >= records if records is not None else now_s > grew_s + _NO_MORE_S:
+                break
             self._progress.wait(0.1)
             self._progress.clear()
+            now_s = time.monotonic()
         self.stop()
         self._raise_error()
         (consumption,) = self._outcome

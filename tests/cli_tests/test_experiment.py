@@ -234,6 +234,23 @@ def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_rows_that_need_a_link_are_left_out_on_a_users_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    ran = tuner("experiment", "run", "linkedin-producers", "--quick", "--bootstrap", "127.0.0.1:1")
+    assert ran.code == 3
+    assert "only brokers that the tuner starts have a link: no replication, network card of 1 Gbit/s" in ran.err
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=me\n")
+    lone = tuner("experiment", "run", "linkedin-producers", "--quick", "--command-config", str(file))
+    assert (lone.code, "--command-config needs --bootstrap" in lone.complaint) == (2, True)
+
+
+def test_a_picture_has_the_name_of_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    refused = tuner("experiment", "report", "small", "--format", "png", "-o", str(tmp_path / "small.html"))
+    assert (refused.code, "must end in .png, .svg or .pdf" in refused.complaint) == (2, True)
+
+
 def test_a_broker_of_a_users_cluster_is_never_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     ran = tuner("experiment", "run", "failover", "--bootstrap", "127.0.0.1:1")

@@ -5,11 +5,18 @@ from pathlib import Path
 
 import pytest
 
+import tuner.api
+from runners.errors import GeneratorError
+from runners.measurement import Measurement
+from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
-from tests.experiment_tests.small import SMALL, Told, run_small, small
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.experiment_tests.small import SEARCHES, SMALL, Told, run_small, small
+from tests.present_tests.studies import write_study
 from tuner.course.experiment import rows_of_round, run_experiment
 from tuner.experiment_file import named_experiments, parse_experiment
-from tuner.model.errors import StudyChanged
+from tuner.model.errors import StudyChanged, TooManyFailures
 from tuner.model.experiment import BURN_IN_S, ROW_BURN_IN_S
 from tuner.model.trial import Kind
 from tuner.results.experiment_results import load_experiment
@@ -86,7 +93,7 @@ def test_an_experiment_that_was_stopped_goes_on_where_it_stopped(tmp_path: Path)
     assert [trial.row for trial in second.trials[:4]] == [trial.row for trial in first.trials[:4]]
     stored = [*first.trials, *(trial for trial in second.trials if trial.kind is Kind.MEASUREMENT)]
     assert [(trial.row, trial.round) for trial in stored] == [(trial.row, trial.round) for trial in whole.trials]
-    run_small(tmp_path / "small", third := Told())
+    assert run_small(tmp_path / "small", third := Told()).finished
     assert not third.trials
     assert "small is finished" in third.said[-1]
 
@@ -102,3 +109,41 @@ def test_more_rounds_continue_an_experiment(tmp_path: Path) -> None:
     results = run_small(tmp_path / "small", told := Told(), SMALL.replace("rounds: 4", "rounds: 5"))
     assert {trial.round for trial in told.trials} == {None, 4}
     assert len(results.control.by_round("mb_per_s")) == 5
+    again = run_small(tmp_path / "small", told := Told())
+    assert (again.spec.rounds, again.finished, told.trials) == (5, True, [])
+
+
+def test_another_control_does_not_change_how_often_the_rows_of_a_round_are_measured(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_small(tmp_path / "small", Told(stop_after=7))
+    changed = SMALL.replace("control: {record_bytes: 1000, acks: 1}", "control: {record_bytes: 100, acks: all}")
+    results = run_small(tmp_path / "small", text=changed)
+    measured = {row.row.name: Counter(trial.round for trial in row.trials) for row in results.rows}
+    assert all(set(by_round) == {0, 1, 2, 3} for by_round in measured.values())
+    assert all(measured[row.name][0] for row in results.spec.rows)
+
+
+class Broken:
+    """A runner that never measures anything."""
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Fail."""
+        raise GeneratorError("it does not start")
+
+
+def test_burn_ins_that_fail_end_an_experiment_too(tmp_path: Path) -> None:
+    text = SMALL.replace("rounds: 4", "rounds: 4\nsafety: {max_failures_in_a_row: 2}")
+    told = Told()
+    with pytest.raises(TooManyFailures, match="it does not start"):
+        run_small(tmp_path / "small", told, text, Broken())
+    assert [trial.kind for trial in told.trials] == [Kind.BURN_IN] * 2
+
+
+def test_an_experiment_with_the_name_of_a_study_does_not_even_begin_its_searches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    write_study(tmp_path / "small", trials=4, rounds=0)
+    with pytest.raises(StudyChanged, match="small is the name of a study"):
+        tuner.api.run_searches(small(SEARCHES), mlflow=False)
+    assert [each.name for each in tmp_path.iterdir()] == ["small"]

@@ -74,6 +74,7 @@ def test_the_plan_counts_the_repeated_control() -> None:
         ("id: the-cap", "id: larger-is-faster", "is listed twice"),
         ("values: {mb_per_s: 95}", "values: {mb: 95}", "a metric must be one of"),
         ("load: {partitions: 3", "load: {replication: 3", "replication must be at most the number of brokers"),
+        ("load: {", "load: {stored_bytes: 1TB, ", "stored_bytes <= safety.max_bytes_per_trial must hold"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place(old: str, new: str, said: str) -> None:

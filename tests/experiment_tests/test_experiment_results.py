@@ -15,6 +15,7 @@ from tuner.course.experiment import run_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
+from tuner.model.experiment import Comparison, Expectation, Finding
 from tuner.present.experiment_view import (
     because,
     experiment_lines,
@@ -27,7 +28,14 @@ from tuner.present.experiment_view import (
 )
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.present.report.experiment_series import groups, line_setting, series_of
-from tuner.results.experiment_results import ExperimentResults, Outcome, RowResults, load_experiment, mean_of
+from tuner.results.experiment_results import (
+    ExperimentResults,
+    Outcome,
+    RowResults,
+    check,
+    load_experiment,
+    mean_of,
+)
 from tuner.results.latency_parts import latency_parts
 from tuner.results.study_results import load_results
 
@@ -201,15 +209,23 @@ def test_results_are_read_without_the_secrets_of_the_cluster(tmp_path: Path, mon
     secret = (
         "properties: {security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: '${PW}'}"
     )
-    text = SEARCHES.replace("\nload:", f"\ntarget: {{bootstrap: 127.0.0.1:1, {secret}}}\nload:")
+    settings = tmp_path / "client.properties"
+    settings.write_text("client.id=me\n")
+    target = f"{{bootstrap: '${{KAFKA}}', command_config: {settings}, {secret}}}"
+    text = SEARCHES.replace("\nload:", f"\ntarget: {target}\ntracking: {{uri: '${{MLFLOW}}'}}\nload:")
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
-    monkeypatch.setenv("PW", "very secret")
-    spec = parse_experiment(text, name="small", folder=None, origin="small.yaml", environ={"PW": "very secret"})
+    environ = {"PW": "very secret", "KAFKA": "127.0.0.1:1", "MLFLOW": "http://127.0.0.1:1"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    spec = parse_experiment(text, name="small", folder=tmp_path, origin="small.yaml", environ=environ)
     (search,) = spec.searches
     assert ("${PW}" in search.text, "very secret" in search.text) == (True, False)
     run_experiment(spec, text, tmp_path / "small", Told(), simulated=SimulatedRunner(0.02))
-    monkeypatch.delenv("PW")
-    assert tuner.load_experiment("small").finished
+    for name in environ:
+        monkeypatch.delenv(name)
+    settings.unlink()
+    results = tuner.load_experiment("small")
+    assert (results.finished, results.spec.target.bootstrap) == (True, "127.0.0.1:1")
     assert b"very secret" not in b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
 
 
@@ -231,6 +247,19 @@ def test_the_quick_form_limits_its_searches() -> None:
     assert search.study.name == "small-quick-random"
     with pytest.raises(ValueError, match="needs the text of its file"):
         tuner.run_experiment(spec)
+
+
+def test_nothing_is_proven_by_values_that_are_all_zero(results: ExperimentResults) -> None:
+    rows = [
+        replace(row, trials=tuple(replace(each, metrics={**each.metrics, "lost_records": 0.0}) for each in row.trials))
+        for row in results.rows
+    ]
+    some, other = {"record_bytes": 1000, "acks": 1}, {"record_bytes": 100, "acks": 1}
+    for compared in (Comparison(some, None, limit=1), Comparison(some, other)):
+        finding = Finding("none-lost", "Nothing is lost.", "none", "lost_records", (compared,), Expectation.SMALLER)
+        checked = check(finding, rows, 0.95)
+        assert checked.outcome is Outcome.UNDECIDED
+        assert "no ratio, as a value is 0 in 4 rounds" in because(checked)
 
 
 def test_the_parts_of_a_latency_add_up_to_the_whole() -> None:

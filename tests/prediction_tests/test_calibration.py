@@ -168,4 +168,5 @@ def test_a_cluster_of_the_user_may_have_replicas() -> None:
     spec = parse_experiment(text, name="calibration", folder=None, origin="it", environ={})
     assert {row.workload.replication for row in spec.rows} == {3}
     assert len(spec.rows) == 8
+    assert dict(spec.row(spec.control).config.values) == {}
     assert paced.rate_records_per_s

@@ -29,6 +29,19 @@ def test_all_intervals_together_hold_the_truth_as_often_as_they_say(spread: floa
     assert held / studies > 0.93
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
+def test_they_do_so_if_all_rows_are_compared_with_the_same_one(spread: float) -> None:
+    rng, held, studies = np.random.default_rng(5), 0, 400
+    level = claim_level(COMPARISONS)
+    for _ in range(studies):
+        usual, *others = draws(rng, spread)
+        logs = [[ours - theirs for ours, theirs in zip(each, usual, strict=True)] for each in others]
+        shared = SharedScatter.of(logs, [{"usual", str(number)} for number in range(len(logs))])
+        assert shared is not None
+        held += all(shared.ratio(each, level).low <= 1 for each in logs)
+    assert held / studies > 0.93
+
+
 def test_intervals_are_much_narrower_if_the_comparisons_scatter_alike() -> None:
     logs = draws(np.random.default_rng(6), 0.0)
     shared, level = SharedScatter.of(logs), claim_level(COMPARISONS)

@@ -53,7 +53,7 @@ def calibrate(
     """Measure a few configs that calibrate the performance model, for tuner predict without a study.
 
     The configs are chosen for what they tell about the cluster. Each is measured for some seconds as fast as the client
-    takes records, and then at a fixed rate: with 12 configs this takes about two minutes. The results are kept as an
+    takes records, and then at a fixed rate: with 12 configs this takes about three minutes. The results are kept as an
     experiment, calibration-1, which `tuner predict` and `tuner experiment report` take.
 
     \b
@@ -80,7 +80,7 @@ def calibrate(
     if not silent:
         say(f"{spec.measurements} measurements take about {spec.planned_s / 60:.0f} minutes")
     results = run_experiment_shown(
-        replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False
+        replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
     )
     calibration = fitted(observations_in(results), EMBEDDED if bootstrap is None else REMOTE)
     if as_json:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -18,7 +19,7 @@ from runners.measurement import Window
 from runners.ray_cluster import RayCluster
 from tuner import api
 from tuner.cli import options
-from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.course.experiment import ExperimentReporter, Step
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
@@ -44,7 +45,7 @@ from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study, study_folder
 
 app = typer.Typer(
-    help="Measure a fixed list of configs and loads, in rounds; five papers' experiments come along.",
+    help="Measure a fixed list of configs and loads, in rounds; experiments of five papers come with the tuner.",
     no_args_is_help=True,
 )
 
@@ -199,9 +200,11 @@ def report(
         tuner experiment report papers-quick --format markdown
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    check_output(output, force=force)
-    found = _run_before(name)
     chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
+    if chosen is ReportForm.PNG and output is None:
+        raise typer.BadParameter("a picture is a file: name it with --output")
+    (check_picture if chosen is ReportForm.PNG else check_output)(output, force=force)
+    found = _run_before(name)
     match chosen:
         case ReportForm.TEXT:
             head = [*overview_lines(found), ""] if len(found) > 1 else []
@@ -217,11 +220,10 @@ def report(
 
             text = experiment_page(_only(found, name, "a page"))
         case ReportForm.PNG:
-            if output is None:
-                raise typer.BadParameter("a picture is a file: name it with --output")
+            assert output is not None, "it was checked above"
             from tuner.present.report.experiment_pictures import draw_experiment  # it imports matplotlib
 
-            draw_experiment(_only(found, name, "a picture"), output)
+            write_picture(output, partial(draw_experiment, _only(found, name, "a picture")), force=force)
             say(f"wrote {output}")
             return
     if output is None:
@@ -264,10 +266,26 @@ def _at(
     ray_address: str | None,
     rounds: int | None,
 ) -> ExperimentSpec:
-    """Return an experiment with the cluster, the Ray cluster and the number of rounds of the command line."""
-    if bootstrap is not None:
+    """Return an experiment with the cluster, the Ray cluster and the number of rounds of the command line.
+
+    Rows that need a link, which only brokers of the tuner have, are left out on a cluster of the user's.
+    """
+    if bootstrap is None:
+        options.target_of(None, command_config)  # it refuses connection settings without an address
+    else:
+        if spec.target.link is not None:
+            here = tuple(row for row in spec.rows if row.setup.same_zone)
+            if spec.row(spec.control) not in here:
+                raise typer.BadParameter(
+                    f"the control of {spec.name} needs brokers that the tuner starts, because it has a link "
+                    "(target.zone_delay, target.zone_bandwidth); leave --bootstrap out"
+                )
+            if left_out := ", ".join(row.name for row in spec.rows if row not in here):
+                warn(f"left out, because only brokers that the tuner starts have a link: {left_out}")
+            spec = replace(spec, rows=here)
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
-        spec = replace(spec, target=options.target_of(bootstrap, command_config), searches=searches)
+        target = options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
+        spec = replace(spec, target=target, searches=searches)
     here_only = spec.target.of_this_host_only
     if ray_address is not None:
         ray = replace(spec.ray, address=ray_address) if spec.ray else RayCluster(ray_address)
@@ -279,12 +297,22 @@ def _at(
 
 
 def run_experiment_shown(
-    spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool
+    spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool, resumed: bool = True
 ) -> ExperimentResults:
-    """Run an experiment with its progress on the screen, write its report, and return its results."""
+    """Run an experiment with its progress on the screen, write its report, and return its results.
+
+    Args:
+        spec: The experiment.
+        text: The text of its file.
+        silent: Whether to show no progress.
+        mlflow: Whether to write it to MLflow, too.
+        mix_environments: Whether to resume an experiment that was begun in another environment.
+        resumed: Whether the same command would resume it, and not begin another one.
+    """
     folder = study_folder(spec.name)
     with StudyView(quiet=silent) as searching:
-        searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
+        how = "stops it, and the same command resumes it" if resumed else "stops it"
+        searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C {how}")
         spec = api.run_searches(spec, reporter=searching, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
     with _View(quiet=silent) as view:
         results = api.run_experiment(

@@ -19,7 +19,7 @@ RecordBytes = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(min=1, metavar="N", help="Records per second, for the latency.", show_default="the study's"),
+    typer.Option(min=1, metavar="N", help="Records per second, for the latency.", show_default="that of the study"),
 ]
 Partitions = Annotated[int | None, typer.Option(min=1, metavar="N", help="Partitions of the topic.")]
 Replication = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replicas of each partition.")]
@@ -32,7 +32,7 @@ ConfigFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="Properties file of a producer.",
-        show_default="the recommended config of the study, else its baseline",
+        show_default="the recommended config of the study, else its baseline; the control of an experiment",
     ),
 ]
 SweepText = Annotated[

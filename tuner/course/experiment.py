@@ -8,10 +8,12 @@ import datetime
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -42,8 +44,8 @@ from tuner.course.reporter import Mirror, SyncOutcome
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
 from tuner.course.trial_loop import utc_now
-from tuner.model.errors import RecordUnwritable, StudyChanged, TooManyFailures
-from tuner.model.experiment import ExperimentSpec, Row
+from tuner.model.errors import RecordUnwritable, StudyChanged, StudyNotFound, TooManyFailures
+from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec, Row
 from tuner.model.facts import (
     DEFAULT_EXPERIMENT,
     EXPERIMENT,
@@ -168,6 +170,8 @@ def run_experiment(
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
+        begun = [trial.round + 1 for _, trial in store.trials() if trial.round is not None]
+        spec = replace(spec, rounds=max(spec.rounds, *begun, 0))
         _begin(spec, text, store)
         if not _steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
@@ -198,6 +202,40 @@ def run_experiment(
             raise
 
 
+def check_unchanged(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> None:
+    """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
+
+    Raises:
+        StudyChanged: They have other rows, or belong to a study.
+    """
+    searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
+    with suppress(StudyNotFound), closing((storage or storage_at()).read(folder)) as store:
+        if store.trials():
+            _check_same(spec, store.facts(), searched)
+
+
+def _check_same(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Set[str] = frozenset()) -> None:
+    """Check that an experiment has the rows that are stored; of those named in `searched`, configs may differ.
+
+    Raises:
+        StudyChanged: It has other rows, or a study is stored.
+    """
+    if EXPERIMENT not in facts:
+        raise StudyChanged(
+            f"{spec.name} is the name of a study, so an experiment can't have it; give the experiment file another "
+            "name (`experiment:`)"
+        )
+
+    def comparable(question: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: {**each, "config": None} if name in searched else each for name, each in question.items()}
+
+    if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[QUESTION])):
+        raise StudyChanged(
+            f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
+            f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"
+        )
+
+
 def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     """Check that the stored measurements have these rows, and store the facts of the experiment.
 
@@ -206,17 +244,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     """
     facts, question = store.facts(), experiment_identity(spec)
     if store.trials():
-        if EXPERIMENT not in facts:
-            raise StudyChanged(
-                f"{spec.name} is the name of a study, so an experiment can't have it; give the experiment file another "
-                "name (`experiment:`)"
-            )
-        changed = _changes(question, facts[QUESTION])
-        if changed:
-            raise StudyChanged(
-                f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
-                f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"
-            )
+        _check_same(spec, facts)
     new: dict[str, Any] = {
         NAME: spec.name,
         EXPERIMENT: True,
@@ -229,7 +257,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
         },
         QUESTION: question,
         LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
-        FINISHED_AT: None,
+        **({FINISHED_AT: None} if _steps_left(spec, store.trials()) else {}),
         FOUND_CONFIGS: {row.name: dict(row.config.values) for row in spec.rows if row.best_of is not None},
     }
     if STUDY_ID not in facts:
@@ -272,15 +300,13 @@ def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
 def _steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> list[Step]:
     """Return the measurements that are still to be made, in order. A measurement that failed is not repeated."""
     steps: list[Step] = []
-    total = spec.measurements
-    done = [trial for _, trial in stored if trial.kind is Kind.MEASUREMENT]
-    number = 0
-    for turn in range(spec.rounds):
-        made = sum(trial.round == turn for trial in done)
-        for place, row in enumerate(rows_of_round(spec, turn)):
-            number += 1
-            if place >= made:
-                steps.append(Step(row, turn, number, total))
+    done = Counter((trial.round, trial.row) for _, trial in stored if trial.kind is Kind.MEASUREMENT)
+    planned = [(turn, row) for turn in range(spec.rounds) for row in rows_of_round(spec, turn)]
+    for number, (turn, row) in enumerate(planned, 1):
+        if done[turn, row.name]:
+            done[turn, row.name] -= 1
+        else:
+            steps.append(Step(row, turn, number, len(planned)))
     return steps
 
 
@@ -348,9 +374,8 @@ class _Course:
 
     def run(self) -> None:
         failures = 0
-        steps = _steps_left(self.spec, self.store.trials())
-        self._burn_in({step.row.name for step in steps})
-        for step in steps:
+        left = _steps_left(self.spec, self.store.trials())
+        for step in chain(self._burn_ins({step.row.name for step in left}), left):
             trial = self._measure(step)
             failures = failures + 1 if trial.state is State.FAILED else 0
             if failures >= self.spec.safety.max_failures_in_a_row:
@@ -362,16 +387,20 @@ class _Course:
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
         self.tell(Progress(StudyState.FINISHED))
 
-    def _burn_in(self, names: Set[str]) -> None:
-        """Measure the control, and each of the rows with these names, before the rounds; the results do not count."""
+    def _burn_ins(self, names: Set[str]) -> Iterator[Step]:
+        """Yield what is measured before the rounds of the rows with these names, and tell the user why."""
         rows = tuple(row for row in self.spec.rows if row.name in {*names, self.spec.control})
         control, *others = replace(self.spec, rows=rows).burn_ins
-        self.reporter.say(f"measuring {control.name} until its throughput shows no trend")
-        self._measure(Step(control, None, 0, self.spec.measurements))
+        until = "until its throughput shows no trend" if control.setup.producers else "once"
+        self.reporter.say(f"measuring {control.name} {until}; this does not count")
+        yield Step(control, None, 0, self.spec.measurements)
         if others:
-            self.reporter.say("measuring the other rows once, which does not count, because brokers are slow at first")
+            self.reporter.say(
+                f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers are "
+                "slow with a config at first"
+            )
         for row in others:
-            self._measure(Step(row, None, 0, self.spec.measurements))
+            yield Step(row, None, 0, self.spec.measurements)
 
     def tell(self, progress: Progress) -> None:
         """Store the progress of the experiment for `tuner status`."""
@@ -399,12 +428,12 @@ class _Course:
         started = StartedTrial(
             size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
         )
+        self._tell_step(step)
         if not row.setup.producers:
-            trial, attachments = measure_reading(self._opened(row), row, started, safety)
-            return self._keep(step, trial, attachments)
+            trial, attachments, error = measure_reading(self._opened(row), row, started, safety)
+            return self._keep(step, trial, attachments, error)
         workload = row.workload
         phase = SATURATED if workload.rate_records_per_s is None else PACED
-        self._tell_step(step)
         job = TrialJob(
             started,
             ((phase, workload),),
@@ -422,18 +451,17 @@ class _Course:
         trial, attachments = trial_of(done, (), (), None, time.monotonic())
         if (seen := done.measurements.get(phase)) is not None and not burns_in:
             trial = replace(trial, metrics=row_metrics_of(seen))
-        self._keep(step, trial, attachments)
-        match done.error:
-            case SafetyStop() | TargetRefused() | WorkloadRefused():
-                raise done.error
-        return trial
+        return self._keep(step, trial, attachments, done.error)
 
-    def _keep(self, step: Step, trial: Trial, attachments: Mapping[str, Any]) -> Trial:
-        """Store and show a measurement, and return it."""
+    def _keep(self, step: Step, trial: Trial, attachments: Mapping[str, Any], error: BaseException | None) -> Trial:
+        """Store and show a measurement, and return it; or raise its error if that ends the experiment."""
         self.store.append(trial, attachments)
         if self.mirror is not None:
             self.mirror.poke()
         self.reporter.measured(step, trial)
+        match error:
+            case SafetyStop() | TargetRefused() | WorkloadRefused():
+                raise error
         return trial
 
     def _opened(self, row: Row) -> OpenTarget:
@@ -444,6 +472,8 @@ class _Course:
 
     def _tell_step(self, step: Step) -> None:
         left_s = sum(each.row.planned_s for each in _steps_left(self.spec, self.store.trials()))
+        if step.round is None:
+            left_s += sum(row.planned_s for row in self.spec.burn_ins)
         ends_at = utc_now() + datetime.timedelta(seconds=left_s)
         where = (
             "burn-in" if step.round is None else f"round {step.round + 1}, measurement {step.number} of {step.total}"

@@ -24,8 +24,8 @@ from tuner.model.trial import State, Trial
 
 def measure_reading(
     opened: OpenTarget, row: Row, started: StartedTrial, safety: SafetySpec
-) -> tuple[Trial, dict[str, Any]]:
-    """Fill a topic as the row says, have its consumers read it, and return the trial with its attachments.
+) -> tuple[Trial, dict[str, Any], RunnerError | None]:
+    """Fill a topic as the row says, have its consumers read it, and return the trial, its attachments and its error.
 
     The topic is filled by librdkafka: with the row's config, or if that is the Java client's, in large batches.
     The topic is deleted at the end.
@@ -36,7 +36,8 @@ def measure_reading(
         started: The trial.
         safety: Limits that protect the cluster.
     """
-    error, seen, sent_bytes = "", None, 0
+    error: RunnerError | None = None
+    seen, sent_bytes = None, 0
     try:
         with opened.lease(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
@@ -45,7 +46,7 @@ def measure_reading(
             sent_bytes = fill_bytes(opened.cluster, topic, filling, row.workload, row.setup.stored_bytes, limits)
             seen = _read(opened, topic, row)
     except RunnerError as failure:
-        error = str(failure)
+        error = failure
     verdict = judge_reading(ReadEvidence.of(seen)) if seen is not None else None
     config = row.config
     trial = Trial(
@@ -61,7 +62,7 @@ def measure_reading(
         verdict=str(verdict.bound) if verdict else "",
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
-        error=error,
+        error="" if error is None else str(error),
         warnings=() if seen is None else (*seen.warnings, *seen.counts.differences()),
         started_at=started.started_at.isoformat(timespec="milliseconds"),
         duration_s=time.monotonic() - started.started_s,
@@ -70,7 +71,7 @@ def measure_reading(
         round=started.round,
         row=started.row,
     )
-    return trial, {} if seen is None else {"consumption": consumption_record(seen)}
+    return trial, {} if seen is None else {"consumption": consumption_record(seen)}, error
 
 
 def _read(opened: OpenTarget, topic: Topic, row: Row) -> Consumption:

@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -40,10 +40,12 @@ from tuner.study_file.errors import (
 )
 from tuner.study_file.loading import text_of
 from tuner.study_file.properties import Files, read_properties_of
-from tuner.study_file.strict_yaml import fill_in, read_yaml, refuse_passwords
+from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml, refuse_passwords
 
 PAPERS: Final = "papers"
 """The name of all experiments that come with the tuner and were described by a paper."""
+_ONLY_TO_RUN: Final = frozenset({"tracking", "executor"})
+_ONLY_TO_CONNECT: Final = frozenset({"command_config", "properties"})
 QUICK_SUFFIX: Final = "-quick"
 """What is added to an experiment's name for its quick form, because its results are kept separately."""
 _PACKAGE: Final = "tuner.experiments"
@@ -127,9 +129,43 @@ def parse_experiment(
     problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
+    return _built(written, name, Files(folder, problems), problems, quick, environ)
+
+
+def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> ExperimentSpec:
+    """Read the text of an experiment file that was stored with results.
+
+    What only a run needs is left out: the settings of connections, where MLflow is, and where the clients run. So
+    neither the files nor the variables that these name need to be there.
+
+    Args:
+        text: The text, in YAML.
+        name: Name of the experiment, with that of its form.
+        bootstrap: Address of the cluster that was measured; None if the brokers were started for it.
+
+    Raises:
+        StudyFileError: The text is no valid experiment; the message names every problem.
+    """
+    problems = Problems(f"the experiment {name}", MOST_VALUES)
+    written = read_yaml(text, problems)
+    if isinstance(written, dict):
+        written = {key: value for key, value in written.items() if key not in _ONLY_TO_RUN}
+        if isinstance(target := written.get("target"), dict):
+            target = {key: value for key, value in target.items() if key not in _ONLY_TO_CONNECT}
+            written["target"] = {**target, "bootstrap": bootstrap} if "bootstrap" in target else target
+    full_name, quick = name.removesuffix(QUICK_SUFFIX), name.endswith(QUICK_SUFFIX)
+    spec = _built(written, full_name, Files(Path.cwd(), problems), problems, quick, os.environ)
+    if bootstrap is None or spec.target.bootstrap is not None:
+        return spec
+    return replace(spec, target=Target(bootstrap))
+
+
+def _built(
+    written: Plain, name: str, files: Files, problems: Problems, quick: bool, environ: Mapping[str, str]
+) -> ExperimentSpec:
     file = _FORM.check(fill_in(written, environ, problems), problems)
     assert isinstance(written, dict), "the form of the file was checked"
-    return _Builder(file, name, Files(folder, problems), problems, quick, written, environ).experiment()
+    return _Builder(file, name, files, problems, quick, written, environ).experiment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +325,13 @@ class _Builder:
         """Check that a row without producers has stored records, and that consumers have partitions."""
         if not load.producers and not (load.stored_bytes and load.consumers):
             self.problems.add(place, "a row with `producers: 0` needs stored_bytes and consumers")
+        most = (self.file.quick if self.quick else self.file.safety).max_bytes_per_trial
+        if load.stored_bytes > most:
+            self.problems.add(
+                place,
+                f"stored_bytes <= safety.max_bytes_per_trial must hold, but {load.stored_bytes:,} > {most:,}; raise "
+                "the limit",
+            )
         if load.stored_bytes and self.file.target.topic is not None:
             self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
         if load.consumer_zone is not None and not load.consumers:

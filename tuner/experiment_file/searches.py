@@ -135,19 +135,16 @@ def on_cluster(search: Search, bootstrap: str, command_config: Path | None) -> S
         bootstrap: Address of the cluster.
         command_config: File with the connection settings.
     """
-    elsewhere = changed_text(search.text, {"target": None})
-    return _changed(search, elsewhere, {"target": {"bootstrap": bootstrap, "command_config": command_config}})
+    name, text = search.study.name, changed_text(search.text, {"target": None})
+    text = changed_text(text, {"target": {"bootstrap": bootstrap, "command_config": command_config}})
+    return replace(
+        search, text=text, study=parse_study(text, name=name, folder=Path.cwd(), origin=name, environ=os.environ)
+    )
 
 
 def on_ray(search: Search, address: str) -> Search:
     """Return a search on another Ray cluster than its file names; one that runs without Ray is returned unchanged."""
     if search.study.executor is not Executor.RAY:
         return search
-    return _changed(search, search.text, {"executor": {"ray_address": address}})
-
-
-def _changed(search: Search, text: str, sections: Mapping[str, Any]) -> Search:
-    name, text = search.study.name, changed_text(text, sections)
-    return replace(
-        search, text=text, study=parse_study(text, name=name, folder=Path.cwd(), origin=name, environ=os.environ)
-    )
+    text = changed_text(search.text, {"executor": {"ray_address": address}})
+    return replace(search, text=text, study=replace(search.study, ray_address=address))

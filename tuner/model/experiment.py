@@ -32,9 +32,9 @@ BURN_IN_S: Final = 24.0
 ROW_BURN_IN_S: Final = 3.0
 """The longest time for which each other row is measured before the first round.
 
-Without it, on three new brokers and in rounds of 3 s a row, the throughput of the first round was 0.56 to 0.74 of that of
-the third and fourth in the mean of an experiment, and that of the second was 0.97 to 1.12 of it. Single latencies of the
-first round were up to 2,600 times those of later rounds.
+Without it, three new brokers had a throughput in the first round that was 0.56 to 0.74 of that in the third and fourth,
+in the mean of an experiment with 3 s for each row. In the second round, it was 0.97 to 1.12 of that. Single latencies
+of the first round were up to 2,600 times those of later rounds.
 """
 
 FEWEST_FOR_TREND: Final = 3
@@ -395,8 +395,8 @@ class ExperimentSpec:
     def burn_ins(self) -> tuple[Row, ...]:
         """What is measured before the first round, and does not count: the control, and then the other rows.
 
-        Rows that differ only in what a burn-in leaves out, such as the rate, have one burn-in. A row that kills a broker
-        has none, because brokers are started anew after it.
+        Rows that differ only in what a burn-in leaves out, such as the rate, have one burn-in. A row that kills a
+        broker has none, because brokers are started anew after it.
         """
         control = self.row(self.control)
         rows = [control.for_burn_in(BURN_IN_S)]

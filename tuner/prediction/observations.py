@@ -132,7 +132,7 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
         if metrics is PACED:
             complete = [trial for trial in complete if _held(trial)]
-        if _is_described(row.row) and (values := _means(complete, metrics)):
+        if _is_described(row.row, experiment) and (values := _means(complete, metrics)):
             found.append(Observation(row.row.config, row.row.workload, values))
     if not found:
         raise NothingToFit(f"a prediction needs rows with one producer, but {experiment.spec.name} has none yet")
@@ -143,9 +143,12 @@ def _held(trial: Trial) -> bool:
     return trial.metrics.get("held_rate_ratio", 0.0) >= _HELD_RATIO
 
 
-def _is_described(row: Row) -> bool:
-    load = row.workload
-    return row.setup.producers == 1 and not load.consumers and not load.one_payload and load.peak_ratio == 1
+def _is_described(row: Row, experiment: ExperimentResults) -> bool:
+    """Return whether the model describes a row: one producer, in the control's zone, and no broker that is killed."""
+    load, setup, usual = row.workload, row.setup, experiment.control.row.setup
+    same_place = (setup.same_zone, setup.placement) == (usual.same_zone, usual.placement)
+    alone = setup.producers == 1 and not load.consumers
+    return alone and same_place and setup.broker_killed_s is None and not load.one_payload and load.peak_ratio == 1
 
 
 def _means(trials: Sequence[Trial], metrics: Sequence[str]) -> dict[str, float]:

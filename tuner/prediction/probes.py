@@ -40,6 +40,7 @@ _GRID: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _TELLING_RATIO: Final = 1 / 3
 _WHOLE_MS: Final = "1"
+_DEFAULTS: Final = "defaults"
 _STEP: Final = 1e-3
 
 
@@ -116,17 +117,21 @@ def calibration_file(
         client: The client.
         target: The cluster. The file names its address, and no connection settings.
         load: The load; without a rate, one is chosen that the defaults should hold by far.
-        count: The number of probes.
+        count: The number of probes; one of them has the client's defaults.
         start: The constants of a similar host.
     """
     if load.rate_records_per_s is None:
         capacity = performance(start, ProducerConfig.parse({}, client), load).capacity_records_per_s
         load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
+    probes = {
+        f"probe {number}": config
+        for number, config in enumerate(spread_out(candidates(client), count - 1, load, start), 1)
+    }
     rows = []
-    for number, config in enumerate(spread_out(candidates(client), count, load, start), 1):
+    for name, config in {_DEFAULTS: ProducerConfig.parse({}, client), **probes}.items():
         rows += [
-            {"row": f"probe {number}", **config.values},
-            {"row": f"probe {number} at the rate", **config.values, "rate_records_per_s": load.rate_records_per_s},
+            {"row": name, **config.values},
+            {"row": f"{name} at the rate", **config.values, "rate_records_per_s": load.rate_records_per_s},
         ]
     file = {
         "about": "Probes that calibrate the performance model.",
@@ -141,7 +146,7 @@ def calibration_file(
             "measured": PHASE_S[1],
         },
         "rows": rows,
-        "control": {"row": "probe 1"},
+        "control": {"row": _DEFAULTS},
         "control_every": len(rows),
         "rounds": 1,
         "metrics": ["mb_per_s", "latency_p50_ms", "latency_p99_ms"],

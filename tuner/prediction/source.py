@@ -1,6 +1,6 @@
 """What a study or an experiment offers for predictions: its measurements, and a config to begin a what-if from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runners.performance_model.constants import ClusterConstants
@@ -25,7 +25,7 @@ class Source:
         start: The constants that the fit begins with.
         config: A config of it: the one that it recommends, the baseline, or the control.
         named: Which of these it is.
-        workload: The load of that config, at the rate of its latencies if it has one.
+        workload: The load of that config, at the rate at which latencies were measured if there is one.
         simulated: Whether nothing was measured on Kafka.
     """
 
@@ -102,12 +102,16 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
 
 
 def _of_experiment(experiment: ExperimentResults) -> Source:
-    control = experiment.control.row
+    control, observations = experiment.control.row, tuple(observations_in(experiment))
+    rates = {each.workload.rate_records_per_s for each in observations} - {None}
+    workload = control.workload
+    if workload.rate_records_per_s is None and len(rates) == 1:
+        workload = replace(workload, rate_records_per_s=rates.pop())
     return Source(
         experiment.spec.name,
-        tuple(observations_in(experiment)),
+        observations,
         similar_host(experiment.spec.target.bootstrap),
         control.config,
         control.name,
-        control.workload,
+        workload,
     )

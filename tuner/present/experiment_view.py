@@ -33,6 +33,11 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
         f"at most {spec.most_bytes / 1e9:,.0f} GB are sent, and at most "
         f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
     ]
+    burn_ins = spec.burn_ins
+    lines.append(
+        f"before the rounds, {counted(len(burn_ins), 'burn-in run')} at full speed, about "
+        f"{sum(row.planned_s for row in burn_ins):.0f} s"
+    )
     usual = _usual(spec)
     lines += [
         f"before the rows, the search {each.name}: method {each.study.search.method}, {each.study.search.trials} "
@@ -222,9 +227,11 @@ def _compared_words(each: Compared, *, verdict: bool) -> str:
     compared = each.comparison
     paper = "" if compared.paper_ratio is None else f", in the paper {compared.paper_ratio:g}"
     here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
+    if each.zero_rounds:
+        here = f"no ratio, as a value is 0 in {counted(each.zero_rounds, 'round')}"
     if compared.along:
         rows = f" of {_settings(compared.of)}" if compared.of else ""
-        what = f"at the largest {compared.along} / at the smallest, on the line through all rows{rows}"
+        what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
     else:
         over = _settings(compared.over) if compared.over is not None else f"{compared.limit:g}"
         what = f"{_settings(compared.of)} / {over}"
@@ -250,8 +257,8 @@ def notes_of(results: ExperimentResults) -> list[str]:
         label = ROW_METRICS[spec.metrics[0]].label
         moved = "no drift is shown" if drift.low <= 1 <= drift.high else "the cluster has drifted"
         notes.append(
-            f"From the first half of the rounds to the second, the {label} of the control ({results.control.row.name}) "
-            f"changed by the factor {drift}: {moved}."
+            f"From the first half of its measurements to the second, the {label} of the control "
+            f"({results.control.row.name}) changed by the factor {drift}: {moved}."
         )
     notes += [
         f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "
@@ -283,7 +290,8 @@ def _doubts(results: ExperimentResults) -> Iterable[str]:
                 if said:
                     alike.setdefault(said.translate(_WITHOUT_NUMBERS), []).append(said)
         for first, *more in alike.values():
-            yield f"{row.row.name}: {first}{f', and {len(more)} more times' if more else ''}"
+            again = f" (and {counted(len(more), 'time')} more)" if more else ""
+            yield f"{row.row.name}: {first}{again}"
 
 
 def experiment_lines(results: ExperimentResults) -> list[str]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from objectives.ratios import Ratio
 from tuner.model.facts import FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
-from tuner.model.trial import Progress
+from tuner.model.trial import Progress, StudyState
+from tuner.present.report.status import is_alive
 from tuner.present.wording import aligned, gain, metric_name
 
 UNREADABLE: Final = "unreadable"
@@ -102,9 +103,12 @@ def listed_experiment(name: str, facts: Mapping[str, Any], progress: Progress | 
         progress: What it is doing; None if it has not begun to measure.
         measured: Number of its measurements, without the burn-in.
     """
+    state = None if progress is None else progress.state
+    if progress is not None and progress.running and not is_alive(progress):
+        state = StudyState.INTERRUPTED
     return ListedStudy(
         name=name,
-        state="" if progress is None else str(progress.state),
+        state=str(state or ""),
         target=str(facts.get(TARGET) or ""),
         record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
         trials_done=measured,

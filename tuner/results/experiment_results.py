@@ -1,6 +1,5 @@
 """The results of an experiment so far: the values of each row, and what came out of the paper's findings."""
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -17,8 +16,7 @@ import numpy as np
 from objectives.ratios import LEVEL, Ratio, claim_level, ratio_of, ratio_to_limit
 from objectives.repeats import t_quantile
 from runners.measurement import Phase
-from tuner.experiment_file import parse_experiment
-from tuner.experiment_file.loading import MOST_VALUES, QUICK_SUFFIX
+from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.model.errors import StudyError, StudyNotFound
 from tuner.model.experiment import (
     FEWEST_FOR_TREND,
@@ -30,13 +28,11 @@ from tuner.model.experiment import (
     Row,
     RowValue,
 )
-from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, LIMITS, NAME
+from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, LIMITS, NAME, QUESTION
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.results.shared_scatter import SharedScatter
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
-from tuner.study_file.errors import Problems
-from tuner.study_file.strict_yaml import read_yaml, secret_variables
 
 _WIDE_RATIO: Final = 10.0
 
@@ -157,13 +153,17 @@ class Compared:
 
     Attributes:
         comparison: The comparison.
-        ratio: The ratio with its confidence interval; None if the rows were not measured in two rounds or more.
+        ratio: The ratio with its confidence interval; None if the rows were not measured in two rounds or more, or if
+            `zero_rounds` is above 0.
         outcome: What came out.
+        zero_rounds: In how many rounds a value is 0, if that leaves no ratio, or no scatter from which an interval
+            could be told.
     """
 
     comparison: Comparison
     ratio: Ratio | None
     outcome: Outcome
+    zero_rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +221,12 @@ class ExperimentResults:
 
     @property
     def drift(self) -> Ratio | None:
-        """The control's first metric in the second half of the rounds, divided by that in the first half.
+        """The control's first metric in the second half of its measurements, divided by that in the first half.
 
-        None if there are fewer than four rounds.
+        None if there are fewer than four measurements.
         """
-        values = list(self.control.by_round(self.spec.metrics[0]).values())
+        metric = self.spec.metrics[0]
+        values = [trial.metrics[metric] for trial in self.control.trials if metric in trial.metrics]
         half = len(values) // 2
         return ratio_of(values[-half:], values[:half]) if half > 1 and min(values) > 0 else None
 
@@ -233,12 +234,20 @@ class ExperimentResults:
 def _shared_scatters(findings: Sequence[Finding], rows: Sequence[RowResults]) -> dict[str, SharedScatter]:
     """Return how the comparisons of each metric scatter, for metrics with comparisons enough."""
     logs: dict[str, list[list[float]]] = defaultdict(list)
+    names: dict[str, list[frozenset[str]]] = defaultdict(list)
     for finding in findings:
         for each in _compared_in(finding, rows):
             if each.limit is None:
                 logs[finding.metric].append(_logs(finding.metric, each, rows))
-    found = {metric: SharedScatter.of(comparisons) for metric, comparisons in logs.items()}
+                names[finding.metric].append(_names(each, rows))
+    found = {metric: SharedScatter.of(comparisons, names[metric]) for metric, comparisons in logs.items()}
     return {metric: scatter for metric, scatter in found.items() if scatter is not None}
+
+
+def _names(comparison: Comparison, rows: Sequence[RowResults]) -> frozenset[str]:
+    """Return the names of the rows that are compared."""
+    sides = [side for side in (comparison.of, comparison.over) if side is not None]
+    return frozenset(each.row.name for each in rows if any(each.row.matches(side) for side in sides))
 
 
 def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None = None) -> Checked:
@@ -279,6 +288,8 @@ def _compared_in(finding: Finding, rows: Sequence[RowResults]) -> tuple[Comparis
 def _compared(
     finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
 ) -> Compared:
+    if zero_rounds := _zero_rounds(finding.metric, comparison, rows):
+        return Compared(comparison, None, Outcome.UNDECIDED, zero_rounds)
     ratio = _ratio(finding.metric, comparison, rows, level, scatter)
     if ratio is None:
         return Compared(comparison, None, Outcome.NOT_MEASURED)
@@ -310,6 +321,22 @@ def _ratio(
     if scatter is not None:
         return scatter.ratio(logs, level)
     return ratio_of([exp(each) for each in logs], [1.0] * len(logs), level=level)
+
+
+def _zero_rounds(metric: str, comparison: Comparison, rows: Sequence[RowResults]) -> int:
+    """Return in how many rounds a value is 0, if this leaves no ratio with an interval; 0 otherwise.
+
+    Nothing has a ratio to 0. And if all values are 0, as for lost records, they do not scatter: that nothing was lost
+    in two rounds does not prove that nothing is ever lost.
+    """
+    if comparison.along:
+        return 0
+    ours = _values(metric, comparison.of, rows)
+    if comparison.limit is not None:
+        return 0 if any(ours.values()) else len(ours)
+    assert comparison.over is not None, "a comparison has a row or a limit to compare with"
+    theirs = _values(metric, comparison.over, rows)
+    return sum(ours[turn] == 0 or theirs[turn] == 0 for turn in ours if turn in theirs)
 
 
 def _values(metric: str, selected: Mapping[str, RowValue], rows: Sequence[RowResults]) -> dict[int, float]:
@@ -375,16 +402,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     if EXPERIMENT not in facts:
         raise StudyError(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
     name, text = str(facts[NAME]), store.study_file()
-    # Reading results needs no connection, so the variables with the cluster's secrets need not be set.
-    hidden = dict.fromkeys(secret_variables(read_yaml(text, Problems(name, MOST_VALUES))), "hidden")
-    spec = parse_experiment(
-        text,
-        name=name.removesuffix(QUICK_SUFFIX),
-        folder=Path.cwd(),
-        origin=f"the experiment {name}",
-        environ={**hidden, **os.environ},
-        quick=name.endswith(QUICK_SUFFIX),
-    )
+    spec = parse_stored_experiment(text, name=name, bootstrap=facts[QUESTION]["target"][0])
     spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
     trials = [trial for _, trial in store.trials()]
     rows = []

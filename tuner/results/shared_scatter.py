@@ -13,7 +13,7 @@ another distribution (log-normal, spread by e to the power of 0.3 to 1), all of 
 91 to 93 % of the experiments with all of them, and in 95 to 98 % with half.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean, variance
@@ -42,14 +42,15 @@ class SharedScatter:
 
     variance: float
     degrees_of_freedom: float
-    most_degrees: int
+    most_degrees: float
 
     @classmethod
-    def of(cls, comparisons: Sequence[Sequence[float]]) -> Self | None:
+    def of(cls, comparisons: Sequence[Sequence[float]], rows: Sequence[Set[str]] = ()) -> Self | None:
         """Return the distribution for some comparisons; None if they are too few to fit one.
 
         Args:
             comparisons: The logarithms of each comparison's ratios, one per round.
+            rows: The names of the rows of each comparison; none if no two comparisons have a row in common.
         """
         from scipy.special import digamma
 
@@ -66,11 +67,14 @@ class SharedScatter:
             for each, freedom in zip(found, freedoms, strict=True)
         ]
         excess = variance(centred) - fmean(_polygamma(1, freedom / 2) for freedom in freedoms)
+        of_all = sum(freedoms) / _repeated(
+            [each for each, logs in zip(rows, comparisons, strict=False) if len(logs) > 1]
+        )
         if excess <= 0:  # they scatter alike
-            return cls(exp(fmean(centred)), _USED_SHARE * sum(freedoms), sum(freedoms))
+            return cls(exp(fmean(centred)), _USED_SHARE * of_all, of_all)
         half = _inverse_trigamma(excess)
         scale = exp(fmean(centred) + float(digamma(half)) - log(half))
-        return cls(scale, _USED_SHARE * min(2 * half, sum(freedoms)), sum(freedoms))
+        return cls(scale, _USED_SHARE * min(2 * half, of_all), of_all)
 
     def ratio(self, logs: Sequence[float], level: float) -> Ratio:
         """Return how many times larger the compared values are, with a confidence interval from the shared scatter.
@@ -87,6 +91,17 @@ class SharedScatter:
         half = _t_quantile(level, freedom) * deviation / sqrt(rounds)
         again = _t_quantile(LEVEL, freedom) * deviation * sqrt(1 + 1 / rounds)
         return Ratio(exp(mean), exp(mean - half), exp(mean + half), rounds, exp(mean - again), exp(mean + again), level)
+
+
+def _repeated(rows: Sequence[Set[str]]) -> float:
+    """Return how many times the comparisons tell the same about the scatter, because they have rows in common.
+
+    If two comparisons of two rows each have one in common, their ratios have a correlation of 1/2, and their variances
+    one of 1/4. The variance of the mean of their variances grows by the sum of these correlations.
+    """
+    if not rows:
+        return 1.0
+    return sum((len(one & other) / max(len(one), len(other))) ** 2 for one in rows for other in rows) / len(rows)
 
 
 def _t_quantile(level: float, freedom: float) -> float:

@@ -174,14 +174,14 @@ def _in_order(study: StudyResults) -> list[Trial]:
 
 def _state(study: StudyResults, progress: Progress | None) -> StudyState:
     if progress is not None and progress.running:
-        return progress.state if _is_alive(progress) else StudyState.INTERRUPTED
+        return progress.state if is_alive(progress) else StudyState.INTERRUPTED
     if study.finished:
         return StudyState.FINISHED
     failed = progress is not None and progress.state is StudyState.FAILED
     return StudyState.FAILED if failed else StudyState.INTERRUPTED
 
 
-def _is_alive(progress: Progress) -> bool:
+def is_alive(progress: Progress) -> bool:
     """Return whether the process that wrote the progress report still runs.
 
     A report from a shared storage says whether the process still runs. For any other report, the process is looked up
