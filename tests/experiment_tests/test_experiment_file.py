@@ -69,7 +69,7 @@ def test_the_plan_counts_the_repeated_control() -> None:
             "over: {record_bytes: 7}",
             "one row must have the settings record_bytes=7 acks=1",
         ),
-        ("    limit: 102400\n", "", "needs `of` with either `over` or `limit`"),
+        ("    limit: 102400\n", "", "needs `of` and `over`, or `of` and `limit`"),
         ("metric: records_per_s", "metric: records", "must be one of"),
         ("id: the-cap", "id: larger-is-faster", "is listed twice"),
         ("values: {mb_per_s: 95}", "values: {mb: 95}", "a metric must be one of"),
@@ -243,7 +243,7 @@ findings:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("along: record_bytes", "along: record_bytes, limit: 3", "or else only `along`"),
+        ("along: record_bytes", "along: record_bytes, limit: 3", "or `along` with or without `of`"),
         ("along: record_bytes", "along: linger.ms", "at least 3 different numbers of linger.ms above 0, but 0"),
         ("10, 100, 1000]", "10, 100]", "but 2 were found"),
     ],

@@ -129,7 +129,7 @@ def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
 
 def test_the_report_of_several_begins_with_all_findings(results: ExperimentResults) -> None:
     text = experiments_markdown([results, results])
-    assert text.startswith("6 findings in 2 experiments: ")
+    assert text.startswith("6 findings in 2 experiments. holds here: ")
     assert text.count("Rate cap: the tool was given 102400 records/s") == 2
     assert text.count("## small") == 2
     assert "small:" in overview_lines([results, results])

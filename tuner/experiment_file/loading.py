@@ -395,7 +395,9 @@ class _Builder:
                 self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
             seen.add(each.id)
             if not is_complete(each):
-                rule = "a finding needs `of` with either `over` or `limit`, or else `order`, or else only `along`"
+                rule = (
+                    "a finding needs `of` and `over`, or `of` and `limit`, or `order`, or `along` with or without `of`"
+                )
                 self.problems.add(place, rule)
                 continue
             finding = finding_of(each)

@@ -48,7 +48,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
     lines += [
         f"cluster: {target_label(spec.target)}",
-        f"client: {spec.client.label}; {_properties(usual) or 'the defaults'}, if the table says nothing else",
+        f"client: {spec.client.label}; {_properties(usual) or 'the defaults'}, unless the table says otherwise",
         *(
             [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]
             if same
@@ -393,8 +393,8 @@ def overview_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
 def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
     """Return how many findings of several experiments had each outcome, as a sentence."""
     outcomes = Counter(str(each.outcome) for results in found for each in results.findings)
-    parts = [f"{outcomes[str(outcome)]} {outcome}" for outcome in Outcome if outcomes[str(outcome)]]
-    return f"{outcomes.total()} findings in {len(found)} experiments: {', '.join(parts)}."
+    parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in Outcome if outcomes[str(outcome)]]
+    return f"{outcomes.total()} findings in {len(found)} experiments. {', '.join(parts)}."
 
 
 def overview_lines(found: Sequence[ExperimentResults]) -> list[str]:

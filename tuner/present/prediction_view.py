@@ -265,12 +265,12 @@ def interval_text(found: Interval) -> str:
 
 
 def _known(calibration: Calibration) -> str:
-    """Return which of the model's constants the measurements tell, in words."""
+    """Return which of the model's constants the measurements determine, in words."""
     unknown = len(calibration.undetermined)
     known = [name for name in calibration.names if name not in calibration.undetermined]
     if not known:
-        return f"these measurements tell none of the model's {unknown} constants alone, only what they do together"
-    return f"constants that these measurements tell: {', '.join(known)}; the other {unknown} stay uncertain"
+        return f"these measurements determine none of the model's {unknown} constants by itself"
+    return f"constants of the model that these measurements determine: {', '.join(known)}; {unknown} are uncertain"
 
 
 def _load(each: Prediction) -> str:
