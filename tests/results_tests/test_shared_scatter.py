@@ -29,12 +29,11 @@ def test_all_intervals_together_hold_the_truth_as_often_as_they_say(spread: floa
     assert held / studies > 0.93
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
-def test_they_do_so_if_all_rows_are_compared_with_the_same_one(spread: float) -> None:
+def test_they_do_so_if_all_rows_are_compared_with_the_same_one() -> None:
     rng, held, studies = np.random.default_rng(5), 0, 400
     level = claim_level(COMPARISONS)
     for _ in range(studies):
-        usual, *others = draws(rng, spread)
+        usual, *others = draws(rng, 1.0)
         logs = [[ours - theirs for ours, theirs in zip(each, usual, strict=True)] for each in others]
         shared = SharedScatter.of(logs, [{"usual", str(number)} for number in range(len(logs))])
         assert shared is not None
