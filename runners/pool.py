@@ -32,6 +32,9 @@ Outcome = Measurement | RunnerError | ConfigError
 CONSUMERS_START_S: Final = 3.0
 """How long consumers may take to start beside the first of several producers. If they take longer, it begins later."""
 _TOGETHER_RATIO: Final = 0.05
+"""Producers that began further apart than this share of the measured time give a warning."""
+_MOST_APART_RATIO, _MOST_APART_S = 0.5, 1.0
+"""Producers that began further apart than this share of the measured time, and than this time, give no measurement."""
 _ATTEMPTS: Final = 2
 
 
@@ -304,9 +307,21 @@ class Underway:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the job can be repeated: a worker was lost or stood still, and another attempt is allowed."""
+        """Whether the job can be repeated, because another attempt may go better and is allowed.
+
+        A worker was lost or stood still, or the producers began too far apart, as new Java processes do.
+        """
         lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
-        return lost and self.attempts < _ATTEMPTS
+        return (lost or self._too_far_apart) and self.attempts < _ATTEMPTS
+
+    @property
+    def _apart_s(self) -> float:
+        began = [report.began_unix_s for report in self._reports.values() if report.began_unix_s is not None]
+        return max(began, default=0.0) - min(began, default=0.0)
+
+    @property
+    def _too_far_apart(self) -> bool:
+        return self._apart_s > max(_MOST_APART_S, _MOST_APART_RATIO * self.job.workload.measured_s)
 
     def done(self, worker: str) -> Done:
         """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
@@ -327,14 +342,18 @@ class Underway:
                 return LoadPaused(f"{error}. There were {self.attempts} attempts, and none gave a measurement")
         if errors:
             return errors[0]
+        if self._too_far_apart:
+            return GeneratorError(
+                f"the producers must send at the same time, but in {self.attempts} attempts they began "
+                f"{self._apart_s:.1f} s apart, and {self.job.workload.measured_s:g} s are measured; measure longer"
+            )
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]
         measurements = [report.outcome for report in reports if isinstance(report.outcome, Measurement)]
         merged = merge(measurements, self.job.workload, self._series)
-        began = [report.began_unix_s for report in reports if report.began_unix_s is not None]
-        apart_s = max(began, default=0.0) - min(began, default=0.0)
-        if apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:
+        if self._apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:
             return merged
         warning = (
-            f"the producers must start together, but began {apart_s:.2f} s apart: for that time, only some of them sent"
+            f"the producers must start together, but began {self._apart_s:.2f} s apart: for that time, only some of "
+            "them sent"
         )
         return replace(merged, warnings=(*merged.warnings, warning))

@@ -94,6 +94,17 @@ def test_findings_come_out_by_their_intervals(results: ExperimentResults) -> Non
     assert found["the-cap"].outcome is Outcome.ARTEFACT
 
 
+def test_rows_that_the_load_generator_limited_decide_nothing(results: ExperimentResults) -> None:
+    rows = [
+        replace(row, trials=tuple(replace(each, flagged=place > 0) for place, each in enumerate(row.trials)))
+        for row in results.rows
+    ]
+    (finding,) = [each for each in results.spec.findings if each.id == "larger-is-faster"]
+    checked = check(finding, rows, 0.95)
+    assert checked.outcome is Outcome.UNDECIDED
+    assert "but the load generator limited record_bytes=100 acks=1 and record_bytes=1000 acks=1" in because(checked)
+
+
 def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path: Path) -> None:
     spec = small(CUT, quick=True)
     assert [len(finding.comparisons) for finding in spec.findings] == [2, 1]

@@ -37,6 +37,18 @@ def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) 
     assert any("must start together, but began 0.11 s apart" in each for each in outcome.warnings) == warns
 
 
+def test_producers_that_began_far_apart_are_measured_again_and_then_give_an_error() -> None:
+    underway = begun()
+    for attempt in (1, 2):
+        underway.take(0, Report(measurement(), 100.0))
+        underway.take(1, Report(measurement(), 101.01))
+        assert underway.repeatable == (attempt == 1)
+        outcome = underway.done("me").outcome
+        assert isinstance(outcome, GeneratorError)
+        assert "must send at the same time" in str(outcome)
+        underway.begin(lambda: None)
+
+
 def test_bytes_of_all_producers_add_up_unless_one_is_lost() -> None:
     stopped = ByteBudgetExceeded("enough")
     stopped.sent_bytes = 500

@@ -170,7 +170,7 @@ def show_found(
         _write(found, form, output, force=force, everything=everything)
     for each in found:
         _warn_before_use(each, form)
-    if told := over_sizes(sum(each.proven for each in found)):
+    if any(each.proven for each in found) and (told := over_sizes(len(found))):
         say(told)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
         warn(

@@ -122,7 +122,7 @@ def run(
                     "--quick takes longer and can prove smaller gains; `tuner plan` with the same options shows how "
                     "long it takes"
                 )
-            if told := over_sizes(sum(each.proven for each in found)):
+            if any(each.proven for each in found) and (told := over_sizes(len(study.results.sizes))):
                 say(told)
             if proven := [each for each in found if not not_advice(each)]:
                 size = proven[0].record_bytes

@@ -40,7 +40,7 @@ from tuner.course.open_target import (
     tell_waiting,
 )
 from tuner.course.reading_row import measure_reading
-from tuner.course.reporter import Mirror, SyncOutcome
+from tuner.course.reporter import Mirror, finish_mirror
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
 from tuner.course.trial_loop import utc_now
@@ -66,8 +66,6 @@ from tuner.model.url import secrets_in
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
-_MIRROR_PATIENCE_S: Final = 60.0
-_HASTE_S: Final = 5.0
 _ADDED: Final = {"one_payload": False, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
 _BURN_IN_SHARE: Final = 0.5
 """The share of `safety.max_bytes_per_trial` that the burn-in may send."""
@@ -178,7 +176,7 @@ def run_experiment(
             return
         if mirror is not None:
             mirror.start(store.set_fact)
-            stack.push(partial(_finish, mirror, spec.name, reporter))
+            stack.push(partial(finish_mirror, mirror, spec.name, reporter.say))
         # Connect to a Ray cluster before the target, as it may lack the nodes that the rows ask for.
         make_pool = partial(_pool, spec, folder, reporter) if simulated is None else LocalPool
         existing_pool = stack.enter_context(closing(make_pool())) if spec.ray else None
@@ -347,18 +345,6 @@ def _pool(spec: ExperimentSpec, folder: Path, reporter: ExperimentReporter) -> P
         on_wait=partial(tell_waiting, reporter.say),
         tell=reporter.say,
     )
-
-
-def _finish(
-    mirror: Mirror, name: str, reporter: ExperimentReporter, kind: type[BaseException] | None, *_: object
-) -> None:
-    """Stop the copying of results to MLflow, and tell the user if results are missing there."""
-    outcome: SyncOutcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
-    if outcome.trials_behind or (outcome.error and kind is None):
-        reporter.say(
-            f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
-            f"to bring it up to date, run: tuner sync {name}"
-        )
 
 
 @dataclass(slots=True)

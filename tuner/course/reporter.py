@@ -94,6 +94,10 @@ class SyncOutcome:
     error: str | None
 
 
+_MIRROR_PATIENCE_S: Final = 60.0
+_HASTE_S: Final = 5.0
+
+
 class Mirror(Protocol):
     """Copies the results of a running study to another place, such as MLflow.
 
@@ -119,3 +123,25 @@ class Mirror(Protocol):
 
     def finish(self, timeout_s: float) -> SyncOutcome:
         """Wait until all trials are copied, for at most `timeout_s` seconds, and stop the mirror."""
+
+
+def finish_mirror(
+    mirror: Mirror, name: str, say: Callable[[str], None], kind: type[BaseException] | None, *_: object
+) -> None:
+    """Stop the copying of results to MLflow, and tell the user if results are missing there.
+
+    At the regular end we wait up to a minute for the copying, but only a few seconds after an error or Ctrl-C. The last
+    arguments are those of `__exit__`.
+
+    Args:
+        mirror: The mirror.
+        name: The name of the study or experiment.
+        say: Shows the user a sentence.
+        kind: The class of the error that ends it; None at the regular end.
+    """
+    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
+    if outcome.trials_behind or (outcome.error and kind is None):
+        say(
+            f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
+            f"to bring it up to date, run: tuner sync {name}"
+        )

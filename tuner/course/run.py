@@ -41,7 +41,7 @@ from tuner.course.open_target import (
     open_target,
     tell_waiting,
 )
-from tuner.course.reporter import Mirror, Reporter
+from tuner.course.reporter import Mirror, Reporter, finish_mirror
 from tuner.course.resuming import check_environment, check_new, deadline_of
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
@@ -63,8 +63,6 @@ from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _SIMULATED_NOISE_RATIO: Final = 0.03
-_MIRROR_PATIENCE_S: Final = 60.0
-_HASTE_S: Final = 5.0
 _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
@@ -148,7 +146,7 @@ def run_study(
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         if mirror is not None:
             mirror.start(store.set_fact)
-            stack.push(partial(_finish, mirror, spec.name, reporter))
+            stack.push(partial(finish_mirror, mirror, spec.name, reporter.say))
         # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
         # this host is started after the target, as that takes seconds.
         elsewhere = _is_elsewhere(spec)
@@ -182,20 +180,6 @@ def run_study(
                 loop.tell_progress(Progress(state))
             raise
         return results()
-
-
-def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseException] | None, *_: object) -> None:
-    """Stop the copying of results to MLflow, and tell the user if results are missing there.
-
-    At the regular end of a study we wait up to a minute for the copying, but only a few seconds after an error or
-    Ctrl-C.
-    """
-    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
-    if outcome.trials_behind or (outcome.error and kind is None):
-        reporter.say(
-            f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
-            f"to bring it up to date, run: tuner sync {name}"
-        )
 
 
 def _loop(

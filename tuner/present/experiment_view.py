@@ -229,6 +229,8 @@ def _compared_words(each: Compared, *, verdict: bool) -> str:
     here = "not measured in two rounds" if each.ratio is None else str(each.ratio)
     if each.zero_rounds:
         here = f"no ratio, as a value is 0 in {counted(each.zero_rounds, 'round')}"
+    if each.limited:
+        here += f", but the load generator limited {' and '.join(each.limited)}"
     if compared.along:
         rows = f" of {_settings(compared.of)}" if compared.of else ""
         what = f"on a straight line through all rows{rows}, at the largest {compared.along} / at the smallest"
@@ -256,6 +258,8 @@ def notes_of(results: ExperimentResults) -> list[str]:
     if (drift := results.drift) is not None:
         label = ROW_METRICS[spec.metrics[0]].label
         moved = "no drift is shown" if drift.low <= 1 <= drift.high else "the cluster has drifted"
+        if drift.inconclusive:
+            moved = "this is too uncertain to tell whether the cluster has drifted"
         notes.append(
             f"From the first half of its measurements to the second, the {label} of the control "
             f"({results.control.row.name}) changed by the factor {drift}: {moved}."

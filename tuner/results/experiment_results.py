@@ -131,6 +131,11 @@ class RowResults:
         return tuple(sorted(set(verdicts), key=lambda each: (-verdicts.count(each), each)))
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether most measurements say nothing about the config, because the load generator limited them."""
+        return 2 * sum(trial.flagged for trial in self.trials) > len(self.trials)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the measurements less reliable; and why a measurement failed."""
         said = [sentence for trial in self.trials for sentence in (*trial.warnings, trial.error) if sentence]
@@ -158,12 +163,15 @@ class Compared:
         outcome: What came out.
         zero_rounds: In how many rounds a value is 0, if that leaves no ratio, or no scatter from which an interval
             could be told.
+        limited: The rows that the load generator limited in most of their measurements, so that the comparison says
+            nothing about them.
     """
 
     comparison: Comparison
     ratio: Ratio | None
     outcome: Outcome
     zero_rounds: int = 0
+    limited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +310,9 @@ def _compared(
             low, high = 1 / (1 + finding.tolerance), 1 + finding.tolerance
             holds, fails = low <= ratio.low and ratio.high <= high, ratio.high < low or ratio.low > high
     outcome = Outcome.HOLDS if holds else Outcome.FAILS if fails else Outcome.UNDECIDED
-    return Compared(comparison, ratio, outcome)
+    names = _names(comparison, rows)
+    limited = tuple(each.row.name for each in rows if each.row.name in names and each.says_nothing)
+    return Compared(comparison, ratio, Outcome.UNDECIDED if limited else outcome, limited=limited)
 
 
 def _ratio(
