@@ -20,6 +20,6 @@ def test_a_few_probes_calibrate_the_model(
     assert ran.json["experiment"] == "calibration-1"
     assert ran.json["measurements"] >= 6
     assert all(each["low"] < each["value"] < each["high"] for each in ran.json["constants"].values())
-    told = tuner("predict", "calibration-1", "--json").json["predictions"]["probe 1"]
+    told = tuner("predict", "calibration-1", "--json").json["predictions"]["defaults"]
     measured = tuner("experiment", "report", "calibration-1", "--json").json["rows"][0]["metrics"]["mb_per_s"]["value"]
     assert told["metrics"]["mb_per_s"]["low"] < measured < told["metrics"]["mb_per_s"]["high"]
