@@ -38,7 +38,7 @@ OURS, YOURS, LIKE, USEFUL, READING = (
     "Use an existing topic",
     "Copy the settings of a topic",
     "Optional: read the record size limit",
-    "Read a topic",
+    "Read a topic of yours",
 )
 
 

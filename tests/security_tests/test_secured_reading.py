@@ -9,13 +9,12 @@ from confluent_kafka import Producer
 from runners.clusters.topic_admin import TopicAdmin
 from tests.cli_tests.command import tuner
 from tests.clusters_tests.waiting import eventually
-from tests.security_tests.acls import bindings, commands, documented, grant, grant_only, rights
+from tests.security_tests.acls import READING, bindings, commands, documented, grant, grant_only, rights
 from tests.security_tests.secured import PASSWORD, Secured, principal, write_client
 
 pytestmark = [pytest.mark.broker, pytest.mark.campaign]
 ORDERS: Final = "orders"
 OTHERS: Final = "payments"
-READING: Final = "Read a topic of yours"
 
 
 @pytest.fixture(scope="module", autouse=True)
