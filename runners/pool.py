@@ -307,9 +307,10 @@ class Underway:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the job can be repeated, because another attempt may go better and is allowed.
+        """Whether to run the job again: it gave no measurement, and has an attempt left.
 
-        A worker was lost or stood still, or the producers began too far apart, as new Java processes do.
+        It gives none if a worker was lost or stood still, or if the producers began too far apart, as new Java
+        processes do.
         """
         lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
         return (lost or self._too_far_apart) and self.attempts < _ATTEMPTS

@@ -74,7 +74,7 @@ def missing(nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
 
 
 def apart(nodes: Sequence[Node], zones: Sequence[str | None]) -> bool:
-    """Return whether there are enough nodes to run each worker of a job on another one."""
+    """Return whether each worker of a job can have a node of its own."""
     enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in Counter(zones).items())
     return enough and len({node.id for zone in set(zones) for node in fit(nodes, zone)}) >= len(zones)
 

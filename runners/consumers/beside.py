@@ -147,7 +147,7 @@ class _Consuming:
         return watching
 
     def finish(self, records: int | None) -> Consumption:
-        """Wait until the consumers have taken all records, stop them, and return what they took.
+        """Wait until the consumers have taken all records. Then stop them, and return what they took.
 
         If records are missing after a while, the consumers are stopped all the same, and the counts show it.
 

@@ -75,7 +75,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "experiment": (
         "experiment:app",
-        "Measure a fixed list of configs and loads, in rounds; experiments of five papers come with the tuner.",
+        "Measure a fixed list of configs and loads in rounds, or repeat the experiments of five papers.",
     ),
     "cost": (
         "cost:cost",

@@ -45,7 +45,7 @@ from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study, study_folder
 
 app = typer.Typer(
-    help="Measure a fixed list of configs and loads, in rounds; experiments of five papers come with the tuner.",
+    help="Measure a fixed list of configs and loads in rounds, or repeat the experiments of five papers.",
     no_args_is_help=True,
 )
 

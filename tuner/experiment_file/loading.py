@@ -133,7 +133,7 @@ def parse_experiment(
 
 
 def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> ExperimentSpec:
-    """Read the text of an experiment file that was stored with results.
+    """Read the experiment file that was stored with results.
 
     What only a run needs is left out: the settings of connections, where MLflow is, and where the clients run. So
     neither the files nor the variables that these name need to be there.

@@ -399,7 +399,8 @@ class ExperimentSpec:
         broker has none, because brokers are started anew after it.
         """
         control = self.row(self.control)
-        rows = [control.for_burn_in(BURN_IN_S)]
+        # Consumers that read what was stored would reach its end in a longer run.
+        rows = [control.for_burn_in(BURN_IN_S if control.setup.producers else min(ROW_BURN_IN_S, control.load_s))]
         rows += [
             row.for_burn_in(min(ROW_BURN_IN_S, row.load_s))
             for row in self.rows

@@ -144,7 +144,7 @@ def _held(trial: Trial) -> bool:
 
 
 def _is_described(row: Row, experiment: ExperimentResults) -> bool:
-    """Return whether the model describes a row: one producer, in the control's zone, and no broker that is killed."""
+    """Return whether the model can describe a row: one producer in the control's zone, and no broker is killed."""
     load, setup, usual = row.workload, row.setup, experiment.control.row.setup
     same_place = (setup.same_zone, setup.placement) == (usual.same_zone, usual.placement)
     alone = setup.producers == 1 and not load.consumers

@@ -257,12 +257,12 @@ def notes_of(results: ExperimentResults) -> list[str]:
     ]
     if (drift := results.drift) is not None:
         label = ROW_METRICS[spec.metrics[0]].label
-        moved = "no drift is shown" if drift.low <= 1 <= drift.high else "the cluster has drifted"
+        moved = "this shows no drift" if drift.low <= 1 <= drift.high else "the cluster has drifted"
         if drift.inconclusive:
             moved = "this is too uncertain to tell whether the cluster has drifted"
         notes.append(
-            f"From the first half of its measurements to the second, the {label} of the control "
-            f"({results.control.row.name}) changed by the factor {drift}: {moved}."
+            f"In the second half of its measurements, the {label} of the control ({results.control.row.name}) was "
+            f"{drift} times that in the first half: {moved}."
         )
     notes += [
         f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "
