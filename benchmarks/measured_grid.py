@@ -1,12 +1,12 @@
-"""Measures each config of a grid once, for a table on which samplers and predictions are tested.
+"""Measures each config of a grid, for a table on which samplers and predictions are tested.
 
-python -m benchmarks.measured_grid FILE.csv [--record-bytes 1000] [--brokers 1] [--client librdkafka] [--minutes 8]
+    python -m benchmarks.measured_grid FILE.csv [--record-bytes 1000] [--brokers 1] [--client librdkafka] [--rounds 1]
 
 The grid has 168 configs, which are measured in random order on embedded brokers, with a replica on each. Each config
 has a paced phase at 30 % of the throughput of the client's defaults, and then a saturating phase. The client's defaults
 are measured first, after burn-in runs whose values are not used, and again after every ten configs. If FILE exists, the
-benchmark repeats the burn-in runs and continues where FILE ends. The whole grid takes about 15 minutes and writes 40 GB
-to the brokers.
+benchmark repeats the burn-in runs and continues where FILE ends. A round of the whole grid takes about 15 minutes and
+writes 40 GB to the brokers. Each further round measures all configs again, in another random order.
 """
 
 import argparse
@@ -78,18 +78,19 @@ def main() -> None:
         "--brokers", type=whole_number, default=1, help="number of brokers, and of replicas of each partition"
     )
     parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
+    parser.add_argument("--rounds", type=whole_number, default=1, help="how often each config is measured")
     parser.add_argument("--minutes", type=float, default=60.0)
     asked = parser.parse_args()
     ends_s = time.monotonic() + 60 * asked.minutes
     client = client_of(asked.client)
-    order = _order(client)
+    order = [config for number in range(asked.rounds) for config in _order(client, SEED + number)]
     done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
     load = load_of(asked.record_bytes, asked.brokers)
     with open_target(Target(brokers=asked.brokers), print, client) as opened:
         capacity = burn_in(opened, load)
         rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
         if not done:
-            asked.file.write_text(_head(rate, client, load))
+            asked.file.write_text(_head(rate, client, load, asked.rounds))
         with asked.file.open("a", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
             for place in range(done, len(order)):
@@ -105,14 +106,14 @@ def main() -> None:
     end_kept()
 
 
-def _order(client: Client) -> list[tuple[str, ...]]:
-    """Return the cells of all configs in random order, with the client's defaults first and after every ten configs.
+def _order(client: Client, seed: int) -> list[tuple[str, ...]]:
+    """Return the cells of all configs in a random order, with the client's defaults first and after every ten configs.
 
     The client's defaults are four empty cells.
     """
     values = (LINGER_MS[client.kind], BATCH_BYTES, CODECS, IN_FLIGHT[client.kind])
     grid: list[tuple[str, ...]] = list(itertools.product(*values))
-    random.Random(SEED).shuffle(grid)
+    random.Random(seed).shuffle(grid)
     found: list[tuple[str, ...]] = []
     for place, each in enumerate(grid):
         found += [("", "", "", ""), each] if place % EVERY == 0 else [each]
@@ -173,11 +174,12 @@ def _rate(file: Path) -> float | None:
     return next((float(line.split(":")[1]) for line in lines if line.startswith("# rate_records_per_s")), None)
 
 
-def _head(rate: float, client: Client, load: Workload) -> str:
+def _head(rate: float, client: Client, load: Workload, rounds: int) -> str:
     title = f"168 configs, records of {load.record_sizes} B, {_brokers_in_words(load)}"
     how = (
-        "each config once: paced 0.5 + 1.5 s, then saturating 0.5 + 1.5 s, on one topic; the defaults (no properties) "
-        "after every 10 configs; random order, seed 0"
+        f"each config {'once' if rounds == 1 else f'once in each of {rounds} rounds'}: paced 0.5 + 1.5 s, then "
+        "saturating 0.5 + 1.5 s, on one topic; the defaults (no properties) after every 10 configs; random order, "
+        f"seed {SEED}"
     )
     columns = ",".join(("record_bytes", *NAMES, *METRICS))
     said = facts(title, "python -m benchmarks.measured_grid", how, client, load)
