@@ -33,7 +33,7 @@ from runners.performance_model.constants import EMBEDDED
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
-from tuner.prediction.observations import CPU, PACED, SATURATED, Observation
+from tuner.prediction.observations import BATCHES, CPU, PACED, SATURATED, Observation
 from tuner.prediction.predicting import LATENCIES, estimate, predict, stored_bytes_per_record
 from tuner.prediction.probes import spread_out
 from tuner.regression.solving import solved
@@ -47,7 +47,7 @@ TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "1 kB, Java client": java_grid,
 }
 PROBES: Final = (0, 12, 25, 60)
-SLOW, FAST, BATCHES, WIRE, PAYLOAD, STORED = (
+SLOW, FAST, RECORDS_IN_BATCH, WIRE, PAYLOAD, STORED = (
     "throughput up to 25 MB/s",
     "throughput above",
     "records in a batch",
@@ -60,7 +60,7 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
     FAST: 0.05,
     "latency_p50_ms": 0.15,
     "latency_p99_ms": 0.30,
-    BATCHES: 0.05,
+    RECORDS_IN_BATCH: 0.05,
     WIRE: 0.05,
     PAYLOAD: 0.03,
     STORED: 0.01,
@@ -112,13 +112,13 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
     first = repeats[0]
     load = replace(table.load_of(first), rate_records_per_s=None)
     records_per_s = _mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
-    values = {"records_per_s": records_per_s, **_known(repeats, (SATURATED[1], *CPU, "batch_records"))}
+    values = {"records_per_s": records_per_s, **_known(repeats, (SATURATED[1], *CPU, BATCHES))}
     found = [Observation(first.config, load, values)]
     held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
     if held:
         values = _known(held, (*PACED, "paced_batch_records", "stored_bytes_per_record"))
         if "paced_batch_records" in values:
-            values["batch_records"] = values.pop("paced_batch_records")
+            values[BATCHES] = values.pop("paced_batch_records")
         found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
     return found
 
@@ -170,7 +170,7 @@ def _errors(
     for config, each in ((config, each) for config, found in rest.items() for each in found):
         load, values = each.workload, each.values
         here = predict(calibration, config, load).values
-        batches = estimate(calibration, config, load)["batch_records"].value
+        batches = estimate(calibration, config, load)[BATCHES]
         told: dict[str, tuple[float, float]] = {}
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
@@ -184,12 +184,13 @@ def _errors(
             told |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
             if "stored_bytes_per_record" in values:
                 told[STORED] = stored_bytes_per_record(calibration, config, load), values["stored_bytes_per_record"]
-        if "batch_records" in values:
-            told[BATCHES] = batches, values["batch_records"]
+        if BATCHES in values:
+            told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
         for name, (predicted, measured) in told.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
         fitted = {*SATURATED, *PACED, *CPU} & here.keys() & values.keys()
-        errors.inside += [here[name].low <= values[name] <= here[name].high for name in fitted]
+        intervals = {name: here[name] for name in fitted} | {BATCHES: batches}
+        errors.inside += [each.low <= values[name] <= each.high for name, each in intervals.items() if name in values]
     return errors
 
 
@@ -215,7 +216,7 @@ def _shown(metric: str, mb_per_s: float) -> str:
     """Return the heading under which the errors of a metric are shown; a throughput has two."""
     if metric == "records_per_s":
         return SLOW if mb_per_s <= _SLOW_MB_PER_S else FAST
-    return WIRE if metric == SATURATED[1] else metric
+    return {SATURATED[1]: WIRE, BATCHES: RECORDS_IN_BATCH}.get(metric, metric)
 
 
 def _by_the_paper(

@@ -15,7 +15,9 @@ from runners.workload import Workload
 _BATCH_HEADER_BYTES: Final = 61.0
 REQUEST_HEADER_BYTES: Final = 60.0
 """Bytes on the wire around a batch, which are not stored."""
-_RECORD_OVERHEAD_BYTES: Final = 8.0
+_FIXED_OVERHEAD_BYTES: Final = 5
+"""Bytes of a record's attributes, time (1 byte), place in the batch (2 bytes), and number of headers."""
+_VARINT_BITS: Final = 7
 _OVERHEAD_FOUND_RATIO: Final = 0.6
 _BARREN_BYTES: Final = 150.0
 """A codec removes little from a batch whose compressible part is smaller than this."""
@@ -28,6 +30,21 @@ _SOFT: Final = 4.0
 def least_of(one: float, other: float) -> float:
     """Return the smaller of two positive numbers, smoothed where they are nearly equal."""
     return float((one**-_SOFT + other**-_SOFT) ** (-1 / _SOFT))
+
+
+def record_overhead_bytes(value_bytes: float, key_bytes: int) -> int:
+    """Return the bytes that Kafka's format adds to a record in a batch, for a mean size of values.
+
+    Numbers are stored as varints, so larger records need more. Source: Kafka's message format, version 2.
+    """
+    lengths = _varint_bytes(int(value_bytes)) + _varint_bytes(key_bytes or -1)
+    body = _FIXED_OVERHEAD_BYTES + lengths + key_bytes + int(value_bytes)
+    return _FIXED_OVERHEAD_BYTES + lengths + _varint_bytes(body)
+
+
+def _varint_bytes(number: int) -> int:
+    """Return the bytes of a number as a varint, in which one bit is the sign."""
+    return max(1, math.ceil((abs(number + (number < 0)).bit_length() + 1) / _VARINT_BITS))
 
 
 def most_of(one: float, other: float) -> float:
@@ -121,7 +138,7 @@ class Line:
         The workload's rate is not used.
         """
         value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
-        overhead = workload.key_bytes + _RECORD_OVERHEAD_BYTES
+        overhead = workload.key_bytes + record_overhead_bytes(value, workload.key_bytes)
         record = value + overhead
         codec = CODECS.get(settings.codec)
         replicas, compressible = workload.replication, workload.compressibility_ratio
@@ -173,22 +190,25 @@ class Line:
         )
 
     def spread(self, rate: float) -> float:
-        """Return the number of partitions that get records while one batch is open, at a rate in records per second.
+        """Return the number of partitions that share the records while one batch is open, at a rate in records per second.
 
-        The sticky partitioner sends records without a key to one partition for a while, so the number may be near 1.
+        The sticky partitioner sends records without a key to one partition for a while, and then to a random one. So
+        the number is near 1 if a batch is open for a shorter time.
         """
         others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
         if not others or not sticky_s:
             return float(self.partitions)
         open_s = least_of(self.gather_s, self.full_records / rate)
-        return 1.0 - others * math.expm1(-open_s / (sticky_s * others))
+        undivided_s = least_of(open_s, sticky_s)
+        return open_s / (undivided_s + (open_s - undivided_s) / self.partitions)
 
     def opened_records(self, rate: float) -> float:
         """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
 
         The rate is in records per second.
         """
-        return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, self.full_records - 1.0))
+        filled = self.full_records / (1.0 + self.left_ratio(rate))
+        return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, filled - 1.0))
 
     def left_ratio(self, rate: float) -> float:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
@@ -262,7 +282,7 @@ def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, wind
 
 
 def _full_records(settings: Settings, record_bytes: float) -> float:
-    by_bytes = max(1.0, (settings.batch_bytes - _BATCH_HEADER_BYTES) / record_bytes)
+    by_bytes = (settings.batch_bytes - _BATCH_HEADER_BYTES) // record_bytes
     return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
 
 

@@ -16,19 +16,31 @@ from runners.performance_model.constants import CODECS, ClusterConstants
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.observations import Observation
+from tuner.prediction.observations import BATCHES, Observation
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 
 NOISE: Final[Mapping[str, float]] = MappingProxyType(
-    {"records_per_s": 0.08, "wire_bytes_per_value_byte": 0.005, "latency_p50_ms": 0.2, "latency_p99_ms": 0.5}
+    {
+        "records_per_s": 0.08,
+        "wire_bytes_per_value_byte": 0.005,
+        "latency_p50_ms": 0.2,
+        "latency_p99_ms": 0.5,
+        BATCHES: 0.06,
+    }
 )
 """How far repeated measurements of a config differ, as the standard deviation of their logarithm, by metric.
 
 The measurements may show another noise. Source: what a Gaussian process does not explain of the kept tables.
 """
 _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
-    {"records_per_s": 0.12, "wire_bytes_per_value_byte": 0.005, "latency_p50_ms": 0.15, "latency_p99_ms": 0.3}
+    {
+        "records_per_s": 0.12,
+        "wire_bytes_per_value_byte": 0.005,
+        "latency_p50_ms": 0.15,
+        "latency_p99_ms": 0.3,
+        BATCHES: 0.3,
+    }
 )
 """How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
 _LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 7, 0.6])

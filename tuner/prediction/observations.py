@@ -19,6 +19,8 @@ from tuner.results.study_results import StudyResults
 
 SATURATED: Final = ("records_per_s", "wire_bytes_per_value_byte")
 """The metrics of a load as fast as the client takes it to which the model is fitted."""
+BATCHES: Final = "batch_records"
+"""A metric of such a load that only corrects the model: the constants have little to do with it."""
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
 """Metrics of such a load that are told besides.
 
@@ -107,7 +109,7 @@ def observed(trials: Iterable[Trial], load: Workload) -> list[Observation]:
     saturating, found = replace(load, rate_records_per_s=None), []
     for repeats in by_config.values():
         config = repeats[0].config()
-        if values := _means(repeats, (*SATURATED, *CPU)):
+        if values := _means(repeats, (*SATURATED, BATCHES, *CPU)):
             found.append(Observation(config, saturating, values))
         held = list(filter(_held, repeats))
         if load.rate_records_per_s and (values := _means(held, (*PACED, *CONSUMERS))):
@@ -128,7 +130,7 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
     """
     found = []
     for row in experiment.rows:
-        metrics = (*SATURATED, *CPU) if row.row.workload.rate_records_per_s is None else PACED
+        metrics = (*SATURATED, BATCHES, *CPU) if row.row.workload.rate_records_per_s is None else PACED
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
         if metrics is PACED:
             complete = [trial for trial in complete if _held(trial)]
