@@ -30,6 +30,7 @@ from benchmarks.problems.table import (
     three_brokers_grid,
 )
 from runners.performance_model.constants import EMBEDDED
+from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated
@@ -183,7 +184,10 @@ def _errors(
         else:
             told |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
             if "stored_bytes_per_record" in values:
-                told[STORED] = stored_bytes_per_record(calibration, config, load), values["stored_bytes_per_record"]
+                told[STORED] = (
+                    stored_bytes_per_record(calibration, Settings.of(config, load), load),
+                    values["stored_bytes_per_record"],
+                )
         if BATCHES in values:
             told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
         for name, (predicted, measured) in told.items():

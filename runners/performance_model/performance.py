@@ -54,13 +54,13 @@ class Performance:
             at the start of the load.
         falling_behind_ratio: Share of the offered records that exceeds the capacity; 0 if the capacity is enough. With
             0.1, each second of load adds 0.1 s to the latency.
-        queue_full_ratio: Share of the time in which the sender waits for room in the client's queue.
-        queued_records: Number of records in the client's queue.
+        queue_full_ratio: Share of the time in which a sender waits for room in the client's queue.
+        queued_records: Number of records in all producers' queues.
         batch_records: Number of records in a usual batch.
-        in_flight_requests: Mean number of requests in flight.
+        in_flight_requests: Mean number of requests of all producers in flight.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value.
-        sender_cpu_ratio: CPU of the application's thread, as a share of one core.
-        client_cpu_ratio: CPU of the client's sending thread, as a share of one core.
+        sender_cpu_ratio: CPU of all applications' threads, in cores.
+        client_cpu_ratio: CPU of all clients' sending threads, in cores.
         broker_cpu_cores: CPU of the broker, in cores.
         bound_by: The stage that limits a saturating load, in words.
     """
@@ -157,22 +157,26 @@ class _Full:
     def of(cls, line: Line) -> Self:
         held_bytes = line.settings.queue_records * line.record_bytes
         backed_up_s = line.costs(line.full_records, held_bytes).slowest_s
-        outrun = 1.0 / (1.0 + (line.sender_s / backed_up_s) ** _OUTRUN_POWER)
-        at_once = 1.0 / line.sender_s
-        carried = _carried_records(line, at_once, line.opened_records(at_once), backed_up_s)
+        outrun = 1.0 / (1.0 + (line.senders_s / backed_up_s) ** _OUTRUN_POWER)
+        opened = line.opened_records(1.0 / line.sender_s)
+        carried = _carried_records(line, 1.0 / line.senders_s, opened, backed_up_s)
         batch = line.full_records**outrun * carried ** (1.0 - outrun)
         costs = line.costs(batch, held_bytes * outrun)
         norm = line.cluster.capacity_norm
-        slowest_s = (line.sender_s**norm + costs.slowest_s**norm) ** (1 / norm)
+        slowest_s = (line.senders_s**norm + costs.slowest_s**norm) ** (1 / norm)
         # If the queue runs empty before the sender notices that there is room, the other stages have to wait.
-        return cls(
-            backed_up_s, outrun, batch, costs, 1.0 / (slowest_s + line.cluster.refill_s / line.settings.queue_records)
-        )
+        refill_s = line.cluster.refill_s / _queues_records(line)
+        return cls(backed_up_s, outrun, batch, costs, 1.0 / (slowest_s + refill_s))
+
+
+def _queues_records(line: Line) -> float:
+    """Return the number of records that the queues of all producers can hold."""
+    return line.settings.queue_records * line.settings.producers
 
 
 def _saturated(line: Line, full: _Full) -> Performance:
     p50_s, p99_s, _, _ = _latency_s(line, full.rate, full.backed_up_s)
-    buffer_s = line.settings.queue_records / full.rate * full.outrun**_FULL_QUEUE_POWER
+    buffer_s = _queues_records(line) / full.rate * full.outrun**_FULL_QUEUE_POWER
     latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
     full_ratio = _FULL_WAIT_RATIO * full.outrun
     return _performance(line, full, full.rate, latency_s, full.costs, full.batch, full_ratio)
@@ -182,7 +186,7 @@ def _paced(line: Line, offered: float, full: _Full) -> Performance:
     rate = min(offered, full.rate)
     overflow = (rate / full.rate) ** _OVERFLOW_POWER
     p50_s, p99_s, batch, costs = _latency_s(line, rate, full.backed_up_s)
-    overflow_s = line.settings.queue_records / rate * overflow
+    overflow_s = _queues_records(line) / rate * overflow
     latency_s = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
     return _performance(line, full, rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
@@ -196,19 +200,19 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     Returns:
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
     """
-    cluster = line.cluster
-    opened = line.opened_records(rate)
+    cluster, own_rate = line.cluster, rate / line.settings.producers
+    opened = line.opened_records(own_rate)
     as_opened_s = line.costs(opened, opened * line.record_bytes).slowest_s
     batch = _carried_records(line, rate, opened, backed_up_s)
     costs = line.costs(batch, batch * line.record_bytes)
     standing = min(line.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
-    queue_s = _queue_s(rate * as_opened_s, opened * as_opened_s, standing / rate)
-    fill_s = least_of(line.gather_s, line.full_records * line.spread(rate) / rate)
-    late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(rate))
+    queue_s = _queue_s(rate * as_opened_s, opened * as_opened_s, standing / own_rate)
+    fill_s = least_of(line.gather_s, line.full_records * line.spread(own_rate) / own_rate)
+    late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(own_rate))
     busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
-    burst = min(line.full_records, rate * cluster.stall_s)
+    burst = min(line.full_records, own_rate * cluster.stall_s)
     burst_s = _BURST_RATIO * burst * (costs.client_s + costs.broker_s)
     p50_s = _USUAL_WAIT_RATIO * fill_s + costs.turn_s + queue_s * cluster.usual_queue_ratio + tail_s / 4
     p99_s = _LONG_WAIT_RATIO * late_s + costs.turn_s + queue_s + tail_s + burst_s
@@ -260,7 +264,7 @@ def _performance(
     queue_full_ratio: float,
     falling_behind_ratio: float = 0.0,
 ) -> Performance:
-    p50_s, p99_s = latency_s
+    (p50_s, p99_s), producers = latency_s, line.settings.producers
     return Performance(
         records_per_s=rate,
         capacity_records_per_s=full.rate,
@@ -269,12 +273,12 @@ def _performance(
         latency_p99_ms=p99_s * 1e3,
         falling_behind_ratio=falling_behind_ratio,
         queue_full_ratio=queue_full_ratio,
-        queued_records=min(line.settings.queue_records, rate * p50_s),
+        queued_records=min(_queues_records(line), rate * p50_s),
         batch_records=batch,
-        in_flight_requests=min(line.window(batch), rate / batch * costs.turn_s),
+        in_flight_requests=min(line.window(batch) * producers, rate / batch * costs.turn_s),
         wire_bytes_per_value_byte=costs.wire_bytes / line.value_bytes,
-        sender_cpu_ratio=min(1.0, rate * line.sender_s),
-        client_cpu_ratio=min(1.0, rate * costs.client_s),
+        sender_cpu_ratio=min(float(producers), rate * line.sender_s),
+        client_cpu_ratio=min(float(producers), rate * costs.client_s),
         broker_cpu_cores=rate * costs.broker_s,
         bound_by=slowest_stage(line, full.batch, full.costs),
     )

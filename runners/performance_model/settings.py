@@ -1,9 +1,9 @@
-"""The part of a producer config that the performance model takes into account, as plain numbers.
+"""What the performance model takes into account of the producers, as plain numbers.
 
 Code that searches the model for the best settings can vary these numbers without building a config.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -20,7 +20,7 @@ _REMEMBERED: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The part of a config that affects the performance model.
+    """The producers' settings that affect the performance model. All producers have the same config.
 
     Attributes:
         batch_bytes: Largest size of a batch, including framing.
@@ -35,6 +35,7 @@ class Settings:
         idempotent: Whether the broker discards duplicates.
         send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
         nagle: Whether small requests wait for the response to earlier requests.
+        producers: Number of producers that share the load. They run on one host.
     """
 
     batch_bytes: float
@@ -49,11 +50,12 @@ class Settings:
     idempotent: bool = False
     send_buffer_bytes: float = 0.0
     nagle: bool = False
+    producers: int = 1
 
     @staticmethod
-    def of(config: ProducerConfig, workload: Workload) -> "Settings":
-        """Return the client's settings that a config gives, for the mean value size and the key size of a workload."""
-        return _remembered(config, workload.record_sizes.mean_bytes, workload.key_bytes)
+    def of(config: ProducerConfig, workload: Workload, producers: int = 1) -> "Settings":
+        """Return the settings that a config gives, for the mean value size and the key size of a workload."""
+        return _remembered(config, workload.record_sizes.mean_bytes, workload.key_bytes, producers)
 
     @staticmethod
     def in_force(force: Effective, workload: Workload) -> "Settings":
@@ -65,8 +67,8 @@ _FAST_LZ4: Final = "9"
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(config: ProducerConfig, value_bytes: float, key_bytes: int) -> Settings:
-    return _read(config.in_force, value_bytes, key_bytes)
+def _remembered(config: ProducerConfig, value_bytes: float, key_bytes: int, producers: int) -> Settings:
+    return replace(_read(config.in_force, value_bytes, key_bytes), producers=producers)
 
 
 def _read(force: Effective, value_bytes: float, key_bytes: int) -> Settings:

@@ -56,12 +56,15 @@ def most_of(one: float, other: float) -> float:
 class Costs:
     """What one record costs in the performance model, including its share of the costs of its batch.
 
+    With several producers, each has its own threads and its own connection. So the records of all producers together
+    come more often than these times say, except for those of the host and of the slowest stage.
+
     Attributes:
         client_s: Time in the client's sending thread.
         broker_s: Time in the broker's thread for this connection.
         host_s: Time that the cores of the busier host take together.
-        slowest_s: Time in the slowest stage after the sender (client, network, broker or disk). It is smoothed, so the
-            other stages add a little.
+        slowest_s: Time between the records of all producers in the slowest stage after the senders (client, network,
+            broker or disk). It is smoothed, so the other stages add a little.
         turn_s: Time of a whole batch from the client's queue to its acknowledgement, if the batch never waits for
             another batch.
         wire_bytes: Bytes of the record on the wire.
@@ -90,7 +93,7 @@ class Line:
         full_records: Number of records in a full batch; 1 if a single record is larger than the batch limit.
         gather_s: How long a batch stays open for further records if it does not become full.
         partitions: Number of partitions of the topic.
-        in_flight: Number of requests that may be in flight; infinite if the client waits for no response.
+        in_flight: Number of requests of a producer that may be in flight; infinite if it waits for no response.
         sender_s: Time of a record in the application's thread.
         client_s: Time of a record in the client's thread, without the part that depends on the batch.
         client_cached_s: The part of a record's time in the client's thread that grows when the queue is large.
@@ -100,7 +103,8 @@ class Line:
         broker_request_s: Time of a request in the broker.
         idle_turn_s: The part of a batch's time from the client's queue to its acknowledgement that does not depend on
             the batch's size.
-        request_s: Time of a request in the slowest stage after the sender, without the time for its records.
+        request_s: Time between the requests of all producers in the slowest stage after the senders, without the time
+            for their records.
         network_byte_s: Time of a byte in the network.
         carried_byte_s: Time of a byte in the slower of network and disk.
         overhead_bytes: Bytes of a record on the wire besides its value.
@@ -159,7 +163,7 @@ class Line:
         network_byte_s = 1.0 / cluster.network_bytes_per_s
         if settings.send_buffer_bytes:
             network_byte_s += cluster.round_trip_s / settings.send_buffer_bytes
-        norm = cluster.capacity_norm
+        norm, producers = cluster.capacity_norm, settings.producers
         client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
         if codec is not None:
             client_s += codec_ratio * codec.cost_s(settings.level) * value
@@ -181,7 +185,7 @@ class Line:
             broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (replicas - 1.0)),
             broker_request_s=broker_request_s,
             idle_turn_s=idle_turn_s,
-            request_s=_request_s(cluster, client_request_s, broker_request_s, window_s),
+            request_s=_request_s(cluster, client_request_s, broker_request_s, window_s, producers),
             network_byte_s=network_byte_s,
             carried_byte_s=(network_byte_s**norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             overhead_bytes=overhead if codec is None else overhead * (1.0 - _OVERHEAD_FOUND_RATIO),
@@ -189,11 +193,17 @@ class Line:
             barren_records=_BARREN_BYTES / compressible / value if compressible else 0.0,
         )
 
+    @property
+    def senders_s(self) -> float:
+        """Time between the records of all producers in their applications' threads."""
+        return self.sender_s / self.settings.producers
+
     def spread(self, rate: float) -> float:
-        """Return the number of partitions that share the records while one batch is open, at a rate in records per second.
+        """Return among how many partitions a producer's records go while one batch is open.
 
         The sticky partitioner sends records without a key to one partition for a while, and then to a random one. So
-        the number is near 1 if a batch is open for a shorter time.
+        the number is near 1 if a batch is open for a shorter time. The rate is that of one producer, in records per
+        second.
         """
         others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
         if not others or not sticky_s:
@@ -205,7 +215,7 @@ class Line:
     def opened_records(self, rate: float) -> float:
         """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
 
-        The rate is in records per second.
+        The rate is that of one producer, in records per second.
         """
         filled = self.full_records / (1.0 + self.left_ratio(rate))
         return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, filled - 1.0))
@@ -214,7 +224,7 @@ class Line:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
 
         Each change leaves half a batch behind on average. No further records arrive for this batch soon, so it waits
-        until linger.ms ends. The rate is in records per second.
+        until linger.ms ends. The rate is that of one producer, in records per second.
         """
         if not self.settings.sticky_s:
             return 0.0
@@ -222,7 +232,10 @@ class Line:
         return (1.0 - 1.0 / self.partitions) * fills / 2.0 / (1.0 + fills**2)
 
     def window(self, batch_records: float) -> float:
-        """Return how many requests of `batch_records` records may be in flight; the config and the queue limit them."""
+        """Return how many requests of `batch_records` records a producer may have in flight.
+
+        The config and the queue limit them.
+        """
         return min(self.in_flight, max(1.0, self.settings.queue_records / batch_records))
 
     def wire_bytes(self, batch_records: float) -> float:
@@ -235,8 +248,8 @@ class Line:
         return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
 
     def costs(self, batch_records: float, held_bytes: float) -> Costs:
-        """Return what one record costs in batches of `batch_records` records, while `held_bytes` wait in the client."""
-        cluster, norm = self.cluster, self.cluster.capacity_norm
+        """Return what one record costs in batches of `batch_records` records, while `held_bytes` wait in a client."""
+        cluster, norm, producers = self.cluster, self.cluster.capacity_norm, self.settings.producers
         batch_bytes = batch_records * self.record_bytes
         large = 1.0 + cluster.large_ratio * batch_bytes / (batch_bytes + cluster.large_bytes)
         cache = 1.0 + cluster.cache_ratio * held_bytes / (held_bytes + cluster.cache_bytes)
@@ -250,7 +263,8 @@ class Line:
             host_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
         window_s = turn_s / (batch_records * self.window(batch_records))
         carried_s = wire * self.carried_byte_s
-        slowest_s = (client_s**norm + broker_s**norm + host_s**norm + carried_s**norm + window_s**norm) ** (1 / norm)
+        each_s = (client_s**norm + broker_s**norm + window_s**norm) ** (1 / norm) / producers
+        slowest_s = (each_s**norm + host_s**norm + carried_s**norm) ** (1 / norm)
         return Costs(client_s, broker_s, host_s, slowest_s, turn_s, wire)
 
 
@@ -262,23 +276,25 @@ def slowest_stage(line: Line, batch_records: float, costs: Costs) -> str:
         batch_records: Number of records in a batch.
         costs: What a record costs in such batches.
     """
+    producers = line.settings.producers
     times = {
-        "the application's thread": line.sender_s,
-        "the client's thread": costs.client_s,
-        "the broker": costs.broker_s,
+        "the application's thread": line.senders_s,
+        "the client's thread": costs.client_s / producers,
+        "the broker": costs.broker_s / producers,
         "the host's processors": costs.host_s,
         "the network": costs.wire_bytes * line.network_byte_s,
         "the disk": costs.wire_bytes / line.cluster.disk_bytes_per_s,
-        "waiting for responses": costs.turn_s / (batch_records * line.window(batch_records)),
+        "waiting for responses": costs.turn_s / (batch_records * line.window(batch_records) * producers),
     }
     return max(times, key=lambda stage: times[stage])
 
 
-def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, window_s: float) -> float:
-    """Return the time of a request in the slowest stage after the sender, without the time for its records."""
+def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, window_s: float, producers: int) -> float:
+    """Return the time between requests in the slowest stage after the senders, without the time for their records."""
     norm = cluster.capacity_norm
     host_s = (client_s + broker_s) / cluster.client_cores if cluster.shared_host else broker_s / cluster.broker_cores
-    return float((client_s**norm + broker_s**norm + host_s**norm + window_s**norm) ** (1 / norm))
+    each_s = (client_s**norm + broker_s**norm + window_s**norm) ** (1 / norm) / producers
+    return float((each_s**norm + host_s**norm) ** (1 / norm))
 
 
 def _full_records(settings: Settings, record_bytes: float) -> float:

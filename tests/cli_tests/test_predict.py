@@ -99,6 +99,32 @@ def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
     assert 0 < small_disk["disk_full_after_days"] < small_disk["kept_days"]
 
 
+def test_several_producers_share_the_load() -> None:
+    told = tuner("predict", "small", "--producers", "3", "--rate", "20000", "--json").json["predictions"]
+    (_, one), (_, three) = told.items()
+    assert (one["producers"], three["producers"]) == (1, 3)
+    at_rate = ("latency_p50_ms", "latency_p99_ms")
+    assert {*at_rate} <= {*three["metrics"]}
+    assert three["metrics"]["records_per_s"]["value"] >= one["metrics"]["records_per_s"]["value"]
+    assert "3 producers" in tuner("predict", "small", "--producers", "3").out
+
+
+def test_a_study_with_several_producers_tells_what_one_would_do(tmp_path: Path) -> None:
+    file = tmp_path / "pair.yaml"
+    file.write_text(
+        "study: pair\ntarget: {brokers: 1}\nworkload: {record_bytes: [1000], producers: 2}\n"
+        "search: {trials: 6}\nexecutor: {kind: simulated}\n"
+    )
+    ran = tuner("run", str(file), "--no-mlflow", "--quiet")
+    assert ran.code == 0, ran.err
+    measured = [each for each in tuner("trials", "pair", "--json").json["trials"] if each["kind"] == "baseline"]
+    told = tuner("predict", "pair", "-X", "linger.ms=5", "--producers", "1", "--json").json["predictions"]
+    first = next(iter(told.values()))
+    assert first["producers"] == 2
+    assert first["metrics"]["mb_per_s"]["value"] > 0.7 * min(each["mb_per_s"] for each in measured)
+    assert told["asked"]["producers"] == 1
+
+
 def test_a_sweep_has_a_row_for_each_value() -> None:
     told = tuner("predict", "small", "--sweep", "partitions=1..6", "--json").json["predictions"]
     assert list(told) == ["1", "2", "3", "4", "5", "6"]
@@ -122,6 +148,8 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     [
         (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
+        (("--producers", "4"), "the number of producers is 4, and 1 was measured"),
+        (("--sweep", "producers=0"), "the number of producers must be at least 1"),
         (("--retention", "0s"), "must be at least 1"),
         (("--brokers", "3"), "the number of brokers needs the size of a disk or a retention limit"),
         (("--retention", "7d", "--sweep", "linger.ms=0,5"), "a retention limit and a sweep exclude each other"),

@@ -17,7 +17,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
 from tuner.prediction.correction import NOISE, corrections
-from tuner.prediction.observations import PACED, SATURATED, Observation
+from tuner.prediction.observations import BATCHES, PACED, SATURATED, Observation
 from tuner.prediction.predicting import predict
 from tuner.prediction.probes import spread_out
 
@@ -61,7 +61,7 @@ def test_far_from_all_measurements_nothing_is_known() -> None:
 
 def test_only_measured_metrics_have_factors() -> None:
     assert set(corrections(SEEN, EMBEDDED)) == {"records_per_s"}
-    assert set(NOISE) == {*SATURATED, *PACED}
+    assert set(NOISE) == {*SATURATED, BATCHES, *PACED}
 
 
 def test_real_measurements_are_predicted_better_with_it() -> None:

@@ -12,6 +12,7 @@ from benchmarks.problems.latency import mean_ms, percentile_ms
 from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.performance import Performance, perform, performance
 from runners.performance_model.settings import Settings
+from runners.performance_model.stages import record_overhead_bytes
 from runners.workload import RecordSizes, Workload
 from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
@@ -130,7 +131,9 @@ def test_a_small_step_has_no_large_effect(
 ) -> None:
     capacity = performance(cluster, DEFAULTS, load()).records_per_s
     here = replace(Settings.of(DEFAULTS, load()), batch_bytes=batch_bytes, linger_s=linger_ms / 1e3, codec=codec)
-    near = replace(here, batch_bytes=batch_bytes * 1.01, linger_s=here.linger_s * 1.01 + 1e-7)
+    # A small batch has room for another record at some sizes only.
+    larger_bytes = batch_bytes * 1.01 if batch_bytes > 100_000 else batch_bytes
+    near = replace(here, batch_bytes=larger_bytes, linger_s=here.linger_s * 1.01 + 1e-7)
     for share in (0.05, 0.3):
         paced = load(rate=share * capacity)
         ours, theirs = perform(cluster, here, paced), perform(cluster, near, paced)
@@ -230,6 +233,56 @@ def test_records_that_stay_on_a_partition_make_fuller_batches() -> None:
     spread, sticky = (gives(2e4, linger_ms=0.5, sticky_partitioning_linger_ms=ms) for ms in (0, 100))
     assert sticky.batch_records > 2 * spread.batch_records
     assert sticky.latency_p99_ms < spread.latency_p99_ms
+
+
+@pytest.mark.parametrize(("value_bytes", "overhead"), [(1, 7 + 2), (100, 10), (1_000, 10), (10_000, 12)])
+def test_a_record_has_the_overhead_of_the_message_format(value_bytes: int, overhead: int) -> None:
+    """Source: measured batches of 16,384 B have 148 records of 100 B, and those of 1 MB have 99 records of 10,000 B."""
+    found = record_overhead_bytes(value_bytes, 0)
+    assert found == pytest.approx(overhead, abs=1)
+    assert record_overhead_bytes(value_bytes, 100) > found
+
+
+@pytest.mark.parametrize(
+    ("size", "batch_size", "records"),
+    [(100, 16_384, 148), (1_000, 16_384, 16), (10_000, 16_384, 1), (10_000, 10**6, 99)],
+)
+def test_a_full_batch_has_whole_records_only(size: int, batch_size: int, records: int) -> None:
+    """Source: our measured tables."""
+    full = gives(None, size=size, batch_size=batch_size, linger_ms=100)
+    assert full.batch_records == pytest.approx(records, rel=0.001)
+
+
+def test_the_producer_that_stays_on_a_partition_fills_its_batches_alone() -> None:
+    """Source: our table with records of 100 B at 824,046/s, where linger.ms is half of the time on a partition."""
+    for linger_ms, measured in ((2, 1_720), (5, 4_180)):
+        found = gives(824_046, size=100, linger_ms=linger_ms, batch_size=1_000_000).batch_records
+        assert found == pytest.approx(measured, rel=0.1)
+
+
+def several(producers: int, rate: float | None = None, cluster: ClusterConstants = EMBEDDED) -> Performance:
+    return perform(cluster, Settings.of(DEFAULTS, load(rate=rate), producers), load(rate=rate))
+
+
+def test_producers_on_one_host_share_its_processors() -> None:
+    one, three = several(1), several(3)
+    assert one.records_per_s <= three.records_per_s < 1.5 * one.records_per_s
+    assert three.latency_p50_ms > 2 * one.latency_p50_ms, "three full queues"
+
+
+def test_several_producers_carry_what_one_thread_can_not() -> None:
+    """A cluster on which only the producer's own threads limit."""
+    large = replace(REMOTE, client_cores=64, broker_cores=64, network_bytes_per_s=1e12, disk_bytes_per_s=1e12)
+    assert several(4, cluster=large).records_per_s > 3 * several(1, cluster=large).records_per_s
+    assert several(4, cluster=REMOTE).records_per_s < 1.2 * several(1, cluster=REMOTE).records_per_s, (
+        "the network limits"
+    )
+
+
+def test_at_a_rate_each_of_several_producers_has_smaller_batches() -> None:
+    one, two = several(1, 5e4, REMOTE), several(2, 5e4, REMOTE)
+    assert two.batch_records == pytest.approx(one.batch_records / 2, rel=0.2)
+    assert two.records_per_s == one.records_per_s
 
 
 def test_socket_settings_matter_a_little() -> None:

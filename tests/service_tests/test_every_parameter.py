@@ -27,7 +27,7 @@ PAGES: Final[dict[str, list[dict[str, Any]]]] = {
     "/studies/{study}/front.png": [NAME, {"name": "record_bytes", "in": "query"}],
     "/studies/{study}/what-if": [
         NAME,
-        *({"name": name, "in": "query"} for name in ("partitions", "linger.ms", "no.such")),
+        *({"name": name, "in": "query"} for name in ("partitions", "linger.ms", "disk_gb", "brokers", "no.such")),
     ],
     "/submit": [],
     "/static/page.js": [],

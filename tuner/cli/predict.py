@@ -1,5 +1,6 @@
 """`tuner predict` computes what a config would do. It uses the measurements of a study, and sends nothing."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from tuner.cli.predict_options import (
     DiskSize,
     Pairs,
     Partitions,
+    Producers,
     Rate,
     RecordBytes,
     Replication,
@@ -43,6 +45,7 @@ def predict(
     rate: Rate = None,
     partitions: Partitions = None,
     replication: Replication = None,
+    producers: Producers = None,
     compressibility: Compressibility = None,
     sweep: SweepText = None,
     png: Annotated[
@@ -77,11 +80,12 @@ def predict(
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
     source = source_in(find_study(study), record_bytes)
-    base = source.config
+    begin = Question.of(source)
     if config is not None:
-        base = ProducerConfig.parse(options.config_values(config, [], base.client), base.client)
-    changes = Changes(record_bytes, rate, partitions, replication, compressibility, parse_pairs(pairs or []))
-    asked = Question(base, source.workload).changed(changes)
+        client = source.config.client
+        begin = replace(begin, config=ProducerConfig.parse(options.config_values(config, [], client), client))
+    changes = Changes(record_bytes, rate, partitions, replication, producers, compressibility, parse_pairs(pairs or []))
+    asked = begin.changed(changes)
     if limits is not None and asked.workload.rate_records_per_s is None:
         raise typer.BadParameter("--disk and --retention need a rate at which records are stored: give --rate")
     if source.simulated:

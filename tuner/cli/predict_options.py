@@ -23,6 +23,7 @@ Rate = Annotated[
 ]
 Partitions = Annotated[int | None, typer.Option(min=1, metavar="N", help="Partitions of the topic.")]
 Replication = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replicas of each partition.")]
+Producers = Annotated[int | None, typer.Option(min=1, metavar="N", help="Producers that share the load.")]
 Compressibility = Annotated[
     float | None,
     typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes."),

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
-from runners.performance_model.performance import Performance, perform, performance
+from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.correction import Correction, corrections, without_outliers
@@ -162,7 +162,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     factors = {}
     for name in FACTORED:
         ratios = [
-            log(each.values[name] / value_of(performance(constants, each.config, each.workload), name))
+            log(each.values[name] / value_of(perform(constants, each.settings, each.workload), name))
             for each in observations
             if name in each.values
         ]
@@ -201,7 +201,7 @@ class _Data:
         ]
         places, metrics, logs = zip(*values, strict=True)
         return cls(
-            tuple((Settings.of(each.config, each.workload), each.workload) for each in observations),
+            tuple((each.settings, each.workload) for each in observations),
             np.array(places),
             np.array(metrics),
             np.array(logs),

@@ -43,7 +43,7 @@ _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 """How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
-_LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 7, 0.6])
+_LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 8, 0.6])
 """Over which distance the factor changes noticeably, for each setting; 1 is the usual span of a setting.
 
 Source: the same for linger.ms, batch.size, requests in flight (the first three) and the codec (the last); the others do
@@ -56,6 +56,7 @@ _NORMAL_OF_MEDIAN: Final = 1.4826
 _WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
 _MOST_IN_FLIGHT: Final = 10.0
+_MANY_PRODUCERS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         observations: What was measured.
         constants: The constants that were fitted to it.
     """
-    settings = [Settings.of(each.config, each.workload) for each in observations]
+    settings = [each.settings for each in observations]
     told = [perform(constants, one, each.workload) for one, each in zip(settings, observations, strict=True)]
     points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     found = {}
@@ -130,12 +131,13 @@ def point(settings: Settings, workload: Workload) -> Array:
         log(workload.rate_records_per_s or 1.0) / log(100),
         0.0 if settings.acks else 1.0,
         1.0 if settings.acks == -1 else 0.0,
+        log(settings.producers) / log(_MANY_PRODUCERS),
     )
     words = [sqrt(0.5) if word == settings.codec else 0.0 for word in _WORDS]
     return np.array([*numbers, *words])
 
 
-_NUMBERS: Final = 10
+_NUMBERS: Final = 11
 _GROUPS: Final = np.array([*range(_NUMBERS), *[_NUMBERS] * len(_WORDS)], dtype=np.int64)
 """The setting that each coordinate of a point belongs to: all words of the codec belong together."""
 

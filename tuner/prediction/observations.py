@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
+from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NothingToFit
@@ -30,7 +31,7 @@ PACED: Final = ("latency_p50_ms", "latency_p99_ms")
 """The metrics of a load at a fixed rate to which the model is fitted."""
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
 """Metrics of such a load that are told besides if consumers read it. The model has no consumers."""
-_SETTINGS: Final = ("producers", "key_bytes", "compressibility_ratio", "partitions", "replication")
+_SETTINGS: Final = ("key_bytes", "compressibility_ratio", "partitions", "replication")
 _HELD_RATIO: Final = 0.98
 """At a lower share of the fixed rate, a latency tells for how long the load went on."""
 
@@ -42,6 +43,7 @@ class Observation:
     Attributes:
         config: The config.
         workload: The load.
+        producers: Number of producers that shared the load.
         values: The measured values by metric, all above 0; for a config that was measured several times, the geometric
             means.
     """
@@ -49,21 +51,23 @@ class Observation:
     config: ProducerConfig
     workload: Workload
     values: Mapping[str, float]
+    producers: int = 1
+
+    @property
+    def settings(self) -> Settings:
+        """The producers' settings, as the performance model takes them."""
+        return Settings.of(self.config, self.workload, self.producers)
 
 
 def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: float | None = None) -> Workload:
     """Return the load of a study's trials for a record size, saturating or at a rate.
 
     Raises:
-        NothingToFit: The trials of the study have several producers. The model describes one producer.
+        NothingToFit: The load of the study had bursts. The model describes a constant rate.
     """
     # Older releases stored fewer settings; those that are missing had their default.
     usual = WorkloadSpec(())
-    load = {**{name: getattr(usual, name) for name in _SETTINGS}, **study.facts.get(QUESTION, {}).get("workload", {})}
-    if load["producers"] != 1:
-        raise NothingToFit(
-            f"the performance model describes one producer, but each trial of {study.name} has {load['producers']}"
-        )
+    load = {**{name: getattr(usual, name) for name in _SETTINGS}, **_stored_load(study)}
     if load.get("peak_ratio", 1.0) != 1.0:
         raise NothingToFit(f"the performance model describes a constant rate, but that of {study.name} has bursts")
     return Workload(
@@ -76,6 +80,17 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
     )
 
 
+def study_producers(study: StudyResults) -> int:
+    """Return how many producers each trial of a study has."""
+    producers: int = _stored_load(study).get("producers", 1)
+    return producers
+
+
+def _stored_load(study: StudyResults) -> Mapping[str, Any]:
+    load: Mapping[str, Any] = study.facts.get(QUESTION, {}).get("workload", {})
+    return load
+
+
 def observations_of(study: StudyResults) -> list[Observation]:
     """Return what the trials of a study have measured: for each config, its saturating and its paced load.
 
@@ -85,22 +100,24 @@ def observations_of(study: StudyResults) -> list[Observation]:
     Raises:
         NothingToFit: The study has no such trials, or trials that the model does not describe.
     """
+    producers = study_producers(study)
     found = [
         each
         for size in study.sizes
-        for each in observed(size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s))
+        for each in observed(size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s), producers)
     ]
     if not found:
         raise NothingToFit(f"a prediction needs measured trials, but {study.name} has none yet")
     return found
 
 
-def observed(trials: Iterable[Trial], load: Workload) -> list[Observation]:
+def observed(trials: Iterable[Trial], load: Workload, producers: int = 1) -> list[Observation]:
     """Return what the trials of a record size have measured, as `observations_of` does.
 
     Args:
         trials: The trials.
         load: Their load at the fixed rate; without a rate if nothing was measured at a rate.
+        producers: How many producers each trial had.
     """
     by_config: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -110,10 +127,10 @@ def observed(trials: Iterable[Trial], load: Workload) -> list[Observation]:
     for repeats in by_config.values():
         config = repeats[0].config()
         if values := _means(repeats, (*SATURATED, BATCHES, *CPU)):
-            found.append(Observation(config, saturating, values))
+            found.append(Observation(config, saturating, values, producers))
         held = list(filter(_held, repeats))
         if load.rate_records_per_s and (values := _means(held, (*PACED, *CONSUMERS))):
-            found.append(Observation(config, load, values))
+            found.append(Observation(config, load, values, producers))
     return found
 
 
@@ -135,9 +152,12 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
         if metrics is PACED:
             complete = [trial for trial in complete if _held(trial)]
         if _is_described(row.row, experiment) and (values := _means(complete, metrics)):
-            found.append(Observation(row.row.config, row.row.workload, values))
+            found.append(Observation(row.row.config, row.row.workload, values, row.row.setup.producers))
     if not found:
-        raise NothingToFit(f"a prediction needs rows with one producer, but {experiment.spec.name} has none yet")
+        raise NothingToFit(
+            "a prediction needs rows in the control's zone, without consumers, bursts or killed brokers, but "
+            f"{experiment.spec.name} has none yet"
+        )
     return found
 
 
@@ -146,11 +166,11 @@ def _held(trial: Trial) -> bool:
 
 
 def _is_described(row: Row, experiment: ExperimentResults) -> bool:
-    """Return whether the model can describe a row: one producer in the control's zone, and no broker is killed."""
+    """Return whether the model can describe a row: producers alone in the control's zone, and no broker is killed."""
     load, setup, usual = row.workload, row.setup, experiment.control.row.setup
     same_place = (setup.same_zone, setup.placement) == (usual.same_zone, usual.placement)
-    alone = setup.producers == 1 and not load.consumers
-    return alone and same_place and setup.broker_killed_s is None and not load.one_payload and load.peak_ratio == 1
+    even = not load.consumers and not load.one_payload and load.peak_ratio == 1
+    return even and same_place and setup.broker_killed_s is None
 
 
 def _means(trials: Sequence[Trial], metrics: Sequence[str]) -> dict[str, float]:

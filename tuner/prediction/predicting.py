@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from objectives.ratios import LEVEL
-from runners.performance_model.performance import Performance, perform
+from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
@@ -40,7 +40,7 @@ _STEP: Final = 1e-4
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """How many standard deviations a 95 % interval extends to each side."""
 FACTOR: Final = 3.0
-"""How far beyond the measured record sizes and partitions the model is asked."""
+"""How far beyond the measured record sizes, partitions and producers the model is asked."""
 _COMPRESSIBILITY: Final = 0.3
 _SECONDS_PER_DAY: Final = 86_400.0
 _INDEX_EVERY_BYTES: Final = 4_096
@@ -74,6 +74,7 @@ class Prediction:
     Attributes:
         config: The config.
         workload: The load. Its rate is the rate at which the latencies hold; None without latencies.
+        producers: Number of producers that share the load.
         values: The predicted metrics by name. Throughput, batches and bytes on the wire are those of a load as fast as
             the client takes it, and latencies those at the rate.
         bound_by: What limits the throughput, in words.
@@ -84,6 +85,7 @@ class Prediction:
 
     config: ProducerConfig
     workload: Workload
+    producers: int
     values: Mapping[str, Interval]
     bound_by: str
     stored_gb_per_day: float | None
@@ -96,7 +98,7 @@ class Prediction:
         return None if cpu is None else 1e3 / cpu.value
 
 
-def predict(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Prediction:
+def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:
     """Compute what a config would do under a load.
 
     `outside` says whether the measurements cover the config and the load; this function does not ask.
@@ -105,39 +107,43 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
         calibration: The fitted constants.
         config: The config.
         workload: The load; with a rate, latencies are predicted too.
+        producers: Number of producers that share the load.
     """
-    rate = workload.rate_records_per_s
+    rate, settings = workload.rate_records_per_s, Settings.of(config, workload, producers)
     full_load = replace(workload, rate_records_per_s=None)
-    values = _intervals(calibration, config, full_load, _known(calibration, AT_FULL_SPEED))
-    told = _told(calibration, config, full_load)
+    values = _intervals(calibration, settings, full_load, _known(calibration, AT_FULL_SPEED))
+    told = perform(calibration.constants, settings, full_load)
     stored, falls_behind = None, False
     if rate is not None:
-        paced = _told(calibration, config, workload)
+        paced = perform(calibration.constants, settings, workload)
         falls_behind = paced.falling_behind_ratio > 0 or values["records_per_s"].value < rate
         if not falls_behind:
-            values |= _intervals(calibration, config, workload, _known(calibration, AT_RATE))
-        bytes_each = stored_bytes_per_record(calibration, config, workload)
+            values |= _intervals(calibration, settings, workload, _known(calibration, AT_RATE))
+        bytes_each = stored_bytes_per_record(calibration, settings, workload)
         bytes_per_s = paced.records_per_s * bytes_each * workload.replication
         stored = bytes_per_s * _SECONDS_PER_DAY / 1e9
-    return Prediction(config, workload, values, told.bound_by, stored, falls_behind)
+    return Prediction(config, workload, producers, values, told.bound_by, stored, falls_behind)
 
 
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
     metrics = ("batch_records", "wire_bytes_per_value_byte", "broker_cpu_cores", *LATENCIES)
-    return _intervals(calibration, config, workload, metrics)
+    return _intervals(calibration, Settings.of(config, workload), workload, metrics)
 
 
-def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workload) -> tuple[str, ...]:
+def outside(
+    seen: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
+) -> tuple[str, ...]:
     """Return why some measurements do not cover a config and a load, in sentences; nothing if they do."""
     wanted = Settings.of(config, workload)
-    settings = [Settings.of(each.config, each.workload) for each in seen]
+    settings = [each.settings for each in seen]
     found = []
     clients = dict.fromkeys(each.config.client.kind.value for each in seen)
     if config.client.kind.value not in clients:
         found.append(f"the client is {config.client.kind.value}, and {_and(clients)} was measured")
     found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in seen])
     found += _beyond("number of partitions", "", workload.partitions, [each.workload.partitions for each in seen])
+    found += _beyond("number of producers", "", producers, [each.producers for each in seen])
     replicas = dict.fromkeys(each.workload.replication for each in seen)
     if workload.replication not in replicas:
         found.append(f"the replication factor is {workload.replication}, and {_and(replicas)} was measured")
@@ -153,19 +159,19 @@ def outside(seen: Sequence[Observation], config: ProducerConfig, workload: Workl
     return tuple(found)
 
 
-def stored_bytes_per_record(calibration: Calibration, config: ProducerConfig, workload: Workload) -> float:
+def stored_bytes_per_record(calibration: Calibration, settings: Settings, workload: Workload) -> float:
     """Return how many bytes one record adds to a broker's disk, with its part of the batch header and the index files.
 
     Args:
         calibration: The fitted constants.
-        config: The config.
+        settings: The producers' settings.
         workload: The load; with a rate, the batches are those at this rate.
     """
-    told, factor = _told(calibration, config, workload), 1.0
+    told, factor = perform(calibration.constants, settings, workload), 1.0
     if _WIRE in calibration.corrections:
         # Bytes on the wire are known for a load at full speed.
         full_load = replace(workload, rate_records_per_s=None)
-        factor = exp(calibration.corrections[_WIRE].at(Settings.of(config, full_load), full_load)[0])
+        factor = exp(calibration.corrections[_WIRE].at(settings, full_load)[0])
     sent = told.batch_records * workload.record_sizes.mean_bytes * told.wire_bytes_per_value_byte * factor
     batch = sent - REQUEST_HEADER_BYTES
     return batch * (1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch)) / told.batch_records
@@ -175,15 +181,10 @@ def _known(calibration: Calibration, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if name not in FACTORED or name in calibration.factors]
 
 
-def _told(calibration: Calibration, config: ProducerConfig, workload: Workload) -> Performance:
-    return perform(calibration.constants, Settings.of(config, workload), workload)
-
-
 def _intervals(
-    calibration: Calibration, config: ProducerConfig, workload: Workload, metrics: Sequence[str]
+    calibration: Calibration, settings: Settings, workload: Workload, metrics: Sequence[str]
 ) -> dict[str, Interval]:
     """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
-    settings = Settings.of(config, workload)
     steps = _STEP * np.eye(len(calibration.names))
     corrections = calibration.corrections
     here = perform(calibration.constants, settings, workload)

@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import Prediction, outside, predict
 from tuner.prediction.source import Source
 
-LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "compressibility")
+LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "producers", "compressibility")
 """The settings of a load that a question may change. All other settings are producer properties."""
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
-_WHOLE: Final = ("partitions", "replication")
+_WHOLE: Final = ("partitions", "replication", "producers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Changes:
         rate: Records per second at which the latencies hold.
         partitions: Number of partitions of the topic.
         replication: Number of replicas of each partition.
+        producers: Number of producers that share the load.
         compressibility: Share of each value that compression removes.
         properties: Producer properties and their values.
     """
@@ -36,6 +38,7 @@ class Changes:
     rate: float | None = None
     partitions: int | None = None
     replication: int | None = None
+    producers: int | None = None
     compressibility: float | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -66,10 +69,17 @@ class Question:
     Attributes:
         config: The config.
         workload: The load. Latencies hold at its rate, if it has one.
+        producers: Number of producers that share the load.
     """
 
     config: ProducerConfig
     workload: Workload
+    producers: int = 1
+
+    @classmethod
+    def of(cls, source: Source) -> Self:
+        """Return the question about the config and the load of a study or experiment."""
+        return cls(source.config, source.workload, source.producers)
 
     def of_defaults(self) -> "Question":
         """Return the question with the client's default config."""
@@ -82,6 +92,9 @@ class Question:
             ConfigError: The client would refuse a property, or not obey it.
             WorkloadRefused: The load is not possible.
         """
+        producers = self.producers if changes.producers is None else changes.producers
+        if producers < 1:
+            raise WorkloadRefused(f"the number of producers must be at least 1, but got {producers}")
         wanted: dict[str, Any] = {
             "record_sizes": None if changes.record_bytes is None else RecordSizes.parse(changes.record_bytes),
             "rate_records_per_s": changes.rate,
@@ -98,7 +111,7 @@ class Question:
                 for knob in config.client.level_knobs.values():
                     kept.pop(knob.sets, None)
             config = ProducerConfig.parse({**kept, **changes.properties}, config.client)
-        return Question(config, workload)
+        return Question(config, workload, producers)
 
     def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
         """Return the prediction, or the reasons why the measurements can't tell.
@@ -107,8 +120,8 @@ class Question:
             source: The study or experiment that has measured.
             calibration: What was fitted to its measurements.
         """
-        reasons = outside(source.observations, self.config, self.workload)
-        return "; ".join(reasons) or predict(calibration, self.config, self.workload)
+        reasons = outside(source.observations, self.config, self.workload, self.producers)
+        return "; ".join(reasons) or predict(calibration, self.config, self.workload, self.producers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +171,6 @@ def _values(listed: str) -> list[str]:
 
 def side_by_side(source: Source, asked: Question, calibration: Calibration) -> dict[str, Prediction | str]:
     """Return the predictions for the config of a study and for the asked one, by heading, or why there is none."""
-    beginning = Question(source.config, source.workload)
+    beginning = Question.of(source)
     told = {source.named: beginning.answer(source, calibration)}
     return told if asked == beginning else {**told, ASKED: asked.answer(source, calibration)}

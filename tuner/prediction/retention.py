@@ -1,11 +1,15 @@
 """How long records are kept on the brokers, how much room they take, and when a disk is full."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
     from tuner.prediction.predicting import Prediction
 
+TYPED: Final = ("retention_days", "disk_gb", "brokers")
+"""The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
 _SECONDS_PER_DAY: Final = 86_400.0
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
@@ -63,6 +67,36 @@ class Retention:
         if swept:
             raise ValueError("a disk or a retention limit and a sweep exclude each other")
         return cls(retention_s, retention_bytes, disk_bytes, brokers)
+
+    @classmethod
+    def typed(cls, texts: Mapping[str, str]) -> Self | None:
+        """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
+
+        Args:
+            texts: What was typed into each field.
+
+        Raises:
+            ValueError: A text is not a number, or its value is too small.
+        """
+        numbers: dict[str, float | None] = {}
+        for name in TYPED:
+            text = texts.get(name, "").strip()
+            try:
+                numbers[name] = float(text) if text else None
+            except ValueError:
+                numbers[name] = inf
+            if numbers[name] is not None and not isfinite(numbers[name]):
+                raise ValueError(f"{name} must be a number, but got {text!r}")
+        days, disk_gb, brokers = numbers.values()
+        if days is None and disk_gb is None:
+            return None  # the number of brokers alone says nothing
+        return cls.asked(
+            None if days is None else days * _SECONDS_PER_DAY,
+            None,
+            None if disk_gb is None else round(disk_gb * 1e9),
+            None if brokers is None else round(brokers),
+            swept=False,
+        )
 
     @property
     def limited(self) -> bool:

@@ -9,7 +9,13 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import QUESTION
 from tuner.prediction.calibration import Calibration, calibrate, similar_host
-from tuner.prediction.observations import Observation, observations_in, observations_of, study_workload
+from tuner.prediction.observations import (
+    Observation,
+    observations_in,
+    observations_of,
+    study_producers,
+    study_workload,
+)
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommend import recommend_for
 from tuner.results.study_results import SizeResults, StudyResults, load_results
@@ -26,6 +32,7 @@ class Source:
         config: A config of it: the one that it recommends, the baseline, or the control.
         named: Which of these it is.
         workload: The load of that config, at the rate at which latencies were measured if there is one.
+        producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.
     """
 
@@ -35,6 +42,7 @@ class Source:
     config: ProducerConfig
     named: str
     workload: Workload
+    producers: int
     simulated: bool = False
 
     def calibrated(self) -> Calibration:
@@ -78,7 +86,8 @@ def source_of(study: StudyResults, record_bytes: str | None = None) -> Source:
     workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
     target, *_ = study.facts.get(QUESTION, {}).get("target") or [{}]
     start = similar_host(target.get("bootstrap"))
-    return Source(study.name, tuple(observations), start, config, named, workload, study.simulated)
+    producers = study_producers(study)
+    return Source(study.name, tuple(observations), start, config, named, workload, producers, study.simulated)
 
 
 def _nearest(study: StudyResults, record_bytes: str | None) -> SizeResults:
@@ -114,4 +123,5 @@ def _of_experiment(experiment: ExperimentResults) -> Source:
         control.config,
         control.name,
         workload,
+        control.setup.producers,
     )

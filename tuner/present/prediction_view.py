@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil, exp, floor, log10, sqrt
+from types import MappingProxyType
 from typing import Any, Final
 
 from objectives.row_metrics import ROW_METRICS
-from runners.performance_model.performance import performance
+from runners.performance_model.performance import perform
+from runners.performance_model.settings import Settings
 from runners.reporting import counted
 from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
@@ -19,7 +21,7 @@ from tuner.prediction.predicting import (
     Prediction,
 )
 from tuner.prediction.question import Question, side_by_side
-from tuner.prediction.retention import Retention
+from tuner.prediction.retention import TYPED, Retention
 from tuner.prediction.source import Source
 from tuner.present.wording import aligned, number
 
@@ -86,7 +88,13 @@ def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterat
         yield ["disks full after, days", *("never" if days is None else number(days) for days in full)]
 
 
-def what_if_record(source: Source, calibration: Calibration, asked: Question) -> dict[str, Any]:
+def what_if_record(
+    source: Source,
+    calibration: Calibration,
+    asked: Question,
+    retention: Retention | None = None,
+    typed: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Return what the page shows on which people change settings and see the predictions, as JSON types.
 
     `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
@@ -96,14 +104,20 @@ def what_if_record(source: Source, calibration: Calibration, asked: Question) ->
         source: The study or experiment.
         calibration: What was fitted to it.
         asked: The config and the load that are asked about.
+        retention: The retention limits and the disks; None if they are not asked about.
+        typed: What was typed into the fields of `tuner.prediction.retention.TYPED`.
     """
     told = side_by_side(source, asked, calibration)
     known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
     return {
         "measurements": len(calibration.observations),
-        "fields": [*_knob_fields(source, asked), *_load_fields(source, calibration, asked)],
+        "fields": [
+            *_knob_fields(source, asked),
+            *_load_fields(source, calibration, asked),
+            *_disk_fields(asked, typed),
+        ],
         "headings": list(known),
-        "rows": prediction_rows(known.values()),
+        "rows": prediction_rows(known.values(), retention),
         "unknown": [each for each in told.values() if isinstance(each, str)],
         "config": _config(asked),
         "simulated": source.simulated,
@@ -125,12 +139,22 @@ def _load_fields(source: Source, calibration: Calibration, asked: Question) -> I
     size = round(load.record_sizes.mean_bytes)
     yield _slider("record_bytes", size, max(1, ceil(min(sizes) / FACTOR)), floor(max(sizes) * FACTOR), 1)
     yield _slider("partitions", load.partitions, 1, floor(max(each.partitions for each in loads) * FACTOR), 1)
+    most_producers = floor(max(each.producers for each in source.observations) * FACTOR)
+    yield _slider("producers", asked.producers, 1, most_producers, 1)
     if load.rate_records_per_s is not None:
-        most = performance(calibration.constants, source.config, source.workload).capacity_records_per_s
+        settings = Settings.of(source.config, load, asked.producers)
+        most = perform(calibration.constants, settings, source.workload).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(most)) - 2)
         yield _slider(
             "rate", load.rate_records_per_s, step, max(step * floor(most / step), load.rate_records_per_s), step
         )
+
+
+def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the fields about stored records. Without a rate, nothing is known of them."""
+    if asked.workload.rate_records_per_s is not None:
+        for name in TYPED:
+            yield {"name": name, "choices": [], "typed": True, "value": typed.get(name, "")}
 
 
 def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
@@ -234,6 +258,7 @@ def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:
         "record_bytes": str(each.workload.record_sizes),
         "partitions": each.workload.partitions,
         "replication": each.workload.replication,
+        "producers": each.producers,
         "compressibility_ratio": each.workload.compressibility_ratio,
         "rate_records_per_s": each.workload.rate_records_per_s,
         "metrics": {
@@ -277,7 +302,8 @@ def _load(each: Prediction) -> str:
     load, rate = each.workload, each.workload.rate_records_per_s
     at = "" if rate is None else f", latency at {number(rate)} records/s"
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
-    return f"records of {load.record_sizes} B, {shape}{at}"
+    by = "" if each.producers == 1 else f", {each.producers} producers"
+    return f"records of {load.record_sizes} B, {shape}{by}{at}"
 
 
 def _config(each: Prediction | Question) -> str:

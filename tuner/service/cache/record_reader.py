@@ -236,19 +236,20 @@ def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: M
 
 def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
-    from tuner.prediction.retention import Retention
+    from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
     from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
 
-    form, swept = given.get("form"), given.get("sweep")
+    form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
+    typed = {name: settings.pop(name, "") for name in TYPED} if form == "page" else {}
     try:
-        retention = Retention.asked(*limits, swept=swept is not None)
-        changes = Changes.of(dict(given.get("changes", ())))
+        retention = Retention.asked(*limits, swept=swept is not None) or Retention.typed(typed)
+        changes = Changes.of(settings)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
     source = source_of(reader.results(study, store), changes.record_bytes)
-    asked = Question(source.config, source.workload)
+    asked = Question.of(source)
     asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
     try:
         sweep = None if swept is None else Sweep.of(asked, swept)
@@ -258,7 +259,7 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
         raise Problem(422, "invalid", "disk_bytes and retention limits need a rate at which records are stored")
     calibration = reader.calibration(study, store, source)
     if form == "page":
-        return CachedResponse.of(what_if_record(source, calibration, asked))
+        return CachedResponse.of(what_if_record(source, calibration, asked, retention, typed))
     told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
     if form == "text":
         lines = (

@@ -257,6 +257,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         ] = None,
         partitions: Annotated[int | None, Query(ge=1, le=10_000, description="Partitions of the topic.")] = None,
         replication: Annotated[int | None, Query(ge=1, le=100, description="Replicas of each partition.")] = None,
+        producers: Annotated[int | None, Query(ge=1, le=1_000, description="Producers that share the load.")] = None,
         compressibility: Annotated[
             float | None,
             Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression removes."),
@@ -298,6 +299,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             "rate": rate,
             "partitions": partitions,
             "replication": replication,
+            "producers": producers,
             "compressibility": compressibility,
         }
         changes = dict(each.split("=", 1) for each in properties or ())

@@ -106,7 +106,7 @@ function selectLine(area, line) {
 // Asks for the page with the settings of the form, and replaces the predictions. The newest question wins.
 let asking = null;
 async function predict(form) {
-  for (const each of form.querySelectorAll("input")) each.nextElementSibling.value = each.value;
+  for (const each of form.querySelectorAll("input[type=range]")) each.nextElementSibling.value = each.value;
   asking?.abort();
   asking = new AbortController();
   const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
