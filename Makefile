@@ -7,6 +7,8 @@ DEV := $(VENV)/.dev-installed
 
 # What more `tuner run`, pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
 ARGS ?=
+# What `make experiments` runs.
+EXPERIMENTS ?= linkedin-stored-data linkedin-consumers linkedin-end-to-end
 
 # setup-env leaves compiling to the first import of each module: most are never imported. That must be allowed then.
 unexport PYTHONDONTWRITEBYTECODE
@@ -32,7 +34,7 @@ campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
 
 experiments: $(DEV) ## Run three of the papers' experiments with one round, and report them (ARGS="--rounds 5" for more)
-	for name in linkedin-stored-data linkedin-consumers linkedin-end-to-end; do \
+	for name in $(EXPERIMENTS); do \
 	  $(BIN)/tuner experiment run $$name --quick --no-mlflow --rounds 1 $(ARGS) || exit 1; \
 	done
 

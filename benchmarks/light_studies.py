@@ -18,10 +18,10 @@ from typing_extensions import override
 from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
 from objectives.repeats import Drift
 from objectives.scoring import Objective, score
-from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.workload import RecordSizes
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import confirmation_of_command, ended
 from tuner.course.bench import Bench, StartedTrial

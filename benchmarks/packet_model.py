@@ -16,12 +16,12 @@ import numpy as np
 
 from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
+from runners.performance_model.stages import record_overhead_bytes
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 _BATCH_HEADER_BYTES: Final = 61.0
 _PACKET_HEADER_BYTES: Final = 60.0
-_RECORD_OVERHEAD_BYTES: Final = 8.0
 _INDEX_BYTES: Final = 8.0
 _INDEX_EVERY_BYTES: Final = 4_096.0
 
@@ -32,11 +32,13 @@ class Packet:
 
     Attributes:
         records: Records in it, in full batches of all partitions of the broker; N_b p in the paper.
+        batch_records: Records in each batch; N_b in the paper.
         bytes: Its size; S_r in the paper.
         value_bytes: Bytes of the values in it, before compression.
     """
 
     records: float
+    batch_records: float
     bytes: float
     value_bytes: float
 
@@ -44,7 +46,7 @@ class Packet:
     def of(cls, config: ProducerConfig, load: Workload, brokers: int = 1) -> Self:
         """Return the packet that a producer with this config sends when its batches are full (equation 1)."""
         settings, value = Settings.of(config, load), load.record_sizes.mean_bytes
-        record = value + load.key_bytes + _RECORD_OVERHEAD_BYTES
+        record = value + load.key_bytes + record_overhead_bytes(value, load.key_bytes)
         batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - _BATCH_HEADER_BYTES) / record))
         codec = CODECS.get(settings.codec)
         left = 1.0 - (load.compressibility_ratio * codec.found(settings.level) if codec else 0.0)
@@ -52,13 +54,14 @@ class Packet:
         partitions = load.partitions / brokers
         return cls(
             batch_records * partitions,
+            batch_records,
             batch_bytes * partitions + _PACKET_HEADER_BYTES,
             value * batch_records * partitions,
         )
 
     @property
     def payload_ratio(self) -> float:
-        """The share of values in the bytes of an uncompressed packet; the relative payload in the paper."""
+        """The share of values, before compression, in the bytes of a packet; the relative payload in the paper."""
         return self.value_bytes / self.bytes
 
 

@@ -103,7 +103,7 @@ def _told(table: MeasuredTable, calibration: Calibration, row: Row) -> dict[str,
 def _by_the_queue(row: Row, rows: Sequence[Row], share: float) -> float:
     """Return the mean end-to-end latency in milliseconds by M/PH/1."""
     lowest = min((each for each in rows if each.rate_records_per_s), key=lambda each: each.rate_records_per_s or 0.0)
-    requests_per_s = (row.rate_records_per_s or 0.0) / row.metrics["batch_records"]
+    requests_per_s = (row.rate_records_per_s or 0.0) / lowest.metrics["batch_records"]
     service_s = share / requests_per_s
     service = fitted(_scaled(_times(lowest), service_s))
     waiting_s = mean_response_s(requests_per_s, service) - service_s

@@ -73,6 +73,18 @@ class ProducerConfig:
         changed = canonical_values(self.client.catalogue, changes, Role.PRODUCER)
         return self.parse({**self.values, **changed}, self.client)
 
+    def recoded(self, changes: Mapping[str, Value]) -> Self:
+        """Do the same as `updated`; if `changes` have another codec, leave out the level of the old one.
+
+        Raises:
+            ConfigError: As for `parse`.
+        """
+        changed, kept = canonical_values(self.client.catalogue, changes, Role.PRODUCER), self.values
+        if changed.get("compression.type", self.compression) != self.compression:
+            for knob in self.client.level_knobs.values():
+                kept.pop(knob.sets, None)
+        return self.parse({**kept, **changed}, self.client)
+
     @property
     def values(self) -> dict[str, str]:
         """The given properties as the client's constructor accepts them; a new dict on every access."""

@@ -3,6 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
+DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588
+"""The default limit on the size of a record batch in a topic, in bytes, including the batch's header.
+
+Source: topic config `max.message.bytes`, Kafka 4.3.
+"""
+
 # The size of the header of a batch in format 2. Source: "Record Batch" in the protocol guide of Apache Kafka.
 BATCH_HEADER_BYTES: Final = 61
 # The other fields of a record that is the first in its batch and has no headers. The attributes, the timestamp delta,

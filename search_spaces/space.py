@@ -17,7 +17,7 @@ from search_spaces.guarantee import Guarantee
 from search_spaces.parameters import KnobChange, Parameter, named, resolved
 from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
 from search_spaces.record_size import check_record
-from search_spaces.sizes import Sizes
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 
 _GIB = 2**30
 _NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})
@@ -59,7 +59,7 @@ class SearchSpace:
         partitions: int = 3,
         changes: Mapping[str, KnobChange] = _NO_CHANGES,
         floor: Guarantee | None = None,
-        topic_max_message_bytes: int = 1_048_588,
+        topic_max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         queue_memory_bytes: int = _GIB,
     ) -> Self:
         """Return the space for records of one size.

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from runners.measurement import Measurement
     from search_spaces.producer_config import ProducerConfig
     from search_spaces.space import SearchSpace
-    from tuner.course.experiment import ExperimentReporter
-    from tuner.course.reporter import Reporter
+    from tuner.course.reporter import ExperimentReporter, Reporter
     from tuner.model.experiment import ExperimentSpec
     from tuner.model.spec import Goal, StudySpec
     from tuner.results.experiment_results import ExperimentResults
@@ -202,8 +201,8 @@ def run_experiment(
         TooManyFailures: Too many measurements in a row failed.
         ValueError: An `ExperimentSpec` has no text.
     """
-    from tuner.course.experiment import SilentExperimentReporter
     from tuner.course.experiment import run_experiment as run
+    from tuner.course.reporter import SilentExperimentReporter
     from tuner.experiment_file import read_experiment
     from tuner.model.experiment import ExperimentSpec
     from tuner.present.report.bundle import REPORT_FILE, write_experiment
@@ -247,13 +246,13 @@ def run_searches(
         StudyChanged: The stored measurements belong to an experiment with other rows, or to a study.
         RayUnfit: A row names zones of a Ray cluster, but the experiment names no such cluster.
     """
-    from tuner.course.experiment import check_unchanged
+    from tuner.course.experiment_identity import check_rows_unchanged
     from tuner.results.experiment_results import found_before
     from tuner.results.recommend import recommend
     from tuner.storage.home import study_folder
 
     experiment.check_zones()
-    check_unchanged(experiment, study_folder(experiment.name))
+    check_rows_unchanged(experiment, study_folder(experiment.name))
     if known := found_before(experiment, study_folder(experiment.name)):
         return replace(experiment.with_found(known), searches=())
     studies = {
@@ -455,8 +454,8 @@ def _space_of(study: Study, record_bytes: str) -> "SearchSpace":
     """Return the search space of a record size, made from the study file that was kept with the results."""
     from collections import defaultdict
 
-    from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
     from runners.workload import RecordSizes
+    from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
     from tuner.search.schedule import space_of
     from tuner.study_file import StudyFileError, parse_study
 

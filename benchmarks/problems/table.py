@@ -19,6 +19,7 @@ Then follow a line with the names of the columns, and the rows:
 
     record_bytes            size of a value in bytes, or a mix of sizes such as `100:70,1000:30`
     config                  further properties of the row, as `name=value` separated by blanks
+    producers               number of producers that shared the load; 1 without this column
     a property's name       value of that property; an empty cell leaves the property out
     repeat, table, comment  for readers; ignored here
     any other name          a metric of `objectives.outcome`; an empty cell means that it was not measured
@@ -56,12 +57,14 @@ class Row:
         config: The config that was measured.
         metrics: The measured values, by the name of the metric.
         rate_records_per_s: The rate of the paced phase; None if there was no paced phase, or if the rate is unknown.
+        producers: Number of producers that shared the load.
     """
 
     sizes: RecordSizes
     config: ProducerConfig
     metrics: Mapping[str, float]
     rate_records_per_s: float | None
+    producers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,16 @@ def three_brokers_grid() -> MeasuredTable:
     return _shipped("three_brokers_1000_bytes.csv")
 
 
+def repeated_grid() -> MeasuredTable:
+    """Return the same as `embedded_grid`, but measured twice, and with batches and bytes on the wire."""
+    return _shipped("embedded_1000_bytes_two_rounds.csv")
+
+
+def producers_table() -> MeasuredTable:
+    """Return six configs, at full speed and at a rate, with one, two and three producers."""
+    return _shipped("several_producers.csv")
+
+
 def rates_table() -> MeasuredTable:
     """Return latencies of six configs at rates of 5 to 80 % of their throughput, with a consumer beside."""
     return _shipped("rates_with_consumer.csv")
@@ -197,6 +210,7 @@ def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], clien
     properties = dict(_pairs(facts.get("base", ""), where))
     properties.update(_pairs(texts.pop("config", ""), where))
     metrics: dict[str, float] = {}
+    producers = round(_number(texts.pop("producers", "1"), f"producers in {where}"))
     sizes, rate = texts.pop("record_bytes", ""), texts.pop("rate_records_per_s", facts.get("rate_records_per_s"))
     for name, text in texts.items():
         if name in client.catalogue:
@@ -212,6 +226,7 @@ def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], clien
             ProducerConfig.parse(properties, client=client),
             metrics,
             _number(rate, f"rate_records_per_s in {where}") if rate else None,
+            producers,
         )
     except (ConfigError, WorkloadRefused) as error:
         raise UnreadableTable(f"{where}: {error}") from None

@@ -14,6 +14,7 @@ from runners.clusters.processes import ProcessIdentity, Record
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 from runners.host import runs
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 
 RECORD_KIND = "topics"
 
@@ -23,11 +24,6 @@ _HOUR_MS = 3_600_000
 _SPACE_TIMEOUT_S = 30.0
 _POLL_S = 0.05
 
-DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
-"""The default limit on the size of a record batch in a topic, in bytes, including the batch's header.
-
-Source: topic config `max.message.bytes`, Kafka 4.3.
-"""
 
 _OWNED_NEEDS = (WRITE, DELETE)
 _COPIED_NEEDS = (DESCRIBE, DESCRIBE_CONFIGS)

@@ -202,11 +202,11 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     """
     cluster, own_rate = line.cluster, rate / line.settings.producers
     opened = line.opened_records(own_rate)
-    as_opened_s = line.costs(opened, opened * line.record_bytes).slowest_s
+    as_opened = line.costs(opened, opened * line.record_bytes)
     batch = _carried_records(line, rate, opened, backed_up_s)
     costs = line.costs(batch, batch * line.record_bytes)
     standing = min(line.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
-    queue_s = _queue_s(rate * as_opened_s, opened * as_opened_s, standing / own_rate)
+    queue_s = _queue_s(rate * as_opened.slowest_s, opened * as_opened.alone_s, standing / own_rate)
     fill_s = least_of(line.gather_s, line.full_records * line.spread(own_rate) / own_rate)
     late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(own_rate))
     busy = min(1.0, rate * costs.host_s)

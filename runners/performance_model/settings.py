@@ -5,6 +5,7 @@ Code that searches the model for the best settings can vary these numbers withou
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 from typing import Final
 
 from runners.performance_model.constants import CODECS
@@ -35,6 +36,9 @@ class Settings:
         idempotent: Whether the broker discards duplicates.
         send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
         nagle: Whether small requests wait for the response to earlier requests.
+        counts_compressed: Whether `batch_bytes` limits the compressed size of a batch.
+        contention: Which part of the extra cost `ClusterConstants.contention_ratio` each record has, from 0 to 1: all
+            of it if each record goes to another partition than the one before.
         producers: Number of producers that share the load. They run on one host.
     """
 
@@ -50,55 +54,64 @@ class Settings:
     idempotent: bool = False
     send_buffer_bytes: float = 0.0
     nagle: bool = False
+    counts_compressed: bool = False
+    contention: float = 0.0
     producers: int = 1
 
     @staticmethod
     def of(config: ProducerConfig, workload: Workload, producers: int = 1) -> "Settings":
         """Return the settings that a config gives, for the mean value size and the key size of a workload."""
-        return _remembered(config, workload.record_sizes.mean_bytes, workload.key_bytes, producers)
+        shape = (workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
+        return _remembered(config, *shape, producers)
 
     @staticmethod
     def in_force(force: Effective, workload: Workload) -> "Settings":
         """Return the client's settings for the values in force in a config. The config need not have been checked."""
-        return _read(force, workload.record_sizes.mean_bytes, workload.key_bytes)
+        return _read(force, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
 
 
 _FAST_LZ4: Final = "9"
+_JAVA_CONTENTION_MS: Final = 2.0
+"""The linger.ms with which half of the Java client's contention is gone. Source: fitted to the thesis's tables."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(config: ProducerConfig, value_bytes: float, key_bytes: int, producers: int) -> Settings:
-    return replace(_read(config.in_force, value_bytes, key_bytes), producers=producers)
+def _remembered(
+    config: ProducerConfig, value_bytes: float, key_bytes: int, partitions: int, producers: int
+) -> Settings:
+    return replace(_read(config.in_force, value_bytes, key_bytes, partitions), producers=producers)
 
 
-def _read(force: Effective, value_bytes: float, key_bytes: int) -> Settings:
+def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     if force.client.kind is Kind.JAVA:
         return _read_java(force, value_bytes, key_bytes)
     sticks = not key_bytes and force.text("partitioner") in _RANDOM_PARTITIONERS
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
     messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
     codec, level = force.text("compression.type"), force.integer("compression.level")
+    sticky_s = force.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0
     return Settings(
         batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
         batch_records=force.integer("batch.num.messages"),
         linger_s=force.number("linger.ms") / 1e3,
         in_flight=force.integer("max.in.flight.requests.per.connection"),
         queue_records=max(1.0, min(messages_hold, bytes_hold)),
-        sticky_s=force.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0,
+        sticky_s=sticky_s,
         codec=codec,
         level=None if level == _USUAL_LEVEL or codec == "none" else level,
         acks=force.integer("acks"),
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
         nagle=not force.flag("socket.nagle.disable"),
+        contention=0.0 if sticky_s or partitions == 1 else 1.0,
     )
 
 
 def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
-    For records without a key, it stays on a partition until it has sent `batch.size` bytes there, which takes about as
-    long as it waits for a batch to fill.
+    For records without a key, it stays on a partition until it has sent `batch.size` bytes there. The model takes this
+    for twice `linger.ms`, as it is for librdkafka.
     """
     client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
     batch_bytes = client.limits.max_batch_bytes(force)
@@ -106,7 +119,7 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings
     usual = codec not in CODECS or level in ("", str(CODECS[codec].usual_level)) or (codec, level) == ("lz4", _FAST_LZ4)
     return Settings(
         batch_bytes=batch_bytes,
-        batch_records=max(1.0, batch_bytes / (value_bytes + key_bytes)),
+        batch_records=inf,
         linger_s=linger_ms / 1e3,
         in_flight=force.integer("max.in.flight.requests.per.connection"),
         queue_records=max(1.0, client.limits.queue_bytes(force) / (value_bytes + key_bytes)),
@@ -117,4 +130,6 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
         nagle=False,
+        counts_compressed=True,
+        contention=_JAVA_CONTENTION_MS / (_JAVA_CONTENTION_MS + linger_ms),
     )

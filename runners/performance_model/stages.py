@@ -18,6 +18,11 @@ REQUEST_HEADER_BYTES: Final = 60.0
 _FIXED_OVERHEAD_BYTES: Final = 5
 """Bytes of a record's attributes, time (1 byte), place in the batch (2 bytes), and number of headers."""
 _VARINT_BITS: Final = 7
+_ESTIMATION_FACTOR: Final = 1.05
+"""By what the Java client multiplies the compressed size that it estimates, so that batches stay below their limit.
+
+Source: `MemoryRecordsBuilder.estimatedBytesWritten` of Kafka 4.3.
+"""
 _OVERHEAD_FOUND_RATIO: Final = 0.6
 _BARREN_BYTES: Final = 150.0
 """A codec removes little from a batch whose compressible part is smaller than this."""
@@ -63,6 +68,7 @@ class Costs:
         client_s: Time in the client's sending thread.
         broker_s: Time in the broker's thread for this connection.
         host_s: Time that the cores of the busier host take together.
+        alone_s: Time of a record in the slowest stage after the sender if there were only one producer.
         slowest_s: Time between the records of all producers in the slowest stage after the senders (client, network,
             broker or disk). It is smoothed, so the other stages add a little.
         turn_s: Time of a whole batch from the client's queue to its acknowledgement, if the batch never waits for
@@ -73,6 +79,7 @@ class Costs:
     client_s: float
     broker_s: float
     host_s: float
+    alone_s: float
     slowest_s: float
     turn_s: float
     wire_bytes: float
@@ -142,11 +149,11 @@ class Line:
         The workload's rate is not used.
         """
         value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
-        overhead = workload.key_bytes + record_overhead_bytes(value, workload.key_bytes)
-        record = value + overhead
+        framing = record_overhead_bytes(value, workload.key_bytes)
+        record = value + workload.key_bytes + framing
         codec = CODECS.get(settings.codec)
         replicas, compressible = workload.replication, workload.compressibility_ratio
-        contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + linger_s)
+        contention = 1.0 + cluster.contention_ratio * settings.contention
         codec_ratio = cluster.codec_ratio(settings.codec) if codec else 1.0
         client_request_s = cluster.client_s_per_request + (codec_ratio * codec.s_per_batch if codec else 0.0)
         broker_request_s = cluster.broker_s_per_request
@@ -164,6 +171,7 @@ class Line:
         if settings.send_buffer_bytes:
             network_byte_s += cluster.round_trip_s / settings.send_buffer_bytes
         norm, producers = cluster.capacity_norm, settings.producers
+        found_ratio = 0.0 if codec is None else compressible * codec.found(settings.level)
         client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
         if codec is not None:
             client_s += codec_ratio * codec.cost_s(settings.level) * value
@@ -173,7 +181,7 @@ class Line:
             settings=settings,
             value_bytes=value,
             record_bytes=record,
-            full_records=_full_records(settings, record),
+            full_records=_full_records(settings, record, found_ratio * value),
             gather_s=linger_s + cluster.wake_s,
             partitions=workload.partitions,
             in_flight=in_flight,
@@ -188,8 +196,9 @@ class Line:
             request_s=_request_s(cluster, client_request_s, broker_request_s, window_s, producers),
             network_byte_s=network_byte_s,
             carried_byte_s=(network_byte_s**norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
-            overhead_bytes=overhead if codec is None else overhead * (1.0 - _OVERHEAD_FOUND_RATIO),
-            found_ratio=0.0 if codec is None else compressible * codec.found(settings.level),
+            # Keys are taken to be random.
+            overhead_bytes=workload.key_bytes + framing * (1.0 if codec is None else 1.0 - _OVERHEAD_FOUND_RATIO),
+            found_ratio=found_ratio,
             barren_records=_BARREN_BYTES / compressible / value if compressible else 0.0,
         )
 
@@ -263,9 +272,9 @@ class Line:
             host_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
         window_s = turn_s / (batch_records * self.window(batch_records))
         carried_s = wire * self.carried_byte_s
-        each_s = (client_s**norm + broker_s**norm + window_s**norm) ** (1 / norm) / producers
-        slowest_s = (each_s**norm + host_s**norm + carried_s**norm) ** (1 / norm)
-        return Costs(client_s, broker_s, host_s, slowest_s, turn_s, wire)
+        own, shared = client_s**norm + broker_s**norm + window_s**norm, host_s**norm + carried_s**norm
+        alone_s, slowest_s = (own + shared) ** (1 / norm), (own / producers**norm + shared) ** (1 / norm)
+        return Costs(client_s, broker_s, host_s, alone_s, slowest_s, turn_s, wire)
 
 
 def slowest_stage(line: Line, batch_records: float, costs: Costs) -> str:
@@ -297,7 +306,16 @@ def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, wind
     return float((each_s**norm + host_s**norm) ** (1 / norm))
 
 
-def _full_records(settings: Settings, record_bytes: float) -> float:
+def _full_records(settings: Settings, record_bytes: float, found_bytes: float) -> float:
+    """Return the number of records in a full batch.
+
+    Args:
+        settings: The client's settings.
+        record_bytes: Size of a record in an uncompressed batch.
+        found_bytes: What the codec removes of a record in a large batch.
+    """
+    if settings.counts_compressed:
+        record_bytes = min(record_bytes, (record_bytes - found_bytes) * _ESTIMATION_FACTOR)
     by_bytes = (settings.batch_bytes - _BATCH_HEADER_BYTES) // record_bytes
     return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
 

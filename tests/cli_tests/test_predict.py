@@ -54,7 +54,7 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert ran.code == 0, ran.err
     assert "an estimate by a model, nothing was measured for it" in ran.out
     assert "bound by" in ran.out
-    assert "stored, GB per day" in ran.out
+    assert "stored by all replicas, GB per day" in ran.out
     assert "simulated" in ran.err
 
 
@@ -77,6 +77,22 @@ def test_a_disk_is_full_after_some_days() -> None:
     plain = 10_000 * 1_000 * 86_400 / 1e9
     assert 0.4 * plain < told["asked"]["stored_gb_per_day"] < 1.1 * plain
     assert "disks full after, days" in tuner(*words).out
+
+
+def test_a_broker_holds_whole_replicas() -> None:
+    words = ("predict", "small", "--rate", "10000", "--disk", "1TB", "--brokers", "2", "--json")
+    three = tuner(*words, "--partitions", "3").json["predictions"]["asked"]
+    four = tuner(*words, "--partitions", "4").json["predictions"]["asked"]
+    # Two of three replicas are on one of the brokers, as are two of four, which get fewer records each.
+    assert three["disk_full_after_days"] == pytest.approx(1_000 / three["stored_gb_per_day"] * 3 / 2)
+    assert four["disk_full_after_days"] == pytest.approx(1_000 / four["stored_gb_per_day"] * 4 / 2)
+
+
+def test_latencies_that_nothing_can_tell_have_a_reason() -> None:
+    fast = tuner("predict", "small", "--rate", "50000000", "--json").json["predictions"]["asked"]
+    assert (fast["falls_behind"], fast["no_latency"]) == (True, "falls behind the rate")
+    assert not {"latency_p50_ms", "latency_p99_ms"} & {*fast["metrics"]}
+    assert "falls behind the rate" in tuner("predict", "small", "--rate", "50000000").out
 
 
 def test_a_retention_limit_may_come_before_the_disk_is_full() -> None:
@@ -129,7 +145,8 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     told = tuner("predict", "small", "--sweep", "partitions=1..6", "--json").json["predictions"]
     assert list(told) == ["1", "2", "3", "4", "5", "6"]
     lines = tuner("predict", "small", "--sweep", "linger.ms=0,5,20").out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == ["linger.ms", "0", "5", "20"]
+    assert "linger.ms=0: records of 1000 B" in lines[1]
+    assert [line.split()[0] for line in lines[2:]] == ["linger.ms", "0", "5", "20"]
 
 
 @pytest.mark.parametrize("sweep", ["linger.ms=0,5,20,100", "compression.type=none,lz4,gzip", "replication=3"])
@@ -148,6 +165,8 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     [
         (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
+        (("--sweep", "replication=2,3"), "the replication factor is 3, and 1 was measured"),
+        (("--rate", "9000", "--disk", "1TB", "--partitions", "3", "--brokers", "0"), "--brokers"),
         (("--producers", "4"), "the number of producers is 4, and 1 was measured"),
         (("--sweep", "producers=0"), "the number of producers must be at least 1"),
         (("--retention", "0s"), "must be at least 1"),

@@ -15,7 +15,8 @@ from tests.docs_tests.pages import Block, blocks, is_experiment
 from tests.experiment_tests.small import Told
 from tuner.course.experiment import run_experiment
 from tuner.experiment_file import parse_experiment
-from tuner.results.experiment_results import Outcome, load_experiment
+from tuner.results.checked_findings import Outcome
+from tuner.results.experiment_results import load_experiment
 from tuner.service.config import ServiceFile, load_config
 from tuner.study_file import json_schema, parse_study
 

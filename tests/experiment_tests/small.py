@@ -6,7 +6,8 @@ from typing import Final
 from runners.measurement import Window
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from tuner.course.experiment import Step, run_experiment
+from tuner.course.experiment import run_experiment
+from tuner.course.experiment_steps import ExperimentStep
 from tuner.experiment_file import parse_experiment
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.trial import Trial
@@ -74,7 +75,7 @@ class Told:
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.said: list[str] = []
-        self.steps: list[Step] = []
+        self.steps: list[ExperimentStep] = []
         self.trials: list[Trial] = []
         self._stop_after = stop_after
 
@@ -82,10 +83,10 @@ class Told:
         """Keep a sentence."""
         self.said.append(sentence)
 
-    def window(self, step: Step, window: Window) -> None:
+    def window(self, step: ExperimentStep, window: Window) -> None:
         """Ignore a window."""
 
-    def measured(self, step: Step, trial: Trial) -> None:
+    def measured(self, step: ExperimentStep, trial: Trial) -> None:
         """Keep a measurement, and stop the experiment after the given number of them, as Ctrl-C does."""
         self.steps.append(step)
         self.trials.append(trial)

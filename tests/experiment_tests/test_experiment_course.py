@@ -14,7 +14,8 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.experiment_tests.small import SEARCHES, SMALL, Told, run_small, small
 from tests.present_tests.studies import write_study
-from tuner.course.experiment import rows_of_round, run_experiment
+from tuner.course.experiment import run_experiment
+from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import StudyChanged, TooManyFailures
 from tuner.model.experiment import BURN_IN_S, ROW_BURN_IN_S

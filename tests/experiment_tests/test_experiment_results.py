@@ -16,6 +16,7 @@ from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
 from tuner.model.experiment import Comparison, Expectation, Finding
+from tuner.present.experiment_plan import planned_lines
 from tuner.present.experiment_view import (
     because,
     experiment_lines,
@@ -24,19 +25,13 @@ from tuner.present.experiment_view import (
     experiments_csv,
     experiments_markdown,
     overview_lines,
-    planned_lines,
 )
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.present.report.experiment_series import groups, line_setting, series_of
-from tuner.results.experiment_results import (
-    ExperimentResults,
-    Outcome,
-    RowResults,
-    check,
-    load_experiment,
-    mean_of,
-)
+from tuner.results.checked_findings import Outcome, check
+from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.results.latency_parts import latency_parts
+from tuner.results.row_results import RowResults, mean_of
 from tuner.results.study_results import load_results
 
 CUT: Final = """

@@ -315,12 +315,20 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert f"{number(told['asked']['metrics']['mb_per_s']['value'])} (" in page
     assert "disks full after, days" not in page
     stored = served.ask("GET", "/studies/first/what-if?rate=20000&retention_days=3&disk_gb=2000&brokers=3").text
-    assert '<input type="number" name="disk_gb" min="1" step="any" value="2000" placeholder="not asked">' in stored
-    assert "records kept for, days" in stored
+    assert '<input type="number" name="disk_gb" min="0" step="any" value="2000" placeholder="not asked">' in stored
+    assert "records kept for at least, days" in stored
     assert "disks full after, days" in stored
     beyond = served.ask("GET", "/studies/first/what-if?replication=3")
     assert "tell: the replication factor is 3, and 1 was measured" in beyond.text
-    for wrong in ("partitions=many", "linger.mss=1", "rate=-1", "record_bytes=0", "disk_gb=big", "retention_days=nan"):
+    for wrong in (
+        "partitions=many",
+        "linger.mss=1",
+        "rate=-1",
+        "record_bytes=0",
+        "disk_gb=big",
+        "disk_gb=1e300",
+        "retention_days=nan",
+    ):
         answer = served.ask("GET", f"/studies/first/what-if?{wrong}")
         assert answer.status == 422, wrong
         assert wrong.partition("=")[0].split("_")[0] in answer.json["detail"], wrong

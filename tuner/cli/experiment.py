@@ -20,7 +20,8 @@ from runners.ray_cluster import RayCluster
 from tuner import api
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.course.experiment import ExperimentReporter, Step
+from tuner.course.experiment_steps import ExperimentStep
+from tuner.course.reporter import ExperimentReporter
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.experiment_file.searches import on_cluster, on_ray
@@ -28,6 +29,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.trial import State, Trial
 from tuner.present.console import ERR, OUT, say, warn
+from tuner.present.experiment_plan import planned_lines, planned_record
 from tuner.present.experiment_view import (
     experiment_lines,
     experiment_markdown,
@@ -36,8 +38,6 @@ from tuner.present.experiment_view import (
     experiments_markdown,
     experiments_record,
     overview_lines,
-    planned_lines,
-    planned_record,
 )
 from tuner.present.study_view import StudyView
 from tuner.present.wording import aligned, number
@@ -353,14 +353,14 @@ class _View(ExperimentReporter):
         if not self._quiet:
             ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
 
-    def window(self, step: Step, window: Window) -> None:
+    def window(self, step: ExperimentStep, window: Window) -> None:
         if self._live.is_started:
             line = (
                 f"{_where(step)} {step.row.name} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s"
             )
             self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
 
-    def measured(self, step: Step, trial: Trial) -> None:
+    def measured(self, step: ExperimentStep, trial: Trial) -> None:
         if self._quiet:
             return
         if trial.state is State.FAILED:
@@ -374,7 +374,7 @@ class _View(ExperimentReporter):
         ERR.print(f"{_where(step)}  {step.row.name}: {told}", markup=False, soft_wrap=True, style=style)
 
 
-def _where(step: Step) -> str:
+def _where(step: ExperimentStep) -> str:
     if step.round is None:
         return f"{'burn-in':<19}"
     return f"round {step.round + 1}, {step.number:>3}/{step.total:<3}"

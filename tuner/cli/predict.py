@@ -86,8 +86,11 @@ def predict(
         begin = replace(begin, config=ProducerConfig.parse(options.config_values(config, [], client), client))
     changes = Changes(record_bytes, rate, partitions, replication, producers, compressibility, parse_pairs(pairs or []))
     asked = begin.changed(changes)
-    if limits is not None and asked.workload.rate_records_per_s is None:
-        raise typer.BadParameter("--disk and --retention need a rate at which records are stored: give --rate")
+    if limits is not None:
+        try:
+            limits.check(asked.workload)
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}; --rate and --brokers give them") from None
     if source.simulated:
         warn(SIMULATED)
     if sweep is None:
@@ -103,9 +106,9 @@ def predict(
 def _show(source: Source, asked: Question, limits: Retention | None, *, as_json: bool) -> None:
     calibration = source.calibrated()
     told = side_by_side(source, asked, calibration)
-    for each in told.values():
-        if isinstance(each, str):
-            raise NothingToTell(f"the measurements of {source.name} can't tell: {each}")
+    *_, wanted = told.values()
+    if isinstance(wanted, str):
+        raise NothingToTell(f"the measurements of {source.name} can't tell: {wanted}")
     if as_json:
         options.print_json(prediction_record(source, calibration, told, limits))
         return
@@ -116,8 +119,11 @@ def _show(source: Source, asked: Question, limits: Retention | None, *, as_json:
 def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, as_json: bool) -> None:
     calibration = source.calibrated()
     told = sweep.answers(source, calibration)
+    reasons = [each for each in told.values() if isinstance(each, str)]
+    if len(reasons) == len(told):
+        raise NothingToTell(f"the measurements of {source.name} can't tell: {reasons[-1]}")
     if as_json:
-        options.print_json(prediction_record(source, calibration, told))
+        options.print_json(prediction_record(source, calibration, told, setting=sweep.setting))
     else:
         for line in sweep_lines(source, sweep.setting, told):
             OUT.print(line, markup=False, soft_wrap=True, highlight=False)

@@ -19,14 +19,19 @@ RecordBytes = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(min=1, metavar="N", help="Records per second, for the latency.", show_default="that of the study"),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Records per second, for the latency and the stored bytes.",
+        show_default="that of the study",
+    ),
 ]
 Partitions = Annotated[int | None, typer.Option(min=1, metavar="N", help="Partitions of the topic.")]
 Replication = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replicas of each partition.")]
 Producers = Annotated[int | None, typer.Option(min=1, metavar="N", help="Producers that share the load.")]
 Compressibility = Annotated[
     float | None,
-    typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes."),
+    typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression can remove."),
 ]
 ConfigFile = Annotated[
     Path | None,
@@ -56,7 +61,7 @@ Brokers = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="With --disk or a retention limit: number of brokers that share the records.",
+        help="With --disk or a retention limit: number of brokers that share the replicas.",
         show_default="the number of replicas",
     ),
 ]

@@ -15,6 +15,7 @@ import typer
 
 from runners.reporting import printable
 from search_spaces.client import client_of
+from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
 from tuner.cli.at_service import AT_WORK, Study, recommendations, service
@@ -332,12 +333,13 @@ def predict(
         properties = parse_pairs(pairs or [])
         if config is not None:
             kind = json.loads(client.text(study, "prediction", form="json"))["client"]
-            properties = options.config_values(config, pairs or [], client_of(kind))
+            begin = ProducerConfig.parse(options.config_values(config, [], client_of(kind)), client_of(kind))
+            properties = begin.recoded(properties).values
         asked["set"] = [f"{name}={value}" for name, value in properties.items()]
         record = json.loads(client.text(study, "prediction", form="json", **asked))
-        for each in record["predictions"].values() if sweep is None else ():
-            if "outside" in each:
-                raise NothingToTell(f"the measurements of {study} can't tell: {each['outside']}")
+        reasons = [each.get("outside", "") for each in record["predictions"].values()]
+        if all(reasons) or (sweep is None and reasons[-1]):
+            raise NothingToTell(f"the measurements of {study} can't tell: {reasons[-1]}")
         if as_json:
             options.print_json(record)
         else:

@@ -5,24 +5,21 @@ MLflow; the lock on the cluster. A study differs in that its next config is prop
 """
 
 import datetime
-import random
 import time
 import uuid
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from objectives.row_metrics import row_metrics_of
 from runners.clusters.processes import ProcessIdentity
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
 from runners.local_pool import LocalPool
-from runners.measurement import Window
 from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_pool import RayPool
@@ -30,6 +27,8 @@ from runners.runner import Runner
 from runners.wrappers import DELETION_S
 from tuner.course.bench import Bench, StartedTrial, TrialJob
 from tuner.course.environment import environment_facts, machine_name
+from tuner.course.experiment_identity import check_same_rows, experiment_identity
+from tuner.course.experiment_steps import ExperimentStep, steps_left
 from tuner.course.open_target import (
     ClusterTarget,
     OpenTarget,
@@ -40,11 +39,11 @@ from tuner.course.open_target import (
     tell_waiting,
 )
 from tuner.course.reading_row import measure_reading
-from tuner.course.reporter import Mirror, finish_mirror
+from tuner.course.reporter import ExperimentReporter, Mirror, finish_mirror
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
 from tuner.course.trial_loop import utc_now
-from tuner.model.errors import RecordUnwritable, StudyChanged, StudyNotFound, TooManyFailures
+from tuner.model.errors import RecordUnwritable, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec, Row
 from tuner.model.facts import (
     DEFAULT_EXPERIMENT,
@@ -66,72 +65,8 @@ from tuner.model.url import secrets_in
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
-_ADDED: Final = {"one_payload": False, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
 _BURN_IN_SHARE: Final = 0.5
 """The share of `safety.max_bytes_per_trial` that the burn-in may send."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One measurement of an experiment.
-
-    Attributes:
-        row: The row that is measured; in the burn-in, as it is measured then.
-        round: The number of the round, from 0; None for the burn-in.
-        number: Number of this measurement, from 1; 0 for the burn-in.
-        total: Number of measurements in all rounds.
-    """
-
-    row: Row
-    round: int | None
-    number: int
-    total: int
-
-
-class ExperimentReporter(Protocol):
-    """Tells the user what a running experiment does."""
-
-    def say(self, sentence: str) -> None:
-        """Show the user a sentence about the experiment."""
-
-    def window(self, step: Step, window: Window) -> None:
-        """Show that a window (at most a second of the load) has ended."""
-
-    def measured(self, step: Step, trial: Trial) -> None:
-        """Show that a measurement has ended and is in the results store."""
-
-
-class SilentExperimentReporter:
-    """An `ExperimentReporter` that shows nothing."""
-
-    def say(self, sentence: str) -> None:
-        """Ignore the sentence."""
-
-    def window(self, step: Step, window: Window) -> None:
-        """Ignore the window."""
-
-    def measured(self, step: Step, trial: Trial) -> None:
-        """Ignore the measurement."""
-
-
-def rows_of_round(spec: ExperimentSpec, number: int) -> list[Row]:
-    """Return the rows of a round in the order in which they are measured: the control first, the others at random.
-
-    After every `control_every` other rows the control is measured again.
-
-    Args:
-        spec: The experiment.
-        number: The number of the round, from 0.
-    """
-    control = spec.row(spec.control)
-    others = [row for row in spec.rows if row.name != spec.control]
-    random.Random(f"{spec.seed}/{number}").shuffle(others)
-    order = [control]
-    for place, row in enumerate(others, 1):
-        order.append(row)
-        if place % spec.control_every == 0:
-            order.append(control)
-    return order
 
 
 def run_experiment(
@@ -171,7 +106,7 @@ def run_experiment(
         begun = [trial.round + 1 for _, trial in store.trials() if trial.round is not None]
         spec = replace(spec, rounds=max(spec.rounds, *begun, 0))
         _begin(spec, text, store)
-        if not _steps_left(spec, store.trials()):
+        if not steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
         if mirror is not None:
@@ -200,40 +135,6 @@ def run_experiment(
             raise
 
 
-def check_unchanged(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> None:
-    """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
-
-    Raises:
-        StudyChanged: They have other rows, or belong to a study.
-    """
-    searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
-    with suppress(StudyNotFound), closing((storage or storage_at()).read(folder)) as store:
-        if store.trials():
-            _check_same(spec, store.facts(), searched)
-
-
-def _check_same(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Set[str] = frozenset()) -> None:
-    """Check that an experiment has the rows that are stored; of those named in `searched`, configs may differ.
-
-    Raises:
-        StudyChanged: It has other rows, or a study is stored.
-    """
-    if EXPERIMENT not in facts:
-        raise StudyChanged(
-            f"{spec.name} is the name of a study, so an experiment can't have it; give the experiment file another "
-            "name (`experiment:`)"
-        )
-
-    def comparable(question: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: {**each, "config": None} if name in searched else each for name, each in question.items()}
-
-    if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[QUESTION])):
-        raise StudyChanged(
-            f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
-            f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"
-        )
-
-
 def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     """Check that the stored measurements have these rows, and store the facts of the experiment.
 
@@ -242,7 +143,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     """
     facts, question = store.facts(), experiment_identity(spec)
     if store.trials():
-        _check_same(spec, facts)
+        check_same_rows(spec, facts)
     new: dict[str, Any] = {
         NAME: spec.name,
         EXPERIMENT: True,
@@ -255,7 +156,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
         },
         QUESTION: question,
         LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
-        **({FINISHED_AT: None} if _steps_left(spec, store.trials()) else {}),
+        **({FINISHED_AT: None} if steps_left(spec, store.trials()) else {}),
         FOUND_CONFIGS: {row.name: dict(row.config.values) for row in spec.rows if row.best_of is not None},
     }
     if STUDY_ID not in facts:
@@ -269,43 +170,6 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     for name, value in new.items():
         store.set_fact(name, value)
     store.set_study_file(text)
-
-
-def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
-    """Return everything that the measurements depend on: the target, and each row by its name. Secrets are left out."""
-    target = spec.target
-    link = target.link and target.link.as_settings()
-    return {
-        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like, link],
-        **{f"row {row.name}": _row_identity(row) for row in spec.rows},
-    }
-
-
-def _row_identity(row: Row) -> dict[str, Any]:
-    load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
-    # The first release with experiments did not have these settings.
-    load = {name: value for name, value in load.items() if name not in _ADDED or value != _ADDED[name]}
-    setup = {name: value for name, value in asdict(row.setup).items() if value not in (None, ())}
-    if row.setup.zones:
-        setup["zones"] = list(row.setup.zones)  # as it is stored
-    return {"client": row.config.client.identity, "config": row.config.values, "load": load, **setup}
-
-
-def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
-    return sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
-
-
-def _steps_left(spec: ExperimentSpec, stored: Sequence[tuple[int, Trial]]) -> list[Step]:
-    """Return the measurements that are still to be made, in order. A measurement that failed is not repeated."""
-    steps: list[Step] = []
-    done = Counter((trial.round, trial.row) for _, trial in stored if trial.kind is Kind.MEASUREMENT)
-    planned = [(turn, row) for turn in range(spec.rounds) for row in rows_of_round(spec, turn)]
-    for number, (turn, row) in enumerate(planned, 1):
-        if done[turn, row.name]:
-            done[turn, row.name] -= 1
-        else:
-            steps.append(Step(row, turn, number, len(planned)))
-    return steps
 
 
 def _target(
@@ -360,7 +224,7 @@ class _Course:
 
     def run(self) -> None:
         failures = 0
-        left = _steps_left(self.spec, self.store.trials())
+        left = steps_left(self.spec, self.store.trials())
         for step in chain(self._burn_ins({step.row.name for step in left}), left):
             trial = self._measure(step)
             failures = failures + 1 if trial.state is State.FAILED else 0
@@ -373,20 +237,20 @@ class _Course:
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
         self.tell(Progress(StudyState.FINISHED))
 
-    def _burn_ins(self, names: Set[str]) -> Iterator[Step]:
+    def _burn_ins(self, names: Set[str]) -> Iterator[ExperimentStep]:
         """Yield what is measured before the rounds of the rows with these names, and tell the user why."""
         rows = tuple(row for row in self.spec.rows if row.name in {*names, self.spec.control})
         control, *others = replace(self.spec, rows=rows).burn_ins
         until = "until its throughput shows no trend" if control.setup.producers else "once"
         self.reporter.say(f"measuring {control.name} {until}; this does not count")
-        yield Step(control, None, 0, self.spec.measurements)
+        yield ExperimentStep(control, None, 0, self.spec.measurements)
         if others:
             self.reporter.say(
                 f"measuring the others for up to {ROW_BURN_IN_S:.0f} s each; this does not count, because brokers are "
                 "slow with a config at first"
             )
         for row in others:
-            yield Step(row, None, 0, self.spec.measurements)
+            yield ExperimentStep(row, None, 0, self.spec.measurements)
 
     def tell(self, progress: Progress) -> None:
         """Store the progress of the experiment for `tuner status`."""
@@ -400,7 +264,7 @@ class _Course:
             )
         )
 
-    def _measure(self, step: Step) -> Trial:
+    def _measure(self, step: ExperimentStep) -> Trial:
         """Measure a row, store the result, and return it.
 
         Raises:
@@ -439,7 +303,9 @@ class _Course:
             trial = replace(trial, metrics=row_metrics_of(seen))
         return self._keep(step, trial, attachments, done.error)
 
-    def _keep(self, step: Step, trial: Trial, attachments: Mapping[str, Any], error: BaseException | None) -> Trial:
+    def _keep(
+        self, step: ExperimentStep, trial: Trial, attachments: Mapping[str, Any], error: BaseException | None
+    ) -> Trial:
         """Store and show a measurement, and return it; or raise its error if that ends the experiment."""
         self.store.append(trial, attachments)
         if self.mirror is not None:
@@ -456,8 +322,8 @@ class _Course:
             raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
         return self.target.opened.in_same_zone() if row.setup.same_zone else self.target.opened
 
-    def _tell_step(self, step: Step) -> None:
-        left_s = sum(each.row.planned_s for each in _steps_left(self.spec, self.store.trials()))
+    def _tell_step(self, step: ExperimentStep) -> None:
+        left_s = sum(each.row.planned_s for each in steps_left(self.spec, self.store.trials()))
         if step.round is None:
             left_s += sum(row.planned_s for row in self.spec.burn_ins)
         ends_at = utc_now() + datetime.timedelta(seconds=left_s)

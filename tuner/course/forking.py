@@ -6,9 +6,9 @@ from statistics import median
 from typing import Any, Final
 
 from objectives.scoring import score
-from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.reporting import Say
 from search_spaces.errors import ConfigError
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.course.beginning import begin
 from tuner.model.errors import StudyChanged
 from tuner.model.facts import (

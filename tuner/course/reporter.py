@@ -1,10 +1,11 @@
-"""Protocols for following a running study: a reporter shows its progress, and a mirror copies its results."""
+"""Protocols for following a study or an experiment: a reporter shows its progress, and a mirror copies its results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from runners.measurement import Window
+from tuner.course.experiment_steps import ExperimentStep
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults
@@ -145,3 +146,29 @@ def finish_mirror(
             f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
             f"to bring it up to date, run: tuner sync {name}"
         )
+
+
+class ExperimentReporter(Protocol):
+    """Tells the user what a running experiment does."""
+
+    def say(self, sentence: str) -> None:
+        """Show the user a sentence about the experiment."""
+
+    def window(self, step: ExperimentStep, window: Window) -> None:
+        """Show that a window (at most a second of the load) has ended."""
+
+    def measured(self, step: ExperimentStep, trial: Trial) -> None:
+        """Show that a measurement has ended and is in the results store."""
+
+
+class SilentExperimentReporter:
+    """An `ExperimentReporter` that shows nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Ignore the sentence."""
+
+    def window(self, step: ExperimentStep, window: Window) -> None:
+        """Ignore the window."""
+
+    def measured(self, step: ExperimentStep, trial: Trial) -> None:
+        """Ignore the measurement."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
-from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import signals_unwrapped
 from runners.local_pool import LocalPool
 from runners.placement import Placement
@@ -23,6 +22,7 @@ from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from runners.wrappers import DELETION_S
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.confirmation.plan import (
     confirmation_of_command,
     confirmation_of_search,

@@ -20,7 +20,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import Interval, estimate
+from tuner.prediction.predicting import Interval, estimate, outside
 from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
@@ -41,6 +41,7 @@ class Estimate:
         broker_cpu_cores: Cores that are busy with them, on the brokers that lead the partitions.
         latency_p50_ms: Median time from sending a record to its acknowledgement.
         latency_p99_ms: 99th percentile of that time.
+        falls_behind: Whether the producers can't hold their rate with these settings, so that the latency grows.
     """
 
     settings: Mapping[str, str]
@@ -50,6 +51,7 @@ class Estimate:
     broker_cpu_cores: Interval
     latency_p50_ms: Interval
     latency_p99_ms: Interval
+    falls_behind: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,9 @@ class Advice:
         today: The estimate for the settings of today, as far as the batches tell them.
         others: The estimates for other settings.
         measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
+        uncovered: Why the measurements that calibrate the model do not cover these producers; nothing if they do, or
+            without a calibration.
+        uncounted: Whether there are several producers whose number is unknown. The estimates then take them for one.
     """
 
     load: Workload
@@ -69,6 +74,8 @@ class Advice:
     today: Estimate
     others: tuple[Estimate, ...]
     measured_batch_records: float
+    uncovered: tuple[str, ...] = ()
+    uncounted: bool = False
 
 
 def advice(found: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
@@ -98,7 +105,10 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     wanted = [{**now, "compression.type": codec}] if codec != now["compression.type"] else []
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
     told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
-    return Advice(load, producers, told[0], tuple(told[1:]), traffic.records_per_batch.mean)
+    seen = calibration.observations
+    uncovered = outside(seen, ProducerConfig.parse(now, java()), load) if seen else ()
+    uncounted = traffic.several_producers and producers == 1
+    return Advice(load, producers, told[0], tuple(told[1:]), traffic.records_per_batch.mean, uncovered, uncounted)
 
 
 def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:
@@ -160,7 +170,9 @@ def _batch_records(calibration: Calibration, settings: Mapping[str, str], load: 
 
 
 def _estimate(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> Estimate:
-    told = estimate(calibration, ProducerConfig.parse(settings, java()), load)
+    config = ProducerConfig.parse(settings, java())
+    told = estimate(calibration, config, load)
+    behind = perform(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
     rate = (load.rate_records_per_s or 0.0) * producers
     mb_per_s = rate * load.record_sizes.mean_bytes * told["wire_bytes_per_value_byte"].value / 1e6
     cpu = told["broker_cpu_cores"]
@@ -172,4 +184,5 @@ def _estimate(calibration: Calibration, settings: Mapping[str, str], load: Workl
         Interval(*(each * producers for each in (cpu.value, cpu.low, cpu.high))),
         told["latency_p50_ms"],
         told["latency_p99_ms"],
+        behind,
     )

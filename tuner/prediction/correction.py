@@ -43,7 +43,7 @@ _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 """How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
-_LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 8, 0.6])
+_LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 9, 0.6])
 """Over which distance the factor changes noticeably, for each setting; 1 is the usual span of a setting.
 
 Source: the same for linger.ms, batch.size, requests in flight (the first three) and the codec (the last); the others do
@@ -56,7 +56,8 @@ _NORMAL_OF_MEDIAN: Final = 1.4826
 _WORDS: Final = ("none", *CODECS)
 _SOME_MS: Final = 0.5
 _MOST_IN_FLIGHT: Final = 10.0
-_MANY_PRODUCERS: Final = 10.0
+_MANY_PRODUCERS: Final = 3.0
+_SOME_LEVELS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +133,18 @@ def point(settings: Settings, workload: Workload) -> Array:
         0.0 if settings.acks else 1.0,
         1.0 if settings.acks == -1 else 0.0,
         log(settings.producers) / log(_MANY_PRODUCERS),
+        _levels_above_usual(settings) / _SOME_LEVELS,
     )
     words = [sqrt(0.5) if word == settings.codec else 0.0 for word in _WORDS]
     return np.array([*numbers, *words])
 
 
-_NUMBERS: Final = 11
+def _levels_above_usual(settings: Settings) -> int:
+    codec = CODECS.get(settings.codec)
+    return 0 if codec is None or settings.level is None else settings.level - codec.usual_level
+
+
+_NUMBERS: Final = 12
 _GROUPS: Final = np.array([*range(_NUMBERS), *[_NUMBERS] * len(_WORDS)], dtype=np.int64)
 """The setting that each coordinate of a point belongs to: all words of the codec belong together."""
 

@@ -21,7 +21,10 @@ from tuner.results.study_results import StudyResults
 SATURATED: Final = ("records_per_s", "wire_bytes_per_value_byte")
 """The metrics of a load as fast as the client takes it to which the model is fitted."""
 BATCHES: Final = "batch_records"
-"""A metric of such a load that only corrects the model: the constants have little to do with it."""
+"""A metric of both loads that only corrects the model: the constants have little to do with it.
+
+Experiments measure it, and studies do not.
+"""
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
 """Metrics of such a load that are told besides.
 
@@ -147,9 +150,10 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
     """
     found = []
     for row in experiment.rows:
-        metrics = (*SATURATED, BATCHES, *CPU) if row.row.workload.rate_records_per_s is None else PACED
+        saturating = row.row.workload.rate_records_per_s is None
+        metrics = (*SATURATED, BATCHES, *CPU) if saturating else (*PACED, BATCHES)
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
-        if metrics is PACED:
+        if not saturating:
             complete = [trial for trial in complete if _held(trial)]
         if _is_described(row.row, experiment) and (values := _means(complete, metrics)):
             found.append(Observation(row.row.config, row.row.workload, values, row.row.setup.producers))

@@ -15,7 +15,7 @@ from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, SCATTER, Calibration, value_of
-from tuner.prediction.observations import CONSUMERS, Observation
+from tuner.prediction.observations import BATCHES, CONSUMERS, PACED, Observation
 
 AT_FULL_SPEED: Final = (
     "records_per_s",
@@ -29,12 +29,12 @@ AT_FULL_SPEED: Final = (
 
 CPU time is predicted only if it was measured.
 """
-LATENCIES: Final = ("latency_p50_ms", "latency_p99_ms")
+LATENCIES: Final = PACED
 AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 """The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
 _SAME_SCATTER: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s"}
-_UNMEASURED_SCATTER: Final = 0.1
-"""The scatter of a metric that no measurement checks."""
+_UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
+"""The scatter of metrics that no measurement checks, if it is not 0.1. A study does not measure batches."""
 _WIRE: Final = "wire_bytes_per_value_byte"
 _STEP: Final = 1e-4
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -81,6 +81,7 @@ class Prediction:
         stored_gb_per_day: Gigabytes that all replicas store in a day at the rate, with their indexes; None without a
             rate.
         falls_behind: Whether the config can't hold the rate, so that there are no latencies.
+        no_latency: Why there are no latencies, in words; empty if there are.
     """
 
     config: ProducerConfig
@@ -90,6 +91,7 @@ class Prediction:
     bound_by: str
     stored_gb_per_day: float | None
     falls_behind: bool
+    no_latency: str
 
     @property
     def consumer_mb_per_s(self) -> float | None:
@@ -113,16 +115,37 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     full_load = replace(workload, rate_records_per_s=None)
     values = _intervals(calibration, settings, full_load, _known(calibration, AT_FULL_SPEED))
     told = perform(calibration.constants, settings, full_load)
-    stored, falls_behind = None, False
+    stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
-        paced = perform(calibration.constants, settings, workload)
-        falls_behind = paced.falling_behind_ratio > 0 or values["records_per_s"].value < rate
-        if not falls_behind:
+        capacity = values["records_per_s"].value
+        falls_behind, no_latency = capacity < rate, _no_latency(calibration, settings, workload, capacity)
+        if not no_latency:
             values |= _intervals(calibration, settings, workload, _known(calibration, AT_RATE))
         bytes_each = stored_bytes_per_record(calibration, settings, workload)
-        bytes_per_s = paced.records_per_s * bytes_each * workload.replication
+        bytes_per_s = min(rate, capacity) * bytes_each * workload.replication
         stored = bytes_per_s * _SECONDS_PER_DAY / 1e9
-    return Prediction(config, workload, producers, values, told.bound_by, stored, falls_behind)
+    return Prediction(config, workload, producers, values, told.bound_by, stored, falls_behind, no_latency)
+
+
+def _no_latency(calibration: Calibration, settings: Settings, workload: Workload, capacity: float) -> str:
+    """Return why no latency can be told at the rate of a load, in words; nothing if it can.
+
+    Args:
+        calibration: The fitted constants. Without any measurement, they tell latencies all the same.
+        settings: The producers' settings.
+        workload: The load.
+        capacity: The predicted throughput at full speed, in records per second.
+    """
+    if settings.acks == 0:
+        return "none with acks=0"
+    if calibration.observations and not any(set(LATENCIES) & set(each.values) for each in calibration.observations):
+        return "not measured"
+    if capacity < (workload.rate_records_per_s or 0.0):
+        return "falls behind the rate"
+    if perform(calibration.constants, settings, workload).falling_behind_ratio > 0:
+        # The correction says that the config holds the rate, and the model that is corrected says that it doesn't.
+        return "too near the throughput"
+    return ""
 
 
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
@@ -198,7 +221,7 @@ def _intervals(
             missing, scatter = corrections[measured].at(settings, workload)
             value *= exp(missing)
         else:
-            scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER))
+            scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER.get(measured, 0.1)))
         sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
         value *= calibration.factors.get(name, 1.0)
         found[name] = Interval(value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd))

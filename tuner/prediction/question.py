@@ -103,14 +103,7 @@ class Question:
             "compressibility_ratio": changes.compressibility,
         }
         workload = replace(self.workload, **{name: value for name, value in wanted.items() if value is not None})
-        config = self.config
-        if changes.properties:
-            kept = dict(config.values)
-            if changes.properties.get("compression.type", config.compression) != config.compression:
-                # A level belongs to its codec.
-                for knob in config.client.level_knobs.values():
-                    kept.pop(knob.sets, None)
-            config = ProducerConfig.parse({**kept, **changes.properties}, config.client)
+        config = self.config.recoded(changes.properties) if changes.properties else self.config
         return Question(config, workload, producers)
 
     def answer(self, source: Source, calibration: Calibration) -> Prediction | str:

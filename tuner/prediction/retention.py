@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import ceil, inf
 from typing import TYPE_CHECKING, Final, Self
+
+from runners.workload import Workload
 
 if TYPE_CHECKING:  # it imports scipy, which the options of a command must not wait for
     from tuner.prediction.predicting import Prediction
 
-TYPED: Final = ("retention_days", "disk_gb", "brokers")
+BROKERS: Final = "brokers"
+TYPED: Final = ("retention_days", "disk_gb", BROKERS)
 """The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
+_MOST_TYPED: Final = 1e9
 _SECONDS_PER_DAY: Final = 86_400.0
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
@@ -25,8 +29,8 @@ class Retention:
         retention_s: The topic's `retention.ms`, in seconds; None for no limit in time.
         retention_bytes: The topic's `retention.bytes`, which is for each partition; None for no limit in bytes.
         disk_bytes: Size of each broker's disk; None if it is not asked about.
-        brokers: Number of brokers, among which the replicas are spread evenly; None for as many as there are replicas
-            of a partition.
+        brokers: Number of brokers, among which whole replicas are spread as evenly as possible; None for as many as
+            there are replicas of a partition.
     """
 
     retention_s: float | None = None
@@ -85,16 +89,19 @@ class Retention:
                 numbers[name] = float(text) if text else None
             except ValueError:
                 numbers[name] = inf
-            if numbers[name] is not None and not isfinite(numbers[name]):
-                raise ValueError(f"{name} must be a number, but got {text!r}")
+            found = numbers[name]
+            if found is not None and not abs(found) < _MOST_TYPED:
+                raise ValueError(f"{name} must be a number below {_MOST_TYPED:g}, but got {text!r}")
         days, disk_gb, brokers = numbers.values()
         if days is None and disk_gb is None:
             return None  # the number of brokers alone says nothing
+        if brokers is not None and not brokers.is_integer():
+            raise ValueError(f"brokers must be a whole number, but got {brokers:g}")
         return cls.asked(
             None if days is None else days * _SECONDS_PER_DAY,
             None,
             None if disk_gb is None else round(disk_gb * 1e9),
-            None if brokers is None else round(brokers),
+            None if brokers is None else int(brokers),
             swept=False,
         )
 
@@ -114,7 +121,7 @@ class Retention:
         return min(limits, default=None)
 
     def kept_gb(self, told: "Prediction") -> float | None:
-        """Return the most gigabytes that each broker keeps; None if records are never deleted, or without a rate.
+        """Return the most gigabytes that a broker keeps; None if records are never deleted, or without a rate.
 
         Each replica keeps up to a segment more than its retention limit.
         """
@@ -123,20 +130,34 @@ class Retention:
             return None
         partition_bytes = _partition_bytes_per_day(told)
         replica_bytes = partition_bytes * days + min(_SEGMENT_BYTES, partition_bytes * _SEGMENT_DAYS)
-        load = told.workload
-        return replica_bytes * load.partitions * load.replication / self._brokers(told) / 1e9
+        return replica_bytes * self._replicas(told.workload) / 1e9
 
     def full_after_days(self, told: "Prediction") -> float | None:
-        """Return after how many days the disks are full; None if records are deleted before, or without a rate."""
+        """Return after how many days the first disk is full; None if records are deleted before, or without a rate."""
         if self.disk_bytes is None or not told.stored_gb_per_day:
             return None
         kept_gb = self.kept_gb(told)
         if kept_gb is not None and kept_gb * 1e9 <= self.disk_bytes:
             return None
-        return self.disk_bytes * self._brokers(told) / (told.stored_gb_per_day * 1e9)
+        return self.disk_bytes / (_partition_bytes_per_day(told) * self._replicas(told.workload))
 
-    def _brokers(self, told: "Prediction") -> int:
-        return self.brokers or told.workload.replication
+    def check(self, load: Workload) -> None:
+        """Check that something can be told of the records of a load.
+
+        Raises:
+            ValueError: The load has no rate, or more replicas than there are brokers.
+        """
+        if load.rate_records_per_s is None:
+            raise ValueError("a disk and a retention limit need a rate at which records are stored")
+        if self.brokers is not None and self.brokers < load.replication:
+            raise ValueError(
+                f"each replica of a partition needs a broker of its own, but there are {load.replication} replicas and "
+                f"{self.brokers} brokers"
+            )
+
+    def _replicas(self, load: Workload) -> int:
+        """Return the number of replicas on the broker that has most of them."""
+        return ceil(load.partitions * load.replication / (self.brokers or load.replication))
 
 
 def _partition_bytes_per_day(told: "Prediction") -> float:

@@ -1,12 +1,17 @@
 """Estimates of what other settings would do to a topic, as text and JSON."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from runners.reporting import counted
 from tuner.prediction.advice import Advice, Estimate
 from tuner.present.prediction_view import ESTIMATE, interval_text
 from tuner.present.wording import aligned, number
+
+_UNCOUNTED: Final = (
+    "Batches overlap in time, so there are several producers without ids. They are taken for one here, so their own "
+    "batches are smaller than these."
+)
 
 
 def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[str]:
@@ -31,6 +36,8 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         f"The model is calibrated by {calibrated_by}."
         if calibrated_by
         else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
+        *(f"What {calibrated_by} measured does not cover these producers: {each}." for each in advice.uncovered),
+        *([_UNCOUNTED] if advice.uncounted else []),
         f"Measure it: {command(advice, topic)}",
     ]
 
@@ -38,7 +45,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
 def command(advice: Advice, topic: str) -> str:
     """Return the command that measures what is estimated here."""
     load = advice.load
-    rate = f"{load.rate_records_per_s or 0:.0f}"
+    rate = f"{max(1.0, load.rate_records_per_s or 0.0):.0f}"
     return (
         f"tuner run --bootstrap HOST:PORT --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
         f"--compressibility {load.compressibility_ratio:.2f}"
@@ -55,6 +62,8 @@ def advice_record(advice: Advice, topic: str, calibrated_by: str | None) -> dict
         "record_bytes": str(load.record_sizes),
         "compressibility_ratio": load.compressibility_ratio,
         "measured_batch_records": advice.measured_batch_records,
+        "uncovered": list(advice.uncovered),
+        "uncounted_producers": advice.uncounted,
         "today": asdict(advice.today),
         "others": [asdict(each) for each in advice.others],
         "command": command(advice, topic),
@@ -69,6 +78,9 @@ def _row(heading: str, each: Estimate) -> list[str]:
         number(each.batches_per_s),
         number(each.mb_per_s),
         interval_text(each.broker_cpu_cores),
-        interval_text(each.latency_p50_ms),
-        interval_text(each.latency_p99_ms),
+        *(
+            ["falls behind"] * 2
+            if each.falls_behind
+            else map(interval_text, (each.latency_p50_ms, each.latency_p99_ms))
+        ),
     ]

@@ -1,162 +1,26 @@
 """An experiment as text, Markdown, CSV and JSON: what it will measure, its rows, and the paper's findings."""
 
-import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
-from statistics import mode
 from typing import Any, Final
 
 from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
-from runners.workload import Workload
-from tuner.model.experiment import ExperimentSpec, Row, RowValue, setting_text
-from tuner.model.identity import target_label
+from tuner.model.experiment import RowValue, setting_text
 from tuner.present.csv_text import csv_of
+from tuner.present.experiment_plan import properties_text
 from tuner.present.wording import aligned, number
-from tuner.results.experiment_results import Checked, Compared, ExperimentResults, Mean, Outcome, RowResults
+from tuner.results.checked_findings import Checked, Compared, Outcome
+from tuner.results.experiment_results import ExperimentResults
 from tuner.results.latency_parts import latency_parts
+from tuner.results.row_results import Mean, RowResults
 
 _PAPER: Final = "paper"
+
+
 _WITHOUT_NUMBERS: Final = str.maketrans("", "", "0123456789.,+-")
-
-
-def planned_lines(spec: ExperimentSpec) -> list[str]:
-    """Return what an experiment will do, as lines: its rows, its time and the bytes that it may send."""
-    taken = datetime.timedelta(seconds=round(spec.planned_s))
-    lines = [
-        f"{spec.name}: {spec.about}",
-        *([f"source: {spec.source}"] if spec.source else []),
-        *(f"differs from the paper: {each}" for each in spec.differences),
-        f"{len(spec.rows)} rows in {spec.rounds} rounds: {spec.measurements} measurements, about {taken}",
-        f"at most {spec.most_bytes / 1e9:,.0f} GB are sent, and at most "
-        f"{spec.safety.max_bytes_per_trial / 1e9:,.3g} GB in one measurement",
-    ]
-    burn_ins = spec.burn_ins
-    lines.append(
-        f"before the rounds, {counted(len(burn_ins), 'burn-in run')} at full speed, about "
-        f"{sum(row.planned_s for row in burn_ins):.0f} s"
-    )
-    usual = _usual(spec)
-    lines += [
-        f"before the rows, the search {each.name}: method {each.study.search.method}, {each.study.search.trials} "
-        f"trials for each record size: {', '.join(f'{size} B' for size in each.study.workload.record_sizes)}"
-        for each in spec.searches
-    ]
-    columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
-    same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
-    lines += [
-        f"cluster: {target_label(spec.target)}",
-        f"client: {spec.client.label}; {_properties(usual) or 'the defaults'}, unless the table says otherwise",
-        *(
-            [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]
-            if same
-            else []
-        ),
-        "",
-    ]
-    shown = {name: column for name, column in columns.items() if name not in same}
-    shown["config"] = [_config(row, usual) for row in spec.rows]
-    names = [row.name + (" (control)" if row.name == spec.control else "") for row in spec.rows]
-    lines += aligned([("row", *shown), *zip(names, *shown.values(), strict=True)], right=False)
-    checked = [each for each in spec.findings if each.comparisons_among(spec.rows)]
-    if checked:
-        lines += ["", "these statements are checked:", *(f"- {each.claim} [{each.source}]" for each in checked)]
-    if left_out := len(spec.findings) - len(checked):
-        lines.append(f"- {left_out} more only in the full form")
-    return lines
-
-
-_LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
-    "record bytes": lambda row: str(row.workload.record_sizes),
-    "compressible": lambda row: f"{row.workload.compressibility_ratio:g}",
-    "payload": lambda row: "one" if row.workload.one_payload else "many",
-    "partitions": lambda row: str(row.workload.partitions),
-    "replicas": lambda row: str(row.workload.replication),
-    "min.insync.replicas": lambda row: str(row.setup.min_insync_replicas or "-"),
-    "producers": lambda row: str(row.setup.producers),
-    "stored before": lambda row: f"{row.setup.stored_bytes / 1e9:g} GB" if row.setup.stored_bytes else "-",
-    "consumers": lambda row: str(row.workload.consumers or "-"),
-    "link": lambda row: "without" if row.setup.same_zone else "-",
-    "producers in": lambda row: ", ".join(row.setup.zones) or "-",
-    "consumers in": lambda row: row.setup.consumer_zone or "-",
-    "rate": lambda row: (
-        "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s"
-    ),
-    "peak": lambda row: "-" if row.workload.peak_ratio == 1 else f"{row.workload.peak_ratio:g} x",
-    "keys": lambda row: _keys(row.workload),
-    "warm-up": lambda row: f"{row.workload.warmup_s:g} s",
-    "measured": lambda row: f"{row.workload.measured_s:g} s",
-    "broker killed after": lambda row: "-" if (at_s := row.setup.broker_killed_s) is None else f"{at_s:g} s",
-}
-
-
-def _keys(load: Workload) -> str:
-    if not load.key_bytes:
-        return "-"
-    count = "all different" if load.different_keys is None else f"{load.different_keys:,}"
-    skewed = f", {load.most_frequent_key_ratio:.1%} the same" if load.most_frequent_key_ratio else ""
-    return f"{load.key_bytes} B, {count}{skewed}"
-
-
-def _usual(spec: ExperimentSpec) -> dict[str, str]:
-    """Return the most frequent value of each property that is given in more than half of the rows."""
-    names = dict.fromkeys(name for row in spec.rows for name in row.config.values)
-    given = {name: [row.config.values[name] for row in spec.rows if name in row.config.values] for name in names}
-    return {name: mode(values) for name, values in given.items() if 2 * len(values) > len(spec.rows)}
-
-
-def _unusual(values: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of a row that differ from the usual ones."""
-    differing = {name: value for name, value in values.items() if usual.get(name) != value}
-    return differing | {name: "(default)" for name in usual if name not in values}
-
-
-def _config(row: Row, usual: Mapping[str, str]) -> str:
-    """Return the config of a row before it is measured, or which search will find it."""
-    if row.best_of is not None:
-        return f"best for {row.best_of.goal} by {row.best_of.search}"
-    return _properties(_unusual(row.config.values, usual)) or "-"
-
-
-def _properties(values: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in values.items())
-
-
-def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
-    """Return what an experiment will do, as JSON types."""
-    return {
-        "schema_version": 1,
-        "kind": "experiment_plan",
-        "name": spec.name,
-        "about": spec.about,
-        "source": spec.source,
-        "client": spec.client.identity,
-        "rounds": spec.rounds,
-        "measurements": spec.measurements,
-        "planned_s": spec.planned_s,
-        "most_bytes": spec.most_bytes,
-        "control": spec.control,
-        "searches": [
-            {"search": each.name, "study": each.study.name, "planned_s": each.planned_s} for each in spec.searches
-        ],
-        "rows": [
-            {
-                "row": row.name,
-                "varied": dict(row.varied),
-                "producers": row.setup.producers,
-                "placement": list(row.setup.zones),
-                "consumer_zone": row.setup.consumer_zone,
-                "config": None if row.best_of is not None else row.config.values,
-                "best_of": None if row.best_of is None else asdict(row.best_of),
-                **{name: value for name, value in asdict(row.workload).items() if name != "record_sizes"},
-                "record_bytes": str(row.workload.record_sizes),
-            }
-            for row in spec.rows
-        ],
-        "findings": [asdict(finding) for finding in spec.findings],
-    }
 
 
 def value_text(mean: Mean | None) -> str:
@@ -266,7 +130,7 @@ def notes_of(results: ExperimentResults) -> list[str]:
         )
     notes += [
         f"{row.name}: the config is what the study {spec.name}-{row.best_of.search} recommends: "
-        f"{_properties(row.config.values)}."
+        f"{properties_text(row.config.values)}."
         for row in spec.rows
         if row.best_of is not None
     ]

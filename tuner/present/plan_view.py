@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.reporting import counted
 from runners.workload import RecordSizes
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
 from tuner.course.budget import next_occurrence

@@ -9,6 +9,7 @@ from objectives.row_metrics import ROW_METRICS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.reporting import counted
+from search_spaces.errors import ConfigError
 from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import (
@@ -21,7 +22,7 @@ from tuner.prediction.predicting import (
     Prediction,
 )
 from tuner.prediction.question import Question, side_by_side
-from tuner.prediction.retention import TYPED, Retention
+from tuner.prediction.retention import BROKERS, TYPED, Retention
 from tuner.prediction.source import Source
 from tuner.present.wording import aligned, number
 
@@ -75,17 +76,21 @@ def prediction_rows(told: Iterable[Prediction], retention: Retention | None = No
     rows.append(["bound by", *(each.bound_by for each in found)])
     stored = [each.stored_gb_per_day for each in found]
     if any(each is not None for each in stored):
-        rows.append(["stored, GB per day", *map(number, stored)])
+        rows.append(["stored by all replicas, GB per day", *map(number, stored)])
     return rows if retention is None else [*rows, *_retention_rows(retention, found)]
 
 
 def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterator[list[str]]:
     if retention.limited:
-        yield ["records kept for, days", *(number(retention.kept_days(each)) for each in found)]
+        yield ["records kept for at least, days", *(number(retention.kept_days(each)) for each in found)]
         yield ["kept on each broker, at most, GB", *(number(retention.kept_gb(each)) for each in found)]
     if retention.disk_bytes is not None:
         full = [retention.full_after_days(each) for each in found]
-        yield ["disks full after, days", *("never" if days is None else number(days) for days in full)]
+        cells = [
+            "-" if each.stored_gb_per_day is None else "never" if days is None else number(days)
+            for each, days in zip(found, full, strict=True)
+        ]
+        yield ["disks full after, days", *cells]
 
 
 def what_if_record(
@@ -127,10 +132,19 @@ def what_if_record(
 def _knob_fields(source: Source, asked: Question) -> Iterator[dict[str, Any]]:
     in_force = asked.config.in_force
     yield _slider("linger.ms", in_force.number("linger.ms"), 0, max(_MOST_LINGER_MS, in_force.number("linger.ms")), 1)
-    yield _choice("batch.size", in_force.text("batch.size"), [str(2**power) for power in _BATCH_POWERS])
+    sizes = [str(2**power) for power in _BATCH_POWERS]
+    yield _choice("batch.size", in_force.text("batch.size"), [size for size in sizes if _is_possible(asked, size)])
     codecs = dict.fromkeys(each.config.compression for each in source.observations)
     yield _choice("compression.type", asked.config.compression, list(codecs))
     yield _choice(IN_FLIGHT, in_force.text(IN_FLIGHT), ["1", "2", "3", "5"])
+
+
+def _is_possible(asked: Question, batch_size: str) -> bool:
+    try:
+        asked.config.recoded({"batch.size": batch_size})
+    except ConfigError:
+        return False
+    return True
 
 
 def _load_fields(source: Source, calibration: Calibration, asked: Question) -> Iterator[dict[str, Any]]:
@@ -154,7 +168,8 @@ def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str
     """Yield the fields about stored records. Without a rate, nothing is known of them."""
     if asked.workload.rate_records_per_s is not None:
         for name in TYPED:
-            yield {"name": name, "choices": [], "typed": True, "value": typed.get(name, "")}
+            step = "1" if name == BROKERS else "any"
+            yield {"name": name, "choices": [], "typed": True, "step": step, "value": typed.get(name, "")}
 
 
 def _slider(name: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
@@ -220,7 +235,7 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
     Args:
         source: The study or experiment.
         setting: The setting that varies.
-        told: By value of the setting, the prediction, or why there is none.
+        told: By value of the setting, the prediction, or why there is none; at least one prediction.
     """
     rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), "bound by"]]
     for value, each in told.items():
@@ -228,21 +243,38 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
             rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
         else:
             rows.append([value, *("-" for _ in _SWEPT), each])
+    first, shown = next((value, each) for value, each in told.items() if isinstance(each, Prediction))
     return [
-        f"{len(source.observations)} measurements of {source.name} calibrate the model",
+        f"{len(source.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
+        f"{setting}={first}: {_load(shown)}; {_config(shown)}",
         *aligned(rows, right=False),
     ]
 
 
 def prediction_record(
-    source: Source, calibration: Calibration, told: Mapping[str, Prediction | str], retention: Retention | None = None
+    source: Source,
+    calibration: Calibration,
+    told: Mapping[str, Prediction | str],
+    retention: Retention | None = None,
+    *,
+    setting: str | None = None,
 ) -> dict[str, Any]:
-    """Return predictions as JSON types. One that can't be told has the reason in place of its metrics."""
+    """Return predictions as JSON types. One that can't be told has the reason in place of its metrics.
+
+    Args:
+        source: The study or experiment.
+        calibration: What was fitted to it.
+        told: The predictions, each with its heading, or why there is none.
+        retention: The retention limits and the disks; None if they are not asked about.
+        setting: The setting whose values are the headings; None if the predictions are not a sweep.
+    """
     return {
         "schema_version": 1,
         "kind": "prediction",
         "study": source.name,
         "client": source.config.client.kind.value,
+        "simulated": source.simulated,
+        **({} if setting is None else {"setting": setting}),
         "measurements": len(calibration.observations),
         "undetermined": list(calibration.undetermined),
         "predictions": {
@@ -267,6 +299,7 @@ def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:
         **({} if each.consumer_mb_per_s is None else {"consumer_mb_per_s": each.consumer_mb_per_s}),
         "bound_by": each.bound_by,
         "falls_behind": each.falls_behind,
+        "no_latency": each.no_latency,
         "stored_gb_per_day": each.stored_gb_per_day,
         **({} if retention is None else _retention_record(retention, each)),
     }
@@ -281,7 +314,7 @@ def _retention_record(retention: Retention, each: Prediction) -> dict[str, float
 def _cell(each: Prediction, metric: str) -> str:
     if metric in each.values:
         return interval_text(each.values[metric])
-    return "falls behind the rate" if metric in LATENCIES and each.falls_behind else "-"
+    return each.no_latency if metric in LATENCIES and each.workload.rate_records_per_s is not None else "-"
 
 
 def interval_text(found: Interval) -> str:
@@ -294,7 +327,7 @@ def _known(calibration: Calibration) -> str:
     unknown = len(calibration.undetermined)
     known = [name for name in calibration.names if name not in calibration.undetermined]
     if not known:
-        return f"these measurements determine none of the model's {unknown} constants by itself"
+        return f"these measurements determine none of the model's {unknown} constants, so the intervals are wide"
     return f"constants of the model that these measurements determine: {', '.join(known)}; {unknown} are uncertain"
 
 
@@ -303,7 +336,9 @@ def _load(each: Prediction) -> str:
     at = "" if rate is None else f", latency at {number(rate)} records/s"
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
     by = "" if each.producers == 1 else f", {each.producers} producers"
-    return f"records of {load.record_sizes} B, {shape}{by}{at}"
+    keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
+    values = f"records of {load.record_sizes} B{keys}, {load.compressibility_ratio:.0%} compressible"
+    return f"{values}, {shape}{by}{at}"
 
 
 def _config(each: Prediction | Question) -> str:

@@ -7,7 +7,8 @@ have it. So two rows are compared that differ only in `acks`: what acks=all take
 from dataclasses import dataclass
 
 from tuner.model.experiment import Row
-from tuner.results.experiment_results import ExperimentResults, Mean, RowResults, arithmetic_mean_of
+from tuner.results.experiment_results import ExperimentResults
+from tuner.results.row_results import Mean, RowResults, arithmetic_mean_of
 
 _ACKS = frozenset({"acks", "request.required.acks", "enable.idempotence"})
 """`acks` by all its names, and what needs acks=all."""

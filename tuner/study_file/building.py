@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import RunnerError, WorkloadRefused
@@ -16,6 +16,7 @@ from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.roles import is_secret
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.model.spec import (
     ConfirmSpec,
@@ -32,9 +33,6 @@ from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems, Refusal
 from tuner.study_file.properties import Files, reads_local_files
 from tuner.study_file.sections import ConfirmSection, Section, StudyFile, TargetSection, WorkloadSection
-
-# Source: the default of max.message.bytes in Apache Kafka's topic configs.
-_KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +258,7 @@ class Builder:
                     partitions=workload.partitions,
                     changes=self.file.space,
                     floor=DURABILITY[self.file.durability],
-                    topic_max_message_bytes=_KAFKA_MAX_MESSAGE_BYTES + sizes.largest_bytes + workload.key_bytes,
+                    topic_max_message_bytes=DEFAULT_MAX_MESSAGE_BYTES + sizes.largest_bytes + workload.key_bytes,
                 )
                 if self.searched and not space.has_choice:
                     raise NothingToSearch

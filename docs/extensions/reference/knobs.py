@@ -6,12 +6,11 @@ from typing import Final
 from search_spaces import Client, Property, java, librdkafka
 from search_spaces.domains import Domain, Range
 from search_spaces.knobs import Knob, Stage
-from search_spaces.sizes import Sizes
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES, Sizes
 
 from .markdown import capital, code, entry, listed, sentence, together
 
 _SIZES: Final = (100, 1_000, 10_000, 100_000)
-_TOPIC_MAX_BYTES: Final = 1_048_588
 _QUEUE_BYTES: Final = 2**30
 _STAGES: Final[Mapping[Stage, str]] = {
     Stage.FIRST: "from the beginning",
@@ -89,7 +88,7 @@ def _words(sizes: list[int]) -> str:
 
 def _sizes(client: Client, record_bytes: int) -> Sizes:
     framing_bytes = client.limits.framing_bytes(record_bytes, 0)
-    return Sizes(record_bytes, 0, 3, _TOPIC_MAX_BYTES, _QUEUE_BYTES, framing_bytes)
+    return Sizes(record_bytes, 0, 3, DEFAULT_MAX_MESSAGE_BYTES, _QUEUE_BYTES, framing_bytes)
 
 
 def _property(found: Property, prefix: str = "") -> str:

@@ -12,13 +12,13 @@ from runners.measurement import Measurement
 from search_spaces import ProducerConfig
 from search_spaces import errors as config_errors
 from tuner import client as client_module
-from tuner.course.experiment import ExperimentReporter
-from tuner.course.reporter import Reporter
+from tuner.course.reporter import ExperimentReporter, Reporter
 from tuner.model import errors as study_errors
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
-from tuner.results.experiment_results import ExperimentResults, Mean, RowResults
+from tuner.results.experiment_results import ExperimentResults
 from tuner.results.recommendation import Recommendation
+from tuner.results.row_results import Mean, RowResults
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search import optuna_export
 from tuner.study_file import StudyFileError

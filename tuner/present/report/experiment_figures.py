@@ -17,7 +17,8 @@ from tuner.present.report.experiment_series import (
 )
 from tuner.present.report.interactive import LOG_AXIS, figure_of
 from tuner.present.report.view import GREY
-from tuner.results.experiment_results import ExperimentResults, RowResults
+from tuner.results.experiment_results import ExperimentResults
+from tuner.results.row_results import RowResults
 
 
 def charts(results: ExperimentResults, metric: str) -> list[go.Figure]:

@@ -239,6 +239,7 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
     from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
+    from tuner.present.wording import SIMULATED
 
     form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
@@ -253,10 +254,10 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
     asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
     try:
         sweep = None if swept is None else Sweep.of(asked, swept)
+        if retention is not None:
+            retention.check(asked.workload)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
-    if retention is not None and asked.workload.rate_records_per_s is None:
-        raise Problem(422, "invalid", "disk_bytes and retention limits need a rate at which records are stored")
     calibration = reader.calibration(study, store, source)
     if form == "page":
         return CachedResponse.of(what_if_record(source, calibration, asked, retention, typed))
@@ -267,8 +268,9 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
             if sweep is None
             else sweep_lines(source, sweep.setting, told)
         )
-        return CachedResponse.of("\n".join(lines) + "\n", TEXT)
-    return CachedResponse.of(prediction_record(source, calibration, told, retention))
+        return CachedResponse.of("\n".join([*([SIMULATED] if source.simulated else []), *lines]) + "\n", TEXT)
+    setting = None if sweep is None else sweep.setting
+    return CachedResponse.of(prediction_record(source, calibration, told, retention, setting=setting))
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -103,13 +103,20 @@ function selectLine(area, line) {
   area.setSelectionRange(start, start + lines[line - 1].length);
 }
 
-// Asks for the page with the settings of the form, and replaces the predictions. The newest question wins.
+// Asks for the page with the settings that the user has changed, and replaces the predictions. The newest question
+// wins. The other settings stay as the study has them: a slider would round them.
+const whatIf = document.getElementById("what-if");
+const begin = new Map([...whatIf?.elements ?? []].map((each) => [each, each.value]));
 let asking = null;
 async function predict(form) {
   for (const each of form.querySelectorAll("input[type=range]")) each.nextElementSibling.value = each.value;
   asking?.abort();
   asking = new AbortController();
-  const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
+  const asked = new URLSearchParams(location.search);
+  for (const [each, value] of begin) {
+    if (each.name && (each.value !== value || asked.has(each.name))) asked.set(each.name, each.value);
+  }
+  const address = `${location.pathname}?${asked}`;
   try {
     const answer = await fetch(address, {signal: asking.signal});
     const text = await answer.text(), told = document.getElementById("told");
@@ -132,4 +139,4 @@ document.getElementById("submit")?.addEventListener("submit", (event) => {
   event.preventDefault();
   submit(event.target);
 });
-document.getElementById("what-if")?.addEventListener("input", (event) => predict(event.currentTarget));
+whatIf?.addEventListener("input", (event) => predict(event.currentTarget));

@@ -1,0 +1,55 @@
+"""How far predictions for two and three producers are from measurements, if only one producer was measured before."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, log
+from statistics import fmean
+
+from benchmarks.problems.table import MeasuredTable, Row, producers_table
+from tuner.prediction.calibration import calibrate
+from tuner.prediction.observations import PACED, SATURATED, Observation
+from tuner.prediction.predicting import predict
+
+_HELD = 0.95
+
+
+def print_producers() -> None:
+    """Print the errors by number of producers."""
+    table = producers_table()
+    groups: dict[tuple[int, str, float | None], list[Row]] = defaultdict(list)
+    for row in table.rows:
+        groups[row.producers, row.config.fingerprint, row.rate_records_per_s].append(row)
+    seen = [found for rows in groups.values() if (found := _observation(table, rows)).values]
+    calibration = calibrate([each for each in seen if each.producers == 1])
+    metrics = (SATURATED[0], *PACED)
+    print(f"| producers | {' | '.join(metrics)} | in their intervals |")
+    print("| ---: |", " ---: |" * (len(metrics) + 1), sep="")
+    for producers in (2, 3):
+        errors: dict[str, list[float]] = {name: [] for name in metrics}
+        inside = []
+        for each in (each for each in seen if each.producers == producers):
+            told = predict(calibration, each.config, each.workload, producers).values
+            for name in each.values.keys() & told.keys() & errors.keys():
+                errors[name].append(told[name].value / each.values[name] - 1)
+                inside.append(told[name].low <= each.values[name] <= told[name].high)
+        print(f"| {producers} | {' | '.join(_cell(errors[name]) for name in metrics)} | {fmean(inside):.0%} |")
+    print("\nSix configs, at full speed and at 30,000 records/s; calibrated by the same configs with one producer.")
+
+
+def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
+    first = rows[0]
+    values: Mapping[str, float] = {
+        "records_per_s": _mean(row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes for row in rows)
+    }
+    if first.rate_records_per_s is not None:
+        held = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
+        values = {name: _mean(row.metrics[name] for row in held) for name in PACED} if held else {}
+    return Observation(first.config, table.load_of(first), values, first.producers)
+
+
+def _mean(values: Iterable[float]) -> float:
+    return exp(fmean(map(log, values)))
+
+
+def _cell(errors: Sequence[float]) -> str:
+    return f"{fmean(map(abs, errors)):.0%} ({fmean(errors):+.0%})"

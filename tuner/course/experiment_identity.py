@@ -1,0 +1,73 @@
+"""What the measurements of an experiment depend on, and whether stored ones belong to the same experiment."""
+
+from collections.abc import Mapping, Set
+from contextlib import closing, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from tuner.model.errors import StudyChanged, StudyNotFound
+from tuner.model.experiment import ExperimentSpec, Row
+from tuner.model.facts import EXPERIMENT, QUESTION
+from tuner.storage.home import storage_at
+from tuner.storage.protocols import Storage
+
+_ADDED: Final = {"one_payload": False, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
+
+
+def check_rows_unchanged(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> None:
+    """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
+
+    Raises:
+        StudyChanged: They have other rows, or belong to a study.
+    """
+    searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
+    with suppress(StudyNotFound), closing((storage or storage_at()).read(folder)) as store:
+        if store.trials():
+            check_same_rows(spec, store.facts(), searched)
+
+
+def check_same_rows(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Set[str] = frozenset()) -> None:
+    """Check that an experiment has the rows that are stored; of those named in `searched`, configs may differ.
+
+    Raises:
+        StudyChanged: It has other rows, or a study is stored.
+    """
+    if EXPERIMENT not in facts:
+        raise StudyChanged(
+            f"{spec.name} is the name of a study, so an experiment can't have it; give the experiment file another "
+            "name (`experiment:`)"
+        )
+
+    def comparable(question: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: {**each, "config": None} if name in searched else each for name, each in question.items()}
+
+    if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[QUESTION])):
+        raise StudyChanged(
+            f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
+            f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"
+        )
+
+
+def experiment_identity(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return everything that the measurements depend on: the target, and each row by its name. Secrets are left out."""
+    target = spec.target
+    link = target.link and target.link.as_settings()
+    return {
+        "target": [target.bootstrap, target.container, target.brokers, target.topic, target.like, link],
+        **{f"row {row.name}": _row_identity(row) for row in spec.rows},
+    }
+
+
+def _row_identity(row: Row) -> dict[str, Any]:
+    load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
+    # The first release with experiments did not have these settings.
+    load = {name: value for name, value in load.items() if name not in _ADDED or value != _ADDED[name]}
+    setup = {name: value for name, value in asdict(row.setup).items() if value not in (None, ())}
+    if row.setup.zones:
+        setup["zones"] = list(row.setup.zones)  # as it is stored
+    return {"client": row.config.client.identity, "config": row.config.values, "load": load, **setup}
+
+
+def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
