@@ -31,7 +31,7 @@ from runners.consumers.own_topic import KEPT, fill
 from runners.consumers.reading import Reading
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, Kind, client_of
+from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
@@ -65,7 +65,7 @@ Measure = Callable[[Topic, int], Run]
 
 def contenders(opened: OpenTarget, client: Client, peers: Sequence[str], c_tool: Path) -> dict[str, Measure]:
     """Return a function for our load of a client and for each of these peers, which reads a topic with it."""
-    properties = CONSUMER if client.kind is Kind.LIBRDKAFKA else JAVA_CONSUMER
+    properties = CONSUMER if client.kind is ClientKind.LIBRDKAFKA else JAVA_CONSUMER
 
     def ours(topic: Topic, records: int) -> Run:
         reading = Reading(warmup_s=0.0, measured_s=_LONGEST_S, properties=properties, keep_arrivals=True)

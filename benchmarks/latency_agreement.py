@@ -10,7 +10,7 @@ import sys
 from benchmarks.evidence import benchmark_parser, positive_number, run_benchmark, whole_number
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Kind, client_of
+from search_spaces.client import ClientKind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
@@ -20,8 +20,11 @@ from tuner.model.target import Target
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
 # The averages of the Java client weigh each request the same, however many batches it has. With one partition, a
 # request has one batch, so its mean is that of the records.
-PARTITIONS = {Kind.LIBRDKAFKA: 3, Kind.JAVA: 1}
-CONFIGS = {Kind.LIBRDKAFKA: {"queue.buffering.max.kbytes": "32768"}, Kind.JAVA: {"buffer.memory": "33554432"}}
+PARTITIONS = {ClientKind.LIBRDKAFKA: 3, ClientKind.JAVA: 1}
+CONFIGS = {
+    ClientKind.LIBRDKAFKA: {"queue.buffering.max.kbytes": "32768"},
+    ClientKind.JAVA: {"buffer.memory": "33554432"},
+}
 
 
 def main() -> None:

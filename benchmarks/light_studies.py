@@ -33,7 +33,7 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, Progress, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
-from tuner.search.expectation import Expectation
+from tuner.search.expectation import ModelExpectation
 from tuner.search.schedule import UNBROKEN_S, capacity_of, is_ready
 from tuner.search.strategy import Strategy
 from tuner.storage.protocols import Hold, ResultsStore
@@ -288,5 +288,5 @@ class LightStudy:
         drive(loop, _strategy, DEFAULT_MAX_MESSAGE_BYTES, confirmation_id, self.results, searching=searching)
 
 
-def _strategy(space: SearchSpace, seed: int, expectation: Expectation | None) -> InOrder:
+def _strategy(space: SearchSpace, seed: int, expectation: ModelExpectation | None) -> InOrder:
     return InOrder()

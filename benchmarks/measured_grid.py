@@ -30,19 +30,19 @@ from runners.clusters.cluster import LocalBroker
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated, end_kept
-from search_spaces.client import Client, Kind, client_of
+from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 from tuner.search.schedule import is_stable
 
 LINGER_MS = {
-    Kind.LIBRDKAFKA: ("0", "0.1", "0.5", "2", "5", "20", "100"),
-    Kind.JAVA: ("0", "1", "2", "5", "10", "20", "100"),  # whole milliseconds
+    ClientKind.LIBRDKAFKA: ("0", "0.1", "0.5", "2", "5", "20", "100"),
+    ClientKind.JAVA: ("0", "1", "2", "5", "10", "20", "100"),  # whole milliseconds
 }
 BATCH_BYTES = ("16384", "131072", "1000000")
 CODECS = ("none", "snappy", "lz4", "zstd")
-IN_FLIGHT = {Kind.LIBRDKAFKA: ("1", "1000000"), Kind.JAVA: ("1", "5")}  # Java's idempotence allows 5
+IN_FLIGHT = {ClientKind.LIBRDKAFKA: ("1", "1000000"), ClientKind.JAVA: ("1", "5")}  # Java's idempotence allows 5
 METRICS = (
     "mb_per_s",
     "latency_p50_ms",

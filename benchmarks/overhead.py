@@ -33,7 +33,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults
-from tuner.tracking import Mirror
+from tuner.tracking import MlflowMirror
 
 OVERHEAD_S = 0.7
 WARMUP_S = 1.0  # from 1 s on, the previous trial's topic is deleted during the warm-up (runners.wrappers)
@@ -83,7 +83,7 @@ def _searched(results: StudyResults) -> list[Trial]:
 
 def _real(client: Client, root: Path, trials: int) -> bool:
     spec = _spec("real", trials, baseline=ProducerConfig.parse({}, client=client))
-    mirror = Mirror(root / spec.name, spec.tracking, print)
+    mirror = MlflowMirror(root / spec.name, spec.tracking, print)
     results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror)
     # `load_s` covers the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
@@ -94,7 +94,7 @@ def _real(client: Client, root: Path, trials: int) -> bool:
 
 def _long(root: Path, trials: int) -> bool:
     spec = _spec("long", trials)
-    mirror = Mirror(root / spec.name, spec.tracking, print)
+    mirror = MlflowMirror(root / spec.name, spec.tracking, print)
     results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror, SimulatedRunner(0.03))
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])

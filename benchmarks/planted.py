@@ -10,7 +10,7 @@ from benchmarks.noise import Disturbance, Luck, Moment
 from objectives.scoring import Objective
 from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.simulated_runner import Course, Expected, Noise, luck_of
+from runners.simulated.simulated_runner import Course, Expected, SimulatedNoise, luck_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -25,7 +25,7 @@ _P95_PER_P99: Final = 0.77
 _SPREAD: Final = math.log(1 / _P50_PER_P99) / 2.326
 _LINGER_MS: Final = 2.0
 _BEGAN: Final = datetime.datetime(2026, 11, 23, 20, 0)
-_NO_NOISE: Final = Noise(0.0, 0.0, 0.0, 0.0)
+_NO_NOISE: Final = SimulatedNoise(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from benchmarks.problems.searched import Problem
 from runners.workload import RecordSizes
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.prediction.calibration import SPREAD, moved, similar_host
-from tuner.search.expectation import Expectation, expectation_of
+from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 from tuner.search.samplers import PointsSampler, strategy_of
 from tuner.search.strategy import Strategy
@@ -62,7 +62,7 @@ def _product(method: Method, off: float = 1.0, **search: Any) -> Callable[[Probl
     return make
 
 
-def _expectation(spec: StudySpec, problem: Problem, off: float) -> Expectation | None:
+def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectation | None:
     expected = expectation_of(spec, problem.size, problem.space, problem.load.rate_records_per_s)
     if expected is None:
         return None
@@ -71,7 +71,7 @@ def _expectation(spec: StudySpec, problem: Problem, off: float) -> Expectation |
     signs = np.where(np.arange(len(SPREAD)) % 2, 1.0, -1.0)
     wrong = moved(start, tuple(SPREAD), signs * np.log(off))
     metrics = [objective.metric for objective in spec.objectives]
-    return Expectation(problem.space, problem.load, metrics, problem.defaults, wrong)
+    return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, wrong)
 
 
 def _tpe(**settings: Any) -> Entry:

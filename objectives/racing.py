@@ -56,7 +56,7 @@ def window_value(name: str, window: Window) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class PredictedRange:
     """The interval in which a metric's value for the whole phase is predicted to lie.
 
     For a phase that is already complete, both ends are the measured value.
@@ -109,7 +109,7 @@ class Forecast:
             sds.append(sqrt(squares / freedom * (1 + 1 / max(1, len(off)))))
         return cls(tuple(shifts), tuple(sds), t_quantile(LEVEL, freedom))
 
-    def range(self, values: Sequence[float]) -> Range | None:
+    def range(self, values: Sequence[float]) -> PredictedRange | None:
         """Return the interval in which the value of the whole phase will lie; None if it can't be predicted.
 
         The interval is wider if the windows of this phase scatter more than those of other phases.
@@ -126,7 +126,7 @@ class Forecast:
             squares += (count - 1) * variance(logs) * _left_ratio(count, windows)
         half = self.reach * sqrt(squares / (_OTHERS_WEIGHT + count - 1))
         middle = fmean(logs) + self.shift_log[count - 1]
-        return Range(exp(middle - half), exp(middle + half))
+        return PredictedRange(exp(middle - half), exp(middle + half))
 
 
 def _left_ratio(count: int, windows: int) -> float:
@@ -190,7 +190,7 @@ class Race:
     constraints: tuple[tuple[Constraint, float | None], ...]
     forecasts: Mapping[str, Forecast]
 
-    def judge(self, ranges: Mapping[str, Range], *, last: bool) -> Stop | None:
+    def judge(self, ranges: Mapping[str, PredictedRange], *, last: bool) -> Stop | None:
         """Return the decision to end the running phase early; None to let the phase go on.
 
         Args:
@@ -212,7 +212,7 @@ class Race:
         directions = [each.direction for each in self.objectives]
         return judged.feasible and not any(dominates(rival, values, directions) for rival in self.rivals.values())
 
-    def _broken(self, ranges: Mapping[str, Range]) -> str | None:
+    def _broken(self, ranges: Mapping[str, PredictedRange]) -> str | None:
         for constraint, baseline in self.constraints:
             predicted = ranges.get(constraint.metric)
             if predicted is None:
@@ -223,7 +223,7 @@ class Race:
                 return f"{_bound(constraint.metric, best, at_least=constraint.at_most)}, but must be {limit}"
         return None
 
-    def _lost(self, ranges: Mapping[str, Range]) -> Stop | None:
+    def _lost(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
         if any(each.metric not in ranges for each in self.objectives):
             return None
         ahead = self._rivals_ahead(ranges)
@@ -233,7 +233,7 @@ class Race:
             else None
         )
 
-    def _can_hardly_recover(self, ranges: Mapping[str, Range]) -> Stop | None:
+    def _can_hardly_recover(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
         """Return the decision to end the paced phase because the trial will hardly join the front; None to go on.
 
         The paced phase (load at a fixed rate) measures the trial's latency. The phase goes on if more than `RARE_RATIO`
@@ -265,7 +265,7 @@ class Race:
         metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
         return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 
-    def _rivals_ahead(self, ranges: Mapping[str, Range]) -> list[int]:
+    def _rivals_ahead(self, ranges: Mapping[str, PredictedRange]) -> list[int]:
         """Return the numbers of the front's trials that beat the running trial even in the best predicted case.
 
         Only the objectives with a predicted interval are compared. The running trial's value is taken to be the
@@ -286,7 +286,7 @@ class Race:
     def _covers(self, ours: Sequence[float], theirs: Sequence[float], indices: Sequence[int]) -> bool:
         return all(not _is_better(theirs[index], ours[index], self.objectives[index]) for index in indices)
 
-    def _predicted_text(self, ranges: Mapping[str, Range]) -> str:
+    def _predicted_text(self, ranges: Mapping[str, PredictedRange]) -> str:
         return " and ".join(
             _bound(each.metric, ranges[each.metric].at_best(each.direction), at_least=_is_least(each))
             for each in self.objectives

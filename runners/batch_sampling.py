@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from runners.clusters.stored_topics import BrokerAddress, StoredPartition, StoredTopic
-from runners.java_client.batch_reader import Fetched, ResponseNotRead, Wanted
-from runners.record_batch import Stretch
+from runners.java_client.batch_reader import FetchedBatches, ResponseNotRead, Wanted
+from runners.record_batch import BatchSequence
 
 LEAST_BYTES: Final = 1_000_000
 """The least that a sample may be allowed to read: batches of a megabyte are usual."""
@@ -40,7 +40,7 @@ class Reader(Protocol):
     def received_bytes(self) -> int:
         """The bytes that have been received so far."""
 
-    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[Fetched]:
+    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
         """Send one request to a broker; see `BatchReader.fetch`."""
 
 
@@ -73,7 +73,7 @@ class BatchSample:
     """
 
     topic: StoredTopic
-    stretches: Mapping[int, Stretch]
+    stretches: Mapping[int, BatchSequence]
     unread: Mapping[int, str]
 
 
@@ -89,8 +89,8 @@ class _Cursor:
     end: int = 0
     spent_bytes: int = 0
     first_offset: int | None = None
-    read: Stretch = field(default_factory=Stretch)
-    behind: Stretch | None = None
+    read: BatchSequence = field(default_factory=BatchSequence)
+    behind: BatchSequence | None = None
     alone: bool = False
     done: bool = False
     why: str = ""
@@ -101,7 +101,7 @@ class _Cursor:
         self.offset = max(self.partition.begin, self.end - self.wanted)
 
     @property
-    def stretch(self) -> Stretch:
+    def stretch(self) -> BatchSequence:
         """The batches: those of both readings if they meet, otherwise those of the longer one."""
         if self.behind is None:
             return self.read
@@ -120,7 +120,7 @@ class _Cursor:
     def part(self, most_bytes: int) -> Wanted:
         return Wanted(self.topic, self.partition.number, self.offset, self.end, most_bytes)
 
-    def take(self, found: Fetched) -> None:
+    def take(self, found: FetchedBatches) -> None:
         """Add what a broker has sent, and decide where to go on."""
         if found.error:
             self.why, self.done = found.error, True
@@ -147,7 +147,7 @@ class _Cursor:
             return
         offsets = (self.end - first) / max(1, batches)
         self.offset = max(self.partition.begin, self.end - round(offsets * self.wanted))
-        self.behind, self.read, self.end, self.spent_bytes = self.read, Stretch(), first, 0
+        self.behind, self.read, self.end, self.spent_bytes = self.read, BatchSequence(), first, 0
 
 
 def sample_batches(reader: Reader, topics: Sequence[StoredTopic], limits: SampleLimits) -> list[BatchSample]:

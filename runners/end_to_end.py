@@ -9,7 +9,7 @@ from runners.histogram import Histogram
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Deliveries:
+class SampledDeliveries:
     """A sample of the records of a measured phase that were acknowledged. Times are of this host's monotonic clock.
 
     Attributes:
@@ -28,10 +28,10 @@ class Deliveries:
     start_ns: int
     end_ns: int
 
-    def within(self, start_ns: int, end_ns: int) -> "Deliveries":
+    def within(self, start_ns: int, end_ns: int) -> "SampledDeliveries":
         """Return the records that were meant to leave in a phase, from `start_ns` on and before `end_ns`."""
         inside = (self.intended_ns >= start_ns) & (self.intended_ns < end_ns)
-        return Deliveries(
+        return SampledDeliveries(
             self.partitions[inside],
             self.offsets[inside],
             self.intended_ns[inside],

@@ -53,7 +53,7 @@ class BrokerCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class HostReading:
     """The values of all counters of CPU time and waiting time at one moment.
 
     The counters only increase. Times are in seconds.
@@ -137,7 +137,7 @@ class HostProbe:
         self.sockets = SocketTimes(self.process.pid)
         self._process = psutil.Process(self.process.pid)
 
-    def read(self) -> Reading:
+    def read(self) -> HostReading:
         """Return the current values of all counters."""
         host = psutil.cpu_times()
         idle = host.idle + getattr(host, "iowait", 0.0)
@@ -148,7 +148,7 @@ class HostProbe:
         pid = self.process.pid or os.getpid()
         client_threads = named_thread_times(pid, self.process.client)
         brokers, broker_threads = self._brokers()
-        return Reading(
+        return HostReading(
             at_s=time.monotonic(),
             own_threads=self._own_threads(pid),
             client_threads=client_threads,
@@ -186,7 +186,7 @@ class HostProbe:
         return used, spent
 
 
-def usage(before: Reading, after: Reading) -> Resources:
+def usage(before: HostReading, after: HostReading) -> Resources:
     """Return the use of CPU and sockets between two readings."""
     elapsed = max(after.at_s - before.at_s, _SHORTEST_S)
     own = {
@@ -226,7 +226,7 @@ def usage(before: Reading, after: Reading) -> Resources:
     )
 
 
-def _broker_uses(before: Reading, after: Reading, elapsed: float) -> tuple[BrokerUse, ...]:
+def _broker_uses(before: HostReading, after: HostReading, elapsed: float) -> tuple[BrokerUse, ...]:
     """Return what each local broker used between two readings, in the order of their ports."""
     earlier, found = before.brokers or {}, []
     for pid, now in (after.brokers or {}).items():
@@ -253,7 +253,7 @@ def _written_bytes(process: psutil.Process) -> int | None:
         return None
 
 
-def _user_demand_cores(before: Reading, after: Reading, elapsed: float) -> float | None:
+def _user_demand_cores(before: HostReading, after: HostReading, elapsed: float) -> float | None:
     """Return the user-mode CPU that the client's threads used or waited for, in cores.
 
     The kernel does not divide waiting time into user mode and kernel mode. We divide it in the same ratio as the CPU
@@ -269,7 +269,7 @@ def _user_demand_cores(before: Reading, after: Reading, elapsed: float) -> float
     return (after.client_user_s - before.client_user_s) / elapsed * sum(each.demand_s for each in spent) / used
 
 
-def _collector_cores(before: Reading, after: Reading, elapsed: float) -> float | None:
+def _collector_cores(before: HostReading, after: HostReading, elapsed: float) -> float | None:
     if before.collector_s is None or after.collector_s is None:
         return None
     return (after.collector_s - before.collector_s) / elapsed

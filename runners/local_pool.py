@@ -13,7 +13,7 @@ from typing import Final
 
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job, Report, Underway, produce, runner_of, whoami
+from runners.pool import Done, Job, Underway, WorkerReport, produce, runner_of, whoami
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import end_kept
@@ -41,7 +41,7 @@ class LocalPool:
             capacity: Number of jobs that may run at the same time.
         """
         self.capacity = capacity
-        self._messages: queue.SimpleQueue[tuple[Underway, int, Window | Report]] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[tuple[Underway, int, Window | WorkerReport]] = queue.SimpleQueue()
         self._running: list[Underway] = []
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from runners.end_to_end import Deliveries, EndToEnd
+from runners.end_to_end import EndToEnd, SampledDeliveries
 from runners.histogram import Histogram
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -412,7 +412,7 @@ class Measurement:
     flush_s: float = 0.0
     sent_bytes: int | None = None
     end_to_end: EndToEnd | None = None
-    deliveries: Deliveries | None = field(default=None, compare=False, repr=False)
+    deliveries: SampledDeliveries | None = field(default=None, compare=False, repr=False)
 
     @property
     def records_per_s(self) -> float:

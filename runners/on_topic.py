@@ -12,10 +12,10 @@ from typing import Protocol
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.stored_records import stored_records
 from runners.clusters.topics import Topic
-from runners.end_to_end import Deliveries
+from runners.end_to_end import SampledDeliveries
 from runners.errors import RunnerError
 from runners.histogram import Histogram
-from runners.host import Reading
+from runners.host import HostReading
 from runners.measurement import (
     ClientActivity,
     Counts,
@@ -63,8 +63,8 @@ class RawResult:
     served: Histogram
     send_delay: Histogram
     series: tuple[TimePoint, ...]
-    before: Reading
-    after: Reading
+    before: HostReading
+    after: HostReading
     stopped_early: bool
     flush_s: float = 0.0
 
@@ -93,7 +93,7 @@ class Found:
     activity: ClientActivity | None
     sent_bytes: int
     warnings: tuple[str, ...] = ()
-    deliveries: Deliveries | None = None
+    deliveries: SampledDeliveries | None = None
 
 
 def check_records(topic: Topic, config: ProducerConfig, workload: Workload) -> None:

@@ -170,7 +170,7 @@ def runner_of(job: Job, producer: int, begin_unix_s: float, longest_s: float, ho
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkerReport:
     """The result of one producer of a job.
 
     Attributes:
@@ -188,7 +188,7 @@ def produce(
     workload: Workload,
     tell: Callable[[Window], None],
     stopped: Callable[[], bool],
-) -> Report:
+) -> WorkerReport:
     """Run one producer of a job, and return its measurement or the error that prevented it.
 
     Args:
@@ -215,7 +215,7 @@ def produce(
         outcome = error
     except Exception as error:  # noqa: BLE001 - any defect must reach the driver as an error, not as silence
         outcome = GeneratorError(f"the runner failed: {type(error).__name__}: {error}")
-    return Report(outcome, began)
+    return WorkerReport(outcome, began)
 
 
 def whoami() -> str:
@@ -267,14 +267,14 @@ class Underway:
         self._stop_requested = False
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
         self._series: list[TimePoint] = []
-        self._reports: dict[int, Report] = {}
+        self._reports: dict[int, WorkerReport] = {}
 
-    def take(self, producer: int, message: Window | Report) -> None:
+    def take(self, producer: int, message: Window | WorkerReport) -> None:
         """Handle a window (part of the run) or the final report that a producer has sent.
 
         When all producers have sent the window with the same number, the merged window is passed to `watch`.
         """
-        if isinstance(message, Report):
+        if isinstance(message, WorkerReport):
             self._reports[producer] = message
             if not isinstance(message.outcome, Measurement):
                 self._stop()

@@ -18,7 +18,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
 from runners.workload import Workload
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.to_java import translate_to_java
 
@@ -101,7 +101,7 @@ def java_throughput(
             payload_file=write_lines(Path(folder) / "payload.txt", size, workload.seed),
             records_per_s=workload.rate_records_per_s,
             warmup_records=warmup,
-            properties=config.values if config.client.kind is Kind.JAVA else translate_to_java(config).properties,
+            properties=config.values if config.client.kind is ClientKind.JAVA else translate_to_java(config).properties,
             heap_bytes=heap_bytes,
             timeout_s=seconds * _SLOWEST_SHARE + _SPARE_S,
         )

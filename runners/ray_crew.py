@@ -23,7 +23,7 @@ from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.on_topic import TopicConsumption
 from runners.errors import GeneratorError
 from runners.measurement import Window
-from runners.pool import Report, priority_warnings, produce, whoami
+from runners.pool import WorkerReport, priority_warnings, produce, whoami
 from runners.ray_seats import Seats, reason
 from runners.reporting import Say
 from runners.runner import Runner, WatchDecision
@@ -55,7 +55,7 @@ class Hand:
         return int(self.name.partition(" ")[0].rpartition("/")[2])
 
 
-class Crew:
+class RayCrew:
     """Ray workers that together run one job at a time: one for each producer, and possibly one for the consumers.
 
     Args:
@@ -216,14 +216,14 @@ class Worker:
             Each window (part of the run, at most a second long) when it ends, and at last the producer's report.
             Windows and report are pickled and compressed; `unpacked` decodes them.
         """
-        told: queue.SimpleQueue[Window | Report] = queue.SimpleQueue()
+        told: queue.SimpleQueue[Window | WorkerReport] = queue.SimpleQueue()
 
         def work() -> None:
             told.put(produce(runner, config, workload, told.put, lambda: self._stopped_run == run))
 
         threading.Thread(target=work, name=f"tuner-run-{run}", daemon=True).start()
-        message: Window | Report | None = None
-        while not isinstance(message, Report):
+        message: Window | WorkerReport | None = None
+        while not isinstance(message, WorkerReport):
             message = told.get()
             yield packed(message)
 

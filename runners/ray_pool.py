@@ -26,10 +26,10 @@ from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_un
 from runners.measurement import Window
 from runners.merging import share
 from runners.placement import ANYWHERE, Placement
-from runners.pool import Done, Job, Pool, Report, Underway, runner_of
+from runners.pool import Done, Job, Pool, Underway, WorkerReport, runner_of
 from runners.ray_cluster import RayCluster
 from runners.ray_consumers import RayConsumerHost
-from runners.ray_crew import Crew, unpacked
+from runners.ray_crew import RayCrew, unpacked
 from runners.ray_seats import Seats, reason
 from runners.ray_session import hold, own_ray, running_ray
 from runners.reporting import Say, silent
@@ -97,7 +97,7 @@ class RayPool(Pool):
                     self._guard = hold(self._ray, target, on_wait)
             first, count = jobs[0] if jobs and not self._own else (ANYWHERE, producers)
             for _ in range(slots):
-                slot = _Slot(Crew(self._ray, seats, tell))
+                slot = _Slot(RayCrew(self._ray, seats, tell))
                 self._slots.append(slot)
                 slot.crew.complete(first.zones_of_workers(count))
             self._stack = stack.pop_all()
@@ -177,7 +177,7 @@ class RayPool(Pool):
             for number, hand in enumerate(hands)
         }
 
-    def _report_if_hung(self, slot: "_Slot", number: int) -> Report | None:
+    def _report_if_hung(self, slot: "_Slot", number: int) -> WorkerReport | None:
         """Kill a producer's worker that has been silent for too long, and return the report in its place."""
         assert slot.underway is not None
         patience_s = self._patience_s + slot.underway.job.config.linger_ms / 1e3
@@ -186,13 +186,13 @@ class RayPool(Pool):
         if self._own:
             _kill_tree(slot.crew.hands[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
         name = slot.crew.lose(number)
-        return Report(
+        return WorkerReport(
             WorkerLost(f"the worker {name} must send a message every {patience_s:.0f} s, but sent none and was killed")
         )
 
-    def _take(self, slot: "_Slot", number: int, message: Window | Report) -> Done | None:
+    def _take(self, slot: "_Slot", number: int, message: Window | WorkerReport) -> Done | None:
         """Handle one message of a producer; return the job if this message finished the job, or else None."""
-        if isinstance(message, Report):
+        if isinstance(message, WorkerReport):
             del slot.streams[number]
             if isinstance(message.outcome, ConsumersLost):
                 slot.crew.lose(len(slot.crew.hands) - 1)
@@ -214,18 +214,20 @@ class RayPool(Pool):
         if job.placement.consumer_zone is not None:
             yield f"consumers {slot.crew.hands[len(job.runners)].name}"
 
-    def _message(self, slot: "_Slot", number: int) -> Window | Report:
+    def _message(self, slot: "_Slot", number: int) -> Window | WorkerReport:
         errors = self._ray.exceptions
         try:
             with signals_unwrapped():
                 packed = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
             name = slot.crew.lose(number)
-            return Report(WorkerLost(f"the worker {name} must run until its job ends, but Ray says: {reason(error)}"))
+            return WorkerReport(
+                WorkerLost(f"the worker {name} must run until its job ends, but Ray says: {reason(error)}")
+            )
         except errors.RayError as error:
-            return Report(GeneratorError(f"a worker must return a result, but Ray says: {error}"))
-        message: Window | Report = unpacked(packed)
-        if not isinstance(message, Report) or message.began_unix_s is None:
+            return WorkerReport(GeneratorError(f"a worker must return a result, but Ray says: {error}"))
+        message: Window | WorkerReport = unpacked(packed)
+        if not isinstance(message, WorkerReport) or message.began_unix_s is None:
             return message
         return replace(message, began_unix_s=message.began_unix_s - slot.crew.hands[number].clock.ahead_s)
 
@@ -252,7 +254,7 @@ class _Slot:
         underway: The running job; None if the workers are free.
     """
 
-    crew: Crew
+    crew: RayCrew
     streams: dict[int, Any] = field(default_factory=dict)
     silent_s: dict[int, float] = field(default_factory=dict)
     underway: Underway | None = None

@@ -22,7 +22,7 @@ _TINY: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RayNode:
     """A live node of the Ray cluster.
 
     Attributes:
@@ -38,7 +38,7 @@ class Node:
     zones: frozenset[str] = frozenset()
 
     @classmethod
-    def all_of(cls, ray: Any) -> "list[Node]":
+    def all_of(cls, ray: Any) -> "list[RayNode]":
         """Return all live nodes of the cluster."""
         return [
             cls(
@@ -52,12 +52,12 @@ class Node:
         ]
 
 
-def fit(nodes: Sequence[Node], zone: str | None) -> list[Node]:
+def fit(nodes: Sequence[RayNode], zone: str | None) -> list[RayNode]:
     """Return the nodes that offer at least one core to Ray and lie in `zone`; None means any zone."""
     return [node for node in nodes if node.cpus >= 1 and (zone is None or resource_of(zone) in node.zones)]
 
 
-def missing(nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
+def missing(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None:
     """Return the part of a message that names the requested zones (groups of nodes) without any core.
 
     The result is None if every requested zone has a node that offers a core.
@@ -73,13 +73,13 @@ def missing(nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
     return None
 
 
-def apart(nodes: Sequence[Node], zones: Sequence[str | None]) -> bool:
+def apart(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> bool:
     """Return whether each worker of a job can have a node of its own."""
     enough = all(len(fit(nodes, zone)) >= wanted for zone, wanted in Counter(zones).items())
     return enough and len({node.id for zone in set(zones) for node in fit(nodes, zone)}) >= len(zones)
 
 
-def crowd(nodes: Sequence[Node], zones: Sequence[str | None]) -> str:
+def crowd(nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str:
     """Return the warning that the workers of a job have to share nodes."""
     hosts = sorted({node.host for zone in set(zones) for node in fit(nodes, zone)})
     return (
@@ -104,7 +104,7 @@ class Seats:
     _checked: set[str] = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
 
-    def nodes(self, zones: Sequence[str | None], deadline: float | None = None) -> list[Node]:
+    def nodes(self, zones: Sequence[str | None], deadline: float | None = None) -> list[RayNode]:
         """Wait until each requested zone (group of nodes) has a node, check the software, and return all live nodes.
 
         Each node on which a worker may run must have the same versions as this host.
@@ -117,7 +117,7 @@ class Seats:
             RayUnfit: A zone has no node, or a node has other versions or can't reach the Kafka cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
-        while lack := missing(nodes := Node.all_of(self.ray), zones) or self._checked_for(nodes, zones):
+        while lack := missing(nodes := RayNode.all_of(self.ray), zones) or self._checked_for(nodes, zones):
             self._wait_or_refuse(lack, deadline)
         return nodes
 
@@ -142,7 +142,7 @@ class Seats:
         """Release the cores of a placement group. Ray kills workers that still run in the group."""
         self.ray.util.remove_placement_group(group)
 
-    def _checked_for(self, nodes: Sequence[Node], zones: Sequence[str | None]) -> str | None:
+    def _checked_for(self, nodes: Sequence[RayNode], zones: Sequence[str | None]) -> str | None:
         """Check the software of each node on which a worker may run, once for each node.
 
         Returns:
@@ -162,7 +162,7 @@ class Seats:
         self._checked |= new.keys()
         return None
 
-    def _ask_for_facts(self, nodes: Sequence[Node]) -> list[dict[str, str]] | None:
+    def _ask_for_facts(self, nodes: Sequence[RayNode]) -> list[dict[str, str]] | None:
         """Return the facts that the nodes report; None if one of them has left."""
         from runners import ray_cluster
 
@@ -186,7 +186,7 @@ class Seats:
             raise RayUnfit(f"each Ray node must report its software versions, but Ray says: {reason(error)}") from error
         return answers
 
-    def _try_to_reserve(self, nodes: Sequence[Node], zones: Sequence[str | None], deadline: float) -> Any | None:
+    def _try_to_reserve(self, nodes: Sequence[RayNode], zones: Sequence[str | None], deadline: float) -> Any | None:
         strict = apart(nodes, zones)
         bundles = [{"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY}) for zone in zones]
         group = self.ray.util.placement_group(bundles, strategy="STRICT_SPREAD" if strict else "SPREAD")

@@ -88,7 +88,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class BatchSequence:
     """Batches of a partition that follow each other.
 
     Attributes:

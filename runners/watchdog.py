@@ -88,7 +88,7 @@ def any_runs(brokers: Sequence[LocalBroker]) -> bool:
     return not brokers or any(runs(broker.pid) for broker in brokers)
 
 
-class Deliveries(Protocol):
+class DeliveryReport(Protocol):
     """What a client has reported so far: deliveries, and errors.
 
     Attributes:
@@ -174,7 +174,7 @@ class Watchdog:
             pulse=pulse or Pulse(),
         )
 
-    def look(self, tally: Deliveries, waiting: int) -> None:
+    def look(self, tally: DeliveryReport, waiting: int) -> None:
         """Raise an error if missing deliveries, client errors or full disks make the measurement impossible.
 
         Args:
@@ -194,14 +194,14 @@ class Watchdog:
         self._check_deliveries(tally, waiting)
         self._check_disk()
 
-    def _check_errors(self, tally: Deliveries) -> None:
+    def _check_errors(self, tally: DeliveryReport) -> None:
         if tally.fatal is not None:
             raise DeliveryFailed(f"the client must be able to continue, but it stopped for good: {tally.fatal}")
         for answers, error, sentence in self.permanent:
             if found := answers.intersection(tally.failed):
                 raise error(sentence.format(", ".join(found)))
 
-    def _check_deliveries(self, tally: Deliveries, waiting: int) -> None:
+    def _check_deliveries(self, tally: DeliveryReport, waiting: int) -> None:
         now = self.clock.now_ns()
         if tally.acknowledged != self._acknowledged or not waiting:
             self._acknowledged, self._acknowledged_ns = tally.acknowledged, now

@@ -4,7 +4,7 @@ This package opens no connection to Kafka and does not depend on any search meth
 """
 
 from search_spaces.catalogue import Property, Value
-from search_spaces.client import Client, Kind, client_of, java, librdkafka
+from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.connection import ConnectionConfig
 from search_spaces.domains import Chooser, ParamValue
 from search_spaces.errors import (
@@ -32,6 +32,7 @@ __all__ = [
     "DURABILITY",
     "Chooser",
     "Client",
+    "ClientKind",
     "ConfigError",
     "ConflictingSpellings",
     "ConnectionConfig",
@@ -39,7 +40,6 @@ __all__ = [
     "Guarantee",
     "InvalidKnob",
     "InvalidValue",
-    "Kind",
     "KnobChange",
     "MisplacedProperty",
     "ParamValue",

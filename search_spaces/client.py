@@ -33,20 +33,20 @@ from search_spaces.librdkafka import levels as librdkafka_levels
 from search_spaces.librdkafka import limits as librdkafka_limits
 from search_spaces.librdkafka import properties as librdkafka_properties
 from search_spaces.librdkafka import rules as librdkafka_rules
-from search_spaces.limits import Limits
+from search_spaces.limits import ClientLimits
 from search_spaces.roles import Role
 from search_spaces.rules import Rule
 
 
-class Kind(StrEnum):
+class ClientKind(StrEnum):
     """The kinds of clients that can be searched and measured."""
 
     LIBRDKAFKA = "librdkafka"
     JAVA = "java"
 
 
-FORMS: Final[Mapping[Kind, tuple[Form, ...]]] = MappingProxyType(
-    {Kind.LIBRDKAFKA: librdkafka_forms.FORMS, Kind.JAVA: java_forms.FORMS}
+FORMS: Final[Mapping[ClientKind, tuple[Form, ...]]] = MappingProxyType(
+    {ClientKind.LIBRDKAFKA: librdkafka_forms.FORMS, ClientKind.JAVA: java_forms.FORMS}
 )
 """The forms in which the users of each client write its properties."""
 
@@ -73,14 +73,14 @@ class Client:
         default_changes: The properties whose defaults differ between versions of the client.
     """
 
-    kind: Kind
+    kind: ClientKind
     version: str
     catalogue: Catalogue
     derived: Callable[[Effective, str], str | None]
     rules: tuple[Rule, ...]
     knobs: tuple[Knob, ...]
     bounds: Bounds
-    limits: Limits
+    limits: ClientLimits
     starting_points: tuple[StartingPoint, ...]
     spelt_out: Callable[[Effective, str], str]
     influential: tuple[str, ...]
@@ -89,7 +89,7 @@ class Client:
     @property
     def label(self) -> str:
         """The client in words, with its version."""
-        name = "the Java client" if self.kind is Kind.JAVA else self.kind
+        name = "the Java client" if self.kind is ClientKind.JAVA else self.kind
         return f"{name} {self.version}"
 
     @property
@@ -98,7 +98,7 @@ class Client:
 
         The versions of librdkafka share their configs; a version of the Java client may have other defaults.
         """
-        return str(self.kind) if self.kind is Kind.LIBRDKAFKA else f"{self.kind} {self.version}"
+        return str(self.kind) if self.kind is ClientKind.LIBRDKAFKA else f"{self.kind} {self.version}"
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -146,7 +146,7 @@ def librdkafka() -> Client:
     """Return librdkafka; every call returns the same object."""
     catalogue = librdkafka_properties.load_catalogue()
     return Client(
-        kind=Kind.LIBRDKAFKA,
+        kind=ClientKind.LIBRDKAFKA,
         version=catalogue.version,
         catalogue=catalogue,
         derived=librdkafka_derived.derived,
@@ -179,7 +179,7 @@ def _java(version: str) -> Client:
     major, minor, _ = java_properties.newest_release().split(".")
     release = minor_of(version, (int(major), int(minor)))
     return Client(
-        kind=Kind.JAVA,
+        kind=ClientKind.JAVA,
         version=version,
         catalogue=java_properties.load_catalogue(version, release),
         derived=java_derived.derived,
@@ -205,9 +205,9 @@ def client_named(kind: str, version: str | None = None) -> Client:
     Raises:
         UnknownClient: There is no such client, or the version is not known.
     """
-    if kind == Kind.LIBRDKAFKA:
+    if kind == ClientKind.LIBRDKAFKA:
         return librdkafka()
-    if kind == Kind.JAVA:
+    if kind == ClientKind.JAVA:
         return java(version)
     raise UnknownClient(f"the client must be librdkafka or java, not {kind!r}")
 
@@ -229,7 +229,7 @@ def client_in_version(said: str, version: str | None = None) -> Client:
     version = of.strip() or version
     if version is None:
         return client_named(kind)
-    if kind == Kind.JAVA:
+    if kind == ClientKind.JAVA:
         return java(java_properties.release_of(version))
     client = client_named(kind)
     if version not in (client.version, client.version.rpartition(".")[0]):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from search_spaces.catalogue import Property, Value, canonical_value
-from search_spaces.client import Client, Kind, librdkafka
+from search_spaces.client import Client, ClientKind, librdkafka
 from search_spaces.errors import ConflictingSpellings, MisplacedProperty
 from search_spaces.roles import Role
 
@@ -56,7 +56,7 @@ def consumer_values(mapping: Mapping[str, Value], client: Client | None = None) 
         InvalidValue: A property does not accept its value.
         ConflictingSpellings: A property is given under two names with different values.
     """
-    if client is not None and client.kind is Kind.JAVA:
+    if client is not None and client.kind is ClientKind.JAVA:
         return _java_values(mapping)
     catalogue = librdkafka().catalogue
     values: dict[str, str] = {}

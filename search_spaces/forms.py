@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Layout(StrEnum):
+class FileLayout(StrEnum):
     """How the file of a form is written. The value is also the end of the file's name."""
 
     PROPERTIES = "properties"
@@ -31,7 +31,7 @@ class Form:
     """
 
     name: str
-    layout: Layout = Layout.PROPERTIES
+    layout: FileLayout = FileLayout.PROPERTIES
     key: str = "{}"
     inside: tuple[str, ...] = ()
     resource: str = ""

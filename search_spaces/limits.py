@@ -12,7 +12,7 @@ from search_spaces.sizes import single_record_batch_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClientLimits:
     """How large records and batches of a client may be.
 
     Attributes:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from search_spaces.catalogue import Property, canonical_value
-from search_spaces.client import Client, Kind, java, librdkafka
+from search_spaces.client import Client, ClientKind, java, librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
 from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
 from search_spaces.guarantee import Guarantee
@@ -77,11 +77,11 @@ def read_producer_file(
     if guessed:
         written_for = client_shown_by(entries) or FileClient(client.kind)
     if written_for is FileClient.JAVA:
-        if client.kind is Kind.JAVA:
+        if client.kind is ClientKind.JAVA:
             return _java(read_java(entries, client, complete=complete), path.name)
         return _java_translated(entries, path.name)
-    file = _librdkafka(entries, path.name, complete=complete or client.kind is Kind.JAVA, guessed=guessed)
-    return file if client.kind is Kind.LIBRDKAFKA else _librdkafka_translated(file, path.name, client)
+    file = _librdkafka(entries, path.name, complete=complete or client.kind is ClientKind.JAVA, guessed=guessed)
+    return file if client.kind is ClientKind.LIBRDKAFKA else _librdkafka_translated(file, path.name, client)
 
 
 def client_shown_by(entries: Mapping[str, str]) -> FileClient | None:

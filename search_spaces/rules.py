@@ -59,7 +59,7 @@ def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
     return broken
 
 
-class Outcome(StrEnum):
+class RuleOutcome(StrEnum):
     """What comes of a config that breaks a rule."""
 
     REFUSED = "refused"
@@ -91,7 +91,7 @@ class Rule:
     source: str
     broken: Condition
     idle: str = ""
-    outcome: Outcome = Outcome.REFUSED
+    outcome: RuleOutcome = RuleOutcome.REFUSED
 
     def check(self, config: Effective) -> None:
         """Check that `config` keeps the rule.

@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from search_spaces.catalogue import shown_value
-from search_spaces.client import Client, Kind, java
+from search_spaces.client import Client, ClientKind, java
 from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
@@ -111,7 +111,7 @@ def translate_to_java(config: ProducerConfig, client: Client | None = None) -> T
 
 def for_java(config: ProducerConfig) -> Translation:
     """Return a config of either client for the Java producer: as it is if it is for Java, and else translated."""
-    if config.client.kind is not Kind.JAVA:
+    if config.client.kind is not ClientKind.JAVA:
         return translate_to_java(config)
     properties = {name: shown_value(name, value) for name, value in config.values.items()}
     return Translation(properties, (), (), MEASURED)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from search_spaces.catalogue import shown_value
-from search_spaces.client import Client, Kind, client_in_version, librdkafka
+from search_spaces.client import Client, ClientKind, client_in_version, librdkafka
 from search_spaces.errors import UnknownClient
 from search_spaces.from_java import translate_from_java
 from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
@@ -18,7 +18,7 @@ from search_spaces.to_java import LEVEL, TWINS, translate_to_java
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TranslatedProperty:
     """One property of a file, and its twin: the property of the other client that does the same.
 
     Attributes:
@@ -53,7 +53,7 @@ class FileTranslation:
 
     source: ProducerConfig
     target: ProducerConfig
-    rows: tuple[Row, ...]
+    rows: tuple[TranslatedProperty, ...]
     notes: tuple[str, ...]
 
     @property
@@ -73,7 +73,7 @@ class FileTranslation:
 
 
 def translate_file(
-    path: Path, written_for: FileClient = FileClient.AUTO, target: Kind | None = None, version: str | None = None
+    path: Path, written_for: FileClient = FileClient.AUTO, target: ClientKind | None = None, version: str | None = None
 ) -> FileTranslation:
     """Translate a producer's properties file for the other client.
 
@@ -91,15 +91,15 @@ def translate_file(
             problems.
     """
     kind = _kind_of(path, written_for)
-    other = Kind.LIBRDKAFKA if kind is Kind.JAVA else Kind.JAVA
+    other = ClientKind.LIBRDKAFKA if kind is ClientKind.JAVA else ClientKind.JAVA
     if target not in (None, other):
         raise UnknownClient(f"a translation must be for the other client, but {path.name} is for {kind} already")
-    java = client_in_version(Kind.JAVA, version)
+    java = client_in_version(ClientKind.JAVA, version)
     with named_file(path):
-        client = java if kind is Kind.JAVA else librdkafka()
+        client = java if kind is ClientKind.JAVA else librdkafka()
         found = read_producer_file(path, FileClient(kind), client)
         source = found.config
-    if kind is Kind.JAVA:
+    if kind is ClientKind.JAVA:
         translated, notes = translate_from_java(source)
     else:
         translation = translate_to_java(source, java)
@@ -107,20 +107,20 @@ def translate_file(
     return FileTranslation(source, translated, _rows(source, translated), (*found.notes, *notes))
 
 
-def _kind_of(path: Path, written_for: FileClient) -> Kind:
+def _kind_of(path: Path, written_for: FileClient) -> ClientKind:
     if written_for is FileClient.AUTO:
         shown = client_shown_by(read_properties(path))
         if shown is None:
             rule = "the properties of a file must show which client it is for, such as its key.serializer line"
             raise UnknownClient(f"{rule}, but those of {path.name} do not; name the client with --from")
         written_for = shown
-    return Kind(written_for)
+    return ClientKind(written_for)
 
 
 def _twins(source: ProducerConfig, target: Client) -> dict[str, str]:
     """Return the names of the twins in a client by the names in the source's client."""
     level = f"compression.{source.compression}.level"
-    if target.kind is Kind.JAVA:
+    if target.kind is ClientKind.JAVA:
         twins = {**TWINS, LEVEL: level}
     else:
         backwards = {java: name for name, java in TWINS.items()}
@@ -129,7 +129,7 @@ def _twins(source: ProducerConfig, target: Client) -> dict[str, str]:
     return {name: twin for name, twin in twins.items() if name in ours and twin in theirs}
 
 
-def _rows(source: ProducerConfig, target: ProducerConfig) -> tuple[Row, ...]:
+def _rows(source: ProducerConfig, target: ProducerConfig) -> tuple[TranslatedProperty, ...]:
     twins = _twins(source, target.client)
     names = {twin: name for name, twin in twins.items()}
     given = [_given(source, target, name, twins.get(name, "")) for name in source.values]
@@ -138,17 +138,17 @@ def _rows(source: ProducerConfig, target: ProducerConfig) -> tuple[Row, ...]:
     return (*given, *added)
 
 
-def _given(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> Row:
+def _given(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> TranslatedProperty:
     written = twin in target.values
     if not twin:
         own = name == "partitioner" and source.effective(name) == "murmur2_random"
         note = "the Java client does this by itself" if own else f"{target.client.label} has no counterpart"
     else:
         note = "" if written else f"left out: {target.client.label} uses its default"
-    return Row(name, _shown(source, name), True, twin, _shown(target, twin), written, note)
+    return TranslatedProperty(name, _shown(source, name), True, twin, _shown(target, twin), written, note)
 
 
-def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> Row:
+def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> TranslatedProperty:
     default = target.client.in_force({}).text(twin)
     if target.values[twin] != default:
         note = f"written out, because the default of {target.client.label} is {shown_value(twin, default) or 'none'}"
@@ -156,7 +156,7 @@ def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str)
         note = "written out, because the guarantee depends on it"
     else:
         note = "written out; both clients have this default"
-    return Row(name, _shown(source, name), False, twin, _shown(target, twin), True, note)
+    return TranslatedProperty(name, _shown(source, name), False, twin, _shown(target, twin), True, note)
 
 
 def _shown(config: ProducerConfig, name: str) -> str:

@@ -133,7 +133,7 @@ def run_study(
     from tuner.results.racing_savings import RacingSavings
     from tuner.storage.home import storage_at, study_folder
     from tuner.study_file import drop_used_secrets, parse_study, read_study_file
-    from tuner.tracking import Mirror
+    from tuner.tracking import MlflowMirror
 
     told = reporter or SilentReporter()
     if isinstance(study, StudySpec):
@@ -152,7 +152,7 @@ def run_study(
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = None
     if tracking.enabled:
-        mirror = Mirror(place, tracking, warn or told.say, extra_artifacts=write_all_artifacts)
+        mirror = MlflowMirror(place, tracking, warn or told.say, extra_artifacts=write_all_artifacts)
     if sampler is not None:
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
@@ -208,7 +208,7 @@ def run_experiment(
     from tuner.present.report.bundle import REPORT_FILE, write_experiment
     from tuner.results.experiment_results import load_experiment
     from tuner.storage.home import study_folder
-    from tuner.tracking import Mirror
+    from tuner.tracking import MlflowMirror
 
     told = reporter or SilentExperimentReporter()
     spec = experiment
@@ -221,7 +221,7 @@ def run_experiment(
     )
     folder = study_folder(spec.name)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
-    mirror = Mirror(folder, tracking, warn or told.say) if tracking.enabled else None
+    mirror = MlflowMirror(folder, tracking, warn or told.say) if tracking.enabled else None
     run(spec, text, folder, told, mirror, mix_environments=mix_environments)
     results = load_experiment(folder)
     write_experiment(results, folder / REPORT_FILE)

@@ -36,7 +36,7 @@ from typing import Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, Kind, client_of, librdkafka
+from search_spaces.client import Client, ClientKind, client_of, librdkafka
 from search_spaces.errors import ConfigError, UnknownClient
 from search_spaces.producer_config import ProducerConfig
 
@@ -188,7 +188,7 @@ def _shipped(name: str) -> MeasuredTable:
 
 def _client(said: str, name: str) -> Client:
     """Return the client that the head of a table names."""
-    if said.partition(" ")[0] != Kind.JAVA:
+    if said.partition(" ")[0] != ClientKind.JAVA:
         return librdkafka()
     try:
         return client_of(said)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.consumers.consumption import Arrivals, ReadCounts
-from runners.consumers.reading import Stretch
+from runners.consumers.reading import OffsetRange
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class ReadCounter:
         unfinished: Number of partitions that still have records to read.
     """
 
-    stretches: Iterable[Stretch]
+    stretches: Iterable[OffsetRange]
     keep_arrivals: bool = False
     taken: int = 0
     value_bytes: int = 0

@@ -78,7 +78,7 @@ class _Windows:
 
 
 @dataclass(slots=True)
-class Crew:
+class ConsumerCrew:
     """The consumers of one load. Use it once.
 
     Attributes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S, NS_PER_US
 from runners.clock_offset import Offset, on_our_clock
 from runners.consumers.consumption import Arrivals, Consumption
-from runners.end_to_end import Deliveries, EndToEnd
+from runners.end_to_end import EndToEnd, SampledDeliveries
 from runners.histogram import Histogram
 
 _CLOCK_ERROR_RATIO: Final = 0.1
@@ -21,7 +21,7 @@ _CLOCK_ERROR_RATIO: Final = 0.1
 
 
 def end_to_end_of(
-    deliveries: Deliveries, consumption: Consumption, offsets: tuple[Offset, Offset] | None = None
+    deliveries: SampledDeliveries, consumption: Consumption, offsets: tuple[Offset, Offset] | None = None
 ) -> EndToEnd:
     """Join the producer's records with the consumers' arrivals.
 
@@ -103,7 +103,7 @@ def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: ND
     return found
 
 
-def _behind(deliveries: Deliveries, arrivals: Arrivals) -> int:
+def _behind(deliveries: SampledDeliveries, arrivals: Arrivals) -> int:
     """Return how many records were acknowledged and not taken at the end of the phase, from the sampled offsets."""
     behind = 0
     before = deliveries.acknowledged_ns < deliveries.end_ns

@@ -7,13 +7,13 @@ from typing import Final
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_reader import TopicReader
 from runners.consumers.consumption import Consumption
-from runners.consumers.crew import Crew
+from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import Reader, ReadWatch, read_on
-from runners.consumers.reading import Reading, Start, Stretch, share_out
+from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.errors import WorkloadRefused
 from runners.java_client.reader import JavaReader
 from runners.librdkafka.reader import LibrdkafkaReader
-from search_spaces.client import Client, Kind
+from search_spaces.client import Client, ClientKind
 
 _NOTHING: Final = "nobody wrote to the topic while it was read at its tail, so there was nothing to read"
 
@@ -40,13 +40,13 @@ class TopicConsumption:
         self,
         watch: ReadWatch = read_on,
         on_start: Callable[[int], None] = lambda _: None,
-        stretches: Sequence[Stretch] | None = None,
+        stretches: Sequence[OffsetRange] | None = None,
     ) -> Consumption:
         """Read the topic, and return what was measured. The cluster is left as it was.
 
         Args:
             watch: Called with each window; it can stop the load.
-            on_start: Called with the moment at which all consumers begin; see `Crew.run`.
+            on_start: Called with the moment at which all consumers begin; see `ConsumerCrew.run`.
             stretches: What to read; None for what `stretches` returns now.
 
         Raises:
@@ -57,22 +57,22 @@ class TopicConsumption:
         """
         stretches = self.stretches() if stretches is None else stretches
         shares = share_out(stretches, self.reading.consumers)
-        seen = Crew([self._reader(share) for share in shares]).run(watch, on_start)
+        seen = ConsumerCrew([self._reader(share) for share in shares]).run(watch, on_start)
         deleted = self._deleted(stretches) if seen.counts.skipped else 0
         counts = replace(seen.counts, sole_writer=self.sole_writer, deleted=deleted)
         return replace(seen, counts=counts, warnings=(*seen.warnings, *_warnings(seen)))
 
-    def _reader(self, share: tuple[Stretch, ...]) -> Reader:
-        if self.client is None or self.client.kind is Kind.LIBRDKAFKA:
+    def _reader(self, share: tuple[OffsetRange, ...]) -> Reader:
+        if self.client is None or self.client.kind is ClientKind.LIBRDKAFKA:
             return LibrdkafkaReader(self.cluster, self.topic, share, self.reading)
         return JavaReader(self.cluster, self.topic, share, self.reading, self.client.version)
 
-    def _deleted(self, stretches: Sequence[Stretch]) -> int:
+    def _deleted(self, stretches: Sequence[OffsetRange]) -> int:
         """Return how many of the offsets that were to be read the topic no longer has."""
         begins = TopicReader(self.cluster.connection, self.topic).extent().begins
         return sum(max(0, begins[each.partition] - each.first) for each in stretches)
 
-    def stretches(self) -> list[Stretch]:
+    def stretches(self) -> list[OffsetRange]:
         """Return what there is to read now: all records of the topic, or what comes after them.
 
         Raises:
@@ -82,14 +82,14 @@ class TopicConsumption:
         """
         extent = TopicReader(self.cluster.connection, self.topic).extent()
         if self.reading.start is Start.TAIL:
-            return [Stretch(number, end, None) for number, end in enumerate(extent.ends)]
+            return [OffsetRange(number, end, None) for number, end in enumerate(extent.ends)]
         if not extent.records:
             raise WorkloadRefused(
                 f"a topic that is read from its beginning must have records, but {self.topic} is empty; name another "
                 "topic, or read at the tail while records are written (--start tail)"
             )
         spans = zip(extent.begins, extent.ends, strict=True)
-        return [Stretch(number, begin, end) for number, (begin, end) in enumerate(spans)]
+        return [OffsetRange(number, begin, end) for number, (begin, end) in enumerate(spans)]
 
 
 def _warnings(seen: Consumption) -> list[str]:

@@ -55,7 +55,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class OffsetRange:
     """The offsets of one partition that a consumer reads.
 
     Attributes:
@@ -74,7 +74,7 @@ class Stretch:
         return None if self.end is None else self.end - self.first
 
 
-def share_out(stretches: Sequence[Stretch], consumers: int) -> list[tuple[Stretch, ...]]:
+def share_out(stretches: Sequence[OffsetRange], consumers: int) -> list[tuple[OffsetRange, ...]]:
     """Divide partitions among consumers in turn, so that the shares differ by at most one partition.
 
     Raises:

@@ -16,11 +16,10 @@ from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumption import Consumption, FetchActivity, ReadOrigin, ReadWindow
 from runners.consumers.fetch_account import FetchAccount
 from runners.consumers.reader import ReadWatch
-from runners.consumers.reading import Reading, Stretch
+from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.source import ReadCut, RecordSource
 from runners.errors import BrokerLost, TargetRefused
-from runners.host import THIS_PROCESS, ClientProcess, HostProbe, usage
-from runners.host import Reading as HostReading
+from runners.host import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
 from runners.receiving import Receiving
 from runners.runner import Phases, WatchDecision
 from runners.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
@@ -63,7 +62,7 @@ def consume(
     client_version: str,
     cluster: RunningCluster,
     topic: str,
-    stretches: Sequence[Stretch],
+    stretches: Sequence[OffsetRange],
     reading: Reading,
     ready: Callable[[], int],
     watch: ReadWatch,
@@ -116,7 +115,7 @@ def consume(
 
 
 @dataclass(slots=True)
-class Progress:
+class ReadingProgress:
     """What the watchdog knows of a consumer. It counts brokers' answers, because a topic may get no new records.
 
     Attributes:
@@ -172,14 +171,14 @@ class ReadingLoad:
     clock: Clock
     watchdog: Watchdog
     probe: HostProbe
-    _progress: Progress = field(init=False)
+    _progress: ReadingProgress = field(init=False)
     _account: FetchAccount = field(default_factory=FetchAccount)
     _receiving: Receiving = field(init=False)
     _series: list[ReadWindow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Begin with no progress."""
-        self._progress, self._receiving = Progress(self.source), Receiving(self.probe.process.pid)
+        self._progress, self._receiving = ReadingProgress(self.source), Receiving(self.probe.process.pid)
 
     def run(self, start_ns: int, watch: ReadWatch, reading: Reading, origin: ReadOrigin) -> Consumption:
         """Read from a moment on, and return what was measured.

@@ -15,7 +15,7 @@ from runners.clusters.stored_topics import BrokerAddress
 from runners.errors import BrokerLost, GeneratorError, TargetRefused
 from runners.java_client.compiled import INSPECTOR, Harness
 from runners.java_client.jvm import Jvm, Message
-from runners.record_batch import Merged, RecordBatch, Stretch
+from runners.record_batch import BatchSequence, Merged, RecordBatch
 from runners.reporting import Say, silent
 from search_spaces.client import java
 from search_spaces.java_connection import connection_for_java
@@ -56,7 +56,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedBatches:
     """What a broker has sent of a partition.
 
     Attributes:
@@ -66,7 +66,7 @@ class Fetched:
         error: Kafka's name of the error; empty if there was none.
     """
 
-    stretch: Stretch = field(default_factory=Stretch)
+    stretch: BatchSequence = field(default_factory=BatchSequence)
     next_offset: int | None = None
     first_offset: int | None = None
     error: str = ""
@@ -125,7 +125,7 @@ class BatchReader:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[Fetched]:
+    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
         """Send one request to a broker, and return what it has sent, in the order of `wanted`.
 
         Args:
@@ -185,9 +185,9 @@ def _refusal(answer: Message, broker: BrokerAddress) -> Exception:
     return BrokerLost(f"Broker {address} must send record batches, but: {because}. Check that it is running.")
 
 
-def _fetched(told: Message) -> Fetched:
+def _fetched(told: Message) -> FetchedBatches:
     if "error" in told:
-        return Fetched(error=str(told["error"]))
+        return FetchedBatches(error=str(told["error"]))
     batches: list[Mapping[str, Any]] = told["batches"]
     usable, set_aside = [], Counter[str]()
     for each in batches:
@@ -196,8 +196,8 @@ def _fetched(told: Message) -> Fetched:
         else:
             usable.append(_batch(each))
     merged = sum((_merged(each) for each in told["merged"]), Merged())
-    return Fetched(
-        Stretch(tuple(usable), merged, dict(set_aside)),
+    return FetchedBatches(
+        BatchSequence(tuple(usable), merged, dict(set_aside)),
         next_offset=batches[-1]["last_offset"] + 1 if batches else None,
         first_offset=batches[0]["base_offset"] if batches else None,
     )

@@ -14,7 +14,7 @@ from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
 from runners.java_client.keeping import kept_jvm
 from runners.java_client.load import JavaLoad, JavaResult
-from runners.java_client.reports import ClientTotals, Report
+from runners.java_client.reports import ClientTotals, JavaReport
 from runners.java_client.warm_up import warm_up
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import (
@@ -258,7 +258,7 @@ def activity_of(result: JavaResult, partitions: int) -> ClientActivity | None:
     )
 
 
-def _waiting(report: Report) -> int:
+def _waiting(report: JavaReport) -> int:
     return report.handed_over - report.done
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import psutil
 
 from runners.clock import NS_PER_S, Clock
-from runners.end_to_end import Deliveries
+from runners.end_to_end import SampledDeliveries
 from runners.errors import DeliveryFailed, GeneratorError, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
 from runners.histogram import Histogram
 from runners.host import HostProbe
 from runners.java_client.jvm import Jvm, Message
-from runners.java_client.reports import ClientTotals, Report, histogram_of, long_table
+from runners.java_client.reports import ClientTotals, JavaReport, histogram_of, long_table
 from runners.kernel_counters import thread_times
 from runners.limits import budget_exceeded
 from runners.measurement import TimePoint, Window
@@ -40,7 +40,7 @@ _COLLECTOR: Final = -1
 class Heard:
     """What the Java client has reported last, as the watchdog asks for it."""
 
-    report: Report | None = None
+    report: JavaReport | None = None
     fatal: str | None = None
     _said: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_COMPLAINTS_KEPT))
 
@@ -88,12 +88,12 @@ class JavaResult(RawResult):
     """
 
     sample_ratio: float
-    at_start: Report
-    at_end: Report
-    last: Report
+    at_start: JavaReport
+    at_end: JavaReport
+    last: JavaReport
     gauges: tuple[tuple[ClientTotals, int], ...]
     partition_records: tuple[int, ...]
-    deliveries: Deliveries | None = None
+    deliveries: SampledDeliveries | None = None
 
 
 @dataclass(slots=True)
@@ -218,7 +218,7 @@ class JavaLoad:
         full_ns = int(report.client.wait_ns / self.threads)
         return Cut(at_ns or report.at_ns, report.acknowledged, sum(report.failed.values()), full_ns, latency)
 
-    def _report(self) -> Report:
+    def _report(self) -> JavaReport:
         assert self.heard.report is not None
         return self.heard.report
 
@@ -264,7 +264,7 @@ class JavaLoad:
 
     def _take(self, message: Message) -> None:
         if "at_ns" in message:
-            self.heard.report = Report.parse(message)
+            self.heard.report = JavaReport.parse(message)
             self._gauges.append((self.heard.report.client, self.heard.waiting))
         if message["is"] == "refused":
             raise self._refused(message["kind"], message["because"])
@@ -304,8 +304,10 @@ class JavaLoad:
         return Counted({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)
 
 
-def _deliveries(ended: Message, start_ns: int, end_ns: int) -> Deliveries:
+def _deliveries(ended: Message, start_ns: int, end_ns: int) -> SampledDeliveries:
     """Return the sampled records of the measured phase in the last message of a load."""
     table = long_table(ended["places"])
     partitions = table[:, 0].astype(np.int32)
-    return Deliveries(partitions, table[:, 1], table[:, 2], table[:, 3], start_ns, end_ns).within(start_ns, end_ns)
+    return SampledDeliveries(partitions, table[:, 1], table[:, 2], table[:, 3], start_ns, end_ns).within(
+        start_ns, end_ns
+    )

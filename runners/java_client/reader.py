@@ -9,7 +9,7 @@ from typing_extensions import override
 from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import Reader, ReadWatch
-from runners.consumers.reading import Reading, Stretch
+from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.reading_load import consume
 from runners.host import ClientProcess
 from runners.interpreter import quiet_interpreter
@@ -39,7 +39,7 @@ class JavaReader(Reader):
 
     cluster: RunningCluster
     topic: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[OffsetRange, ...]
     reading: Reading
     version: str
 

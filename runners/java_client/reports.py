@@ -91,7 +91,7 @@ _OLD_WAIT: Final = "bufferpool-wait-time-total"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JavaReport:
     """The counters of a run at one moment. All but the client's gauges only grow.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing_extensions import override
 from runners.clock import NS_PER_S, SystemClock
 from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.fetch_account import FetchReport
-from runners.consumers.reading import Reading, Stretch
+from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.source import ReadCut, RecordSource
 from runners.errors import BrokerLost, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
@@ -62,7 +62,7 @@ class JavaSource(RecordSource):
     """Has the Java process take the records."""
 
     def __init__(
-        self, jvm: Jvm, connection: Mapping[str, str], topic: str, stretches: Sequence[Stretch], reading: Reading
+        self, jvm: Jvm, connection: Mapping[str, str], topic: str, stretches: Sequence[OffsetRange], reading: Reading
     ) -> None:
         """Open a consumer, and wait until it knows the brokers of the topic.
 

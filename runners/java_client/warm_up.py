@@ -33,7 +33,7 @@ _LEVEL_WINDOWS: Final = 3
 
 
 @dataclass(slots=True)
-class Level:
+class WarmUpLevel:
     """Ends a load when its throughput no longer grows, or when it has sent enough.
 
     Attributes:
@@ -72,7 +72,7 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     """
     full_speed = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=LONGEST_S)
     pool, _ = payload_of(workload)
-    clock, level = SystemClock(), Level()
+    clock, level = SystemClock(), WarmUpLevel()
     jvm.send({"do": "open fake broker"})
     connection = {"bootstrap.servers": f"127.0.0.1:{jvm.receive(_PATIENCE_S)['port']}"}
     watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)

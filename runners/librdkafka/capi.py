@@ -159,7 +159,7 @@ def read_places(messages: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArra
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedRecords:
     """Fields of records that a consumer took from the client, one entry per record.
 
     Attributes:
@@ -175,12 +175,12 @@ class Fetched:
     offsets: NDArray[np.int64]
 
 
-def read_fetched(messages: NDArray[np.int64]) -> Fetched:
+def read_fetched(messages: NDArray[np.int64]) -> FetchedRecords:
     """Return fields of the `rd_kafka_message_t` structs whose addresses are in `messages`, shape (n,)."""
     # One call for all fields: calls, and not the memory, take most of the time for small batches.
     errors, partitions, value_bytes, offsets = _words_of(messages, *_FETCHED)
     # Two of the fields have 32 bits, and the rest of their words is padding.
-    return Fetched(errors.astype(np.int32), partitions.astype(np.int32), value_bytes, offsets)
+    return FetchedRecords(errors.astype(np.int32), partitions.astype(np.int32), value_bytes, offsets)
 
 
 class MessageList:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.consumers.counting import ReadCounter
-from runners.consumers.reading import Stretch
+from runners.consumers.reading import OffsetRange
 from runners.errors import BrokerLost, GeneratorError, WorkloadRefused
 from runners.librdkafka import capi
 from runners.librdkafka.opening import CLIENT_ID, complaint_of, log_text_of, open_client, statistics_interval
@@ -91,7 +91,7 @@ class ConsumerClient:
             raise BrokerLost(f"the cluster must tell where topic {topic} is, but did not: {why}")
         self._lib.rd_kafka_metadata_destroy(found)
 
-    def start(self, stretches: Sequence[Stretch]) -> None:
+    def start(self, stretches: Sequence[OffsetRange]) -> None:
         """Begin to fetch the given partitions, each at its first offset.
 
         Raises:

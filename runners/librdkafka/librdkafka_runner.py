@@ -18,7 +18,7 @@ from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.opening import CLIENT_ID, statistics_interval
 from runners.librdkafka.python import PythonClient
-from runners.librdkafka.statistics import Report
+from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.librdkafka.threads import LoadClient
 from runners.limits import DEFAULT_LIMITS, Limits
@@ -214,6 +214,6 @@ def _wire_bytes(result: LoadResult) -> int | None:
     return round(result.last.wire_bytes / result.last.tx_records * result.records)
 
 
-def _partitions_used(start: Report | None, end: Report) -> int | None:
+def _partitions_used(start: StatisticsReport | None, end: StatisticsReport) -> int | None:
     before = dict(start.partition_records) if start else {}
     return used_partitions([records - before.get(number, 0) for number, records in end.partition_records])

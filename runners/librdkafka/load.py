@@ -15,7 +15,7 @@ from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
 from runners.histogram import Histogram
 from runners.host import HostProbe
-from runners.librdkafka.statistics import Account, Report
+from runners.librdkafka.statistics import Account, StatisticsReport
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
 from runners.measurement import TimePoint, Window
@@ -37,8 +37,8 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 class LoadResult(RawResult):
     """The raw result of sending the records of a workload with one config.
 
-    The counters in the client's statistics reports (`Report`) start when the client starts. `account` covers only the
-    measured phase, which begins after the warm-up.
+    The counters in the client's statistics reports (`StatisticsReport`) start when the client starts. `account` covers
+    only the measured phase, which begins after the warm-up.
 
     Attributes:
         queue_full_ratio: Share of the measured phase in which the sender waited for room in the client's queue.
@@ -51,9 +51,9 @@ class LoadResult(RawResult):
 
     queue_full_ratio: float
     account: Account
-    at_start: Report | None
-    at_end: Report | None
-    last: Report | None
+    at_start: StatisticsReport | None
+    at_end: StatisticsReport | None
+    last: StatisticsReport | None
     handed_over: int
 
 
@@ -74,7 +74,7 @@ class Load:
     _trouble: list[BaseException] = field(default_factory=list)
     _series: list[TimePoint] = field(default_factory=list)
     _account: Account = field(default_factory=Account)
-    _last: Report | None = None
+    _last: StatisticsReport | None = None
 
     def run(self, watch: Watch) -> LoadResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
@@ -211,7 +211,7 @@ class Load:
 
     def _read_reports(self, account: Account | None) -> None:
         while self.tally.statistics:
-            self._last = Report.parse(*self.tally.statistics.popleft())
+            self._last = StatisticsReport.parse(*self.tally.statistics.popleft())
             if account is not None:
                 account.add(self._last)
 

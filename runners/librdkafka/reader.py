@@ -8,7 +8,7 @@ from typing_extensions import override
 from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import Reader, ReadWatch
-from runners.consumers.reading import Reading, Stretch
+from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.reading_load import consume
 from runners.interpreter import quiet_interpreter
 from runners.librdkafka import capi
@@ -28,7 +28,7 @@ class LibrdkafkaReader(Reader):
 
     cluster: RunningCluster
     topic: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[OffsetRange, ...]
     reading: Reading
 
     @override

@@ -11,7 +11,7 @@ from runners.clock import SystemClock
 from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.counting import ReadCounter
 from runners.consumers.fetch_account import FetchReport
-from runners.consumers.reading import Reading, Start, Stretch
+from runners.consumers.reading import OffsetRange, Reading, Start
 from runners.consumers.source import ReadCut, RecordSource
 from runners.librdkafka.consumer import ConsumerClient
 from runners.librdkafka.fetch_statistics import fetch_report
@@ -23,7 +23,7 @@ class LibrdkafkaSource(RecordSource):
     """Takes the records with a thread of this process."""
 
     def __init__(
-        self, properties: Mapping[str, str], topic: str, stretches: Sequence[Stretch], reading: Reading
+        self, properties: Mapping[str, str], topic: str, stretches: Sequence[OffsetRange], reading: Reading
     ) -> None:
         """Open a client, and wait until it knows the brokers of the topic.
 

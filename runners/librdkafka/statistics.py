@@ -33,7 +33,7 @@ class BrokerInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class StatisticsReport:
     """One statistics report of librdkafka.
 
     Attributes:
@@ -125,7 +125,7 @@ class Account:
     batch_bytes: Sum = NO_VALUES
     batch_records: Sum = NO_VALUES
 
-    def add(self, report: Report) -> None:
+    def add(self, report: StatisticsReport) -> None:
         """Add the next report of the period to the totals."""
         self.reports += 1
         self.queued_records += report.queued_records

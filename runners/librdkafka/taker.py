@@ -8,7 +8,7 @@ from typing import Final
 
 from runners.clock import NS_PER_MS, Clock
 from runners.consumers.counting import ReadCounter
-from runners.consumers.reading import Stretch
+from runners.consumers.reading import OffsetRange
 from runners.consumers.source import ReadCut
 from runners.librdkafka.consumer import ConsumerClient
 from runners.runner import Phases
@@ -41,7 +41,7 @@ class Taker:
     client: ConsumerClient
     counter: ReadCounter
     clock: Clock
-    stretches: Sequence[Stretch]
+    stretches: Sequence[OffsetRange]
     phases: Phases
     rest_ns: int = 0
     start_ns: int = 0

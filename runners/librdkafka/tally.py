@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_US
-from runners.end_to_end import Deliveries
+from runners.end_to_end import SampledDeliveries
 from runners.histogram import Histogram, Recorder
 
 Places = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -189,11 +189,11 @@ class Tally:
         """
         return self._total.histogram()
 
-    def deliveries(self) -> Deliveries | None:
+    def deliveries(self) -> SampledDeliveries | None:
         """Return the sampled records that were meant to leave in the measured phase; None if places are not kept."""
         if not self.keeps_places:
             return None
-        whole = Deliveries(
+        whole = SampledDeliveries(
             np.concatenate([np.empty(0, dtype=np.int32), *(partitions for partitions, _, _, _ in self._placed)]),
             np.concatenate([_NONE, *(offsets for _, offsets, _, _ in self._placed)]),
             np.concatenate([_NONE, *(intended for _, _, intended, _ in self._placed)]),

@@ -10,7 +10,7 @@ from typing import Final
 
 from runners.performance_model.constants import CODECS
 from runners.workload import Workload
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
@@ -83,7 +83,7 @@ def _remembered(
 
 
 def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
-    if force.client.kind is Kind.JAVA:
+    if force.client.kind is ClientKind.JAVA:
         return _read_java(force, value_bytes, key_bytes)
     sticks = not key_bytes and force.text("partitioner") in _RANDOM_PARTITIONERS
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes

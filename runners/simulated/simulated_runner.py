@@ -30,7 +30,7 @@ WARNING: Final = "simulated, not measured"
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class SimulatedNoise:
     """How strong the noise of simulated measurements is.
 
     Each attribute is the standard deviation of the logarithm of a value. A small value such as 0.05 is nearly the same
@@ -55,7 +55,7 @@ class Noise:
         window_ratio: float | None,
         latency_run_ratio: float | None,
         latency_window_ratio: float | None,
-    ) -> "Noise":
+    ) -> "SimulatedNoise":
         """Return the noise. For None, windows become as noisy as runs, and latencies become as noisy as rates."""
         window = run_ratio if window_ratio is None else window_ratio
         return cls(
@@ -112,7 +112,7 @@ class Course:
         config: ProducerConfig,
         workload: Workload,
         expected: Expected,
-        noise: Noise,
+        noise: SimulatedNoise,
         luck: np.random.Generator,
     ) -> None:
         self._origin, self._config, self._workload = origin, config, workload
@@ -263,7 +263,7 @@ class SimulatedRunner:
         """Compute the measurement of a config under a workload, with noise."""
         luck = luck_of(config, workload)
         luck.random()  # keeps the numbers of older simulated studies: without this draw, all of them would change
-        noise = Noise.of(
+        noise = SimulatedNoise.of(
             self.noise_ratio, self.window_noise_ratio, self.latency_noise_ratio, self.latency_window_noise_ratio
         )
         truth = performance(self.cluster, config, workload)

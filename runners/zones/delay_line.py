@@ -12,7 +12,7 @@ used here.
 from collections import deque
 from typing import Final, Generic, TypeVar
 
-from runners.zones.link import Direction
+from runners.zones.link import LinkDirection
 
 SLICE_S: Final = 0.00025
 """How long the link sends one chunk. A chunk leaves as a whole, so shorter ones are smoother and cost more CPU time."""
@@ -42,7 +42,7 @@ class DelayLine(Generic[Owner]):
             the receiver accepts.
     """
 
-    def __init__(self, direction: Direction) -> None:
+    def __init__(self, direction: LinkDirection) -> None:
         """Start with no bytes on their way."""
         self._delay_ns = round(direction.delay_ms * 1e6)
         rate = direction.mb_per_s

@@ -10,7 +10,7 @@ MIN_MB_PER_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class LinkDirection:
     """One direction of a link. All connections that pass the link share it.
 
     Attributes:
@@ -45,8 +45,8 @@ class Link:
         to_clients: The direction from the brokers to the clients.
     """
 
-    to_brokers: Direction = Direction()
-    to_clients: Direction = Direction()
+    to_brokers: LinkDirection = LinkDirection()
+    to_clients: LinkDirection = LinkDirection()
 
     @classmethod
     def symmetric(cls, delay_ms: float = 0.0, mb_per_s: float | None = None) -> Self:
@@ -59,13 +59,13 @@ class Link:
         Raises:
             ValueError: The delay or the bandwidth is out of its range.
         """
-        direction = Direction(delay_ms, mb_per_s)
+        direction = LinkDirection(delay_ms, mb_per_s)
         return cls(direction, direction)
 
     @classmethod
     def parse(cls, settings: Mapping[str, Any]) -> Self:
         """Return the link that `settings` describes, in the form that `as_settings` returns."""
-        return cls(Direction(**settings["to_brokers"]), Direction(**settings["to_clients"]))
+        return cls(LinkDirection(**settings["to_brokers"]), LinkDirection(**settings["to_clients"]))
 
     def as_settings(self) -> dict[str, Any]:
         """Return the link in the form of JSON."""

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final
 
 from runners.zones.delay_line import AHEAD_NS, DelayLine
-from runners.zones.link import Direction
+from runners.zones.link import LinkDirection
 
 STREAM_BYTES: Final = 64 * 1024 * 1024
 """How many bytes of one connection and direction are held, before no more are read from the connection.
@@ -65,7 +65,7 @@ class Flow:
         queue_bytes: Size of the kernel's buffer for what waits before the link. None leaves it to the kernel.
     """
 
-    def __init__(self, direction: Direction) -> None:
+    def __init__(self, direction: LinkDirection) -> None:
         self.line: DelayLine[Stream] = DelayLine(direction)
         self.waiting: deque[Stream] = deque()
         rate = direction.mb_per_s

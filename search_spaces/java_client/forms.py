@@ -18,7 +18,7 @@ Sources:
 
 from typing import Final
 
-from search_spaces.forms import Form, Layout
+from search_spaces.forms import FileLayout, Form
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 
 _BY_CONNECT: Final = ("acks", IDEMPOTENCE, IN_FLIGHT)
@@ -28,7 +28,7 @@ FORMS: Final = (
     Form("java"),
     Form(
         "spring",
-        Layout.YAML,
+        FileLayout.YAML,
         key="[{}]",
         inside=("spring", "kafka", "producer", "properties"),
         usage="put it into application.yml",
@@ -53,7 +53,7 @@ FORMS: Final = (
     ),
     Form(
         "strimzi-connect",
-        Layout.YAML,
+        FileLayout.YAML,
         key="producer.{}",
         inside=("spec", "config"),
         resource="KafkaConnect",
@@ -62,7 +62,7 @@ FORMS: Final = (
     ),
     Form(
         "strimzi-connector",
-        Layout.YAML,
+        FileLayout.YAML,
         key="producer.override.{}",
         inside=("spec", "config"),
         resource="KafkaConnector",

@@ -6,7 +6,7 @@ from typing import Final
 from search_spaces.amounts import size_text
 from search_spaces.effective import Effective
 from search_spaces.errors import RuleBroken
-from search_spaces.limits import Limits, check_topic, sizes_text
+from search_spaces.limits import ClientLimits, check_topic, sizes_text
 from search_spaces.sizes import BATCH_HEADER_BYTES, records_in_batch, single_record_batch_bytes, varint_bytes
 
 LARGEST: Final = "max.request.size"
@@ -59,7 +59,7 @@ def _memory(config: Effective, record_bytes: int | None) -> str:
     return f"{text}; it has room for the open batches of {batches:,} partitions, and with more of them send() waits"
 
 
-LIMITS: Final = Limits(
+LIMITS: Final = ClientLimits(
     largest_message=LARGEST,
     least_message_bytes=1,
     queue=BUFFER,

@@ -6,7 +6,7 @@ from typing import Final
 from search_spaces.effective import Effective
 from search_spaces.java_client.versions import Minor
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Outcome, Rule, show, when_idempotent
+from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Rule, RuleOutcome, show, when_idempotent
 
 ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
 AVAILABILITY: Final = "partitioner.availability.timeout.ms"
@@ -70,7 +70,7 @@ def _level_needs(codec: str) -> Rule:
         source=_SILENT,
         broken=_given_but(level, "compression.type", lambda config: config.text("compression.type") == codec),
         idle=level,
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
     )
 
 
@@ -82,7 +82,7 @@ def _needs_default_partitioner(name: str) -> Rule:
         source="KIP-794; the description of the property in kafka-clients",
         broken=_given_but(name, PARTITIONER, lambda config: not config.is_given(PARTITIONER)),
         idle=name,
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
     )
 
 
@@ -126,7 +126,7 @@ _ALWAYS: Final = (
         source="the load generator's class path",
         broken=_foreign_partitioner,
         idle=PARTITIONER,
-        outcome=Outcome.UNMEASURED,
+        outcome=RuleOutcome.UNMEASURED,
     ),
 )
 _IN_FLIGHT_3: Final = Rule(
@@ -156,7 +156,7 @@ _PARTITIONING: Final = (
         source="the description of the property in kafka-clients",
         broken=_given_but(AVAILABILITY, ADAPTIVE, lambda config: config.flag(ADAPTIVE)),
         idle=AVAILABILITY,
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
     ),
     _needs_default_partitioner(IGNORE_KEYS),
 )

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from search_spaces.forms import Form, Layout
+from search_spaces.forms import FileLayout, Form
 
-FORMS: Final = (Form("librdkafka", Layout.JSON),)
+FORMS: Final = (Form("librdkafka", FileLayout.JSON),)

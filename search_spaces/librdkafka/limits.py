@@ -6,7 +6,7 @@ from typing import Final
 from search_spaces.amounts import size_text
 from search_spaces.effective import Effective
 from search_spaces.errors import RuleBroken
-from search_spaces.limits import Limits, check_topic, sizes_text
+from search_spaces.limits import ClientLimits, check_topic, sizes_text
 from search_spaces.sizes import records_in_batch
 
 QUEUE_MESSAGES: Final = "queue.buffering.max.messages"
@@ -79,7 +79,7 @@ def _memory(config: Effective, record_bytes: int | None) -> str:
     return f"a full queue takes {taken}: {records:,} records of {record_bytes:,} B, and {each}"
 
 
-LIMITS: Final = Limits(
+LIMITS: Final = ClientLimits(
     largest_message="message.max.bytes",
     least_message_bytes=_LEAST_MESSAGE_BYTES,
     queue=QUEUE_KBYTES,

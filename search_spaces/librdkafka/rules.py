@@ -3,7 +3,7 @@
 from typing import Final
 
 from search_spaces.effective import Effective
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Outcome, Rule, above, show, when_idempotent
+from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Rule, RuleOutcome, above, show, when_idempotent
 
 # The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
 # property's own range ends at 12, so zstd's higher levels are out of reach. zstd takes 0 for its default of 3.
@@ -104,7 +104,7 @@ RULES: Final = (
         knobs=("batch.size", "message.max.bytes"),
         statement="a batch never grows beyond message.max.bytes, so a larger batch.size does nothing",
         source=f"{_SILENT}: batches of at most 4,868 bytes with message.max.bytes=5000 and batch.size=100000",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above("batch.size", "message.max.bytes"),
     ),
     Rule(
@@ -112,7 +112,7 @@ RULES: Final = (
         knobs=("batch.size", "queue.buffering.max.kbytes"),
         statement="a batch never grows beyond the queue it waits in, so a larger batch.size does nothing",
         source=f"{_SILENT}: batches of at most 10,720 bytes with a queue of 10 KiB and batch.size=100000",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above_queue("batch.size"),
     ),
     Rule(
@@ -120,7 +120,7 @@ RULES: Final = (
         knobs=("batch.num.messages", "queue.buffering.max.messages"),
         statement="batch.num.messages must be at most queue.buffering.max.messages, as a batch waits in the queue",
         source=f"{_SILENT}: produce() reports a full queue until linger.ms has passed",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above("batch.num.messages", "queue.buffering.max.messages", unlimited=0),
     ),
     Rule(
@@ -128,7 +128,7 @@ RULES: Final = (
         knobs=("message.max.bytes", "queue.buffering.max.kbytes"),
         statement="message.max.bytes must fit in the queue, as the client never accepts a value larger than the queue",
         source=f"{_SILENT}: a queue of 1 KiB accepts a value of 1,024 bytes but never one of 1,025",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above_queue("message.max.bytes"),
     ),
     Rule(
@@ -136,7 +136,7 @@ RULES: Final = (
         knobs=("compression.level", "compression.type"),
         statement="compression.level must be a level of the codec, and must be left out for a codec without levels",
         source=f"{_SILENT}: levels above the codec's highest are lowered, and levels for none and snappy are ignored",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=level_beyond_codec,
     ),
     Rule(
@@ -151,7 +151,7 @@ RULES: Final = (
         knobs=("request.timeout.ms", "socket.timeout.ms"),
         statement="request.timeout.ms must be at most socket.timeout.ms, after which the client gives up a request",
         source="the description of socket.timeout.ms in librdkafka 2.16.0",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above("request.timeout.ms", "socket.timeout.ms"),
     ),
     Rule(
@@ -159,7 +159,7 @@ RULES: Final = (
         knobs=("request.timeout.ms", "delivery.timeout.ms"),
         statement="request.timeout.ms must be at most delivery.timeout.ms, after which the client gives up a record",
         source="the description of delivery.timeout.ms in librdkafka 2.16.0",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above("request.timeout.ms", "delivery.timeout.ms", unlimited=0),
     ),
     Rule(
@@ -167,7 +167,7 @@ RULES: Final = (
         knobs=("retry.backoff.ms", "retry.backoff.max.ms"),
         statement="retry.backoff.ms must be at most retry.backoff.max.ms, the limit up to which it doubles",
         source=f"{_SILENT}: it warns of a static backoff of retry.backoff.max.ms",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above("retry.backoff.ms", "retry.backoff.max.ms"),
     ),
     Rule(
@@ -175,7 +175,7 @@ RULES: Final = (
         knobs=("topic.metadata.refresh.fast.interval.ms", "retry.backoff.max.ms"),
         statement="topic.metadata.refresh.fast.interval.ms must be at most retry.backoff.max.ms",
         source=f"{_SILENT}: it warns of a static backoff of retry.backoff.max.ms",
-        outcome=Outcome.IGNORED,
+        outcome=RuleOutcome.IGNORED,
         broken=above("topic.metadata.refresh.fast.interval.ms", "retry.backoff.max.ms"),
     ),
     Rule(

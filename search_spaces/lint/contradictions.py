@@ -2,11 +2,11 @@
 
 from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.lint.entries import Entries
-from search_spaces.lint.findings import About, Finding, Level
-from search_spaces.rules import Outcome
+from search_spaces.lint.findings import About, LintFinding, LintLevel
+from search_spaces.rules import RuleOutcome
 
 
-def contradictions(entries: Entries) -> tuple[Entries, list[Finding]]:
+def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
     """Apply the client's rules to the entries, and the rule of transactional producers.
 
     Rules about values that the client does not take, and rules of the load generator, are left out.
@@ -18,17 +18,17 @@ def contradictions(entries: Entries) -> tuple[Entries, list[Finding]]:
     for rule in entries.client.rules:
         names = [entries.client.catalogue.find(knob).name for knob in rule.knobs]
         detail = rule.broken(entries.in_force)
-        if detail is None or rule.outcome is Outcome.UNMEASURED or entries.invalid.intersection(names):
+        if detail is None or rule.outcome is RuleOutcome.UNMEASURED or entries.invalid.intersection(names):
             continue
         name = rule.idle or next((each for each in names if each in entries.spellings), names[0])
-        if rule.outcome is Outcome.IGNORED:
-            findings.append(entries.finding(Level.WARNING, About.IDLE, name, f"{rule.statement}: {detail}"))
+        if rule.outcome is RuleOutcome.IGNORED:
+            findings.append(entries.finding(LintLevel.WARNING, About.IDLE, name, f"{rule.statement}: {detail}"))
         else:
             sentence = f"{rule.statement}: {detail}; {rule.source}"
-            findings.append(entries.finding(Level.ERROR, About.CONFLICT, name, sentence))
+            findings.append(entries.finding(LintLevel.ERROR, About.CONFLICT, name, sentence))
         if rule.idle:
             entries = entries.without(rule.idle)
     if "transactional.id" in entries.set_aside and entries.values.get(IDEMPOTENCE) == "false":
         sentence = "a transactional producer must be idempotent, but transactional.id is set; the client does not start"
-        findings.append(entries.finding(Level.ERROR, About.CONFLICT, IDEMPOTENCE, sentence))
+        findings.append(entries.finding(LintLevel.ERROR, About.CONFLICT, IDEMPOTENCE, sentence))
     return entries, findings

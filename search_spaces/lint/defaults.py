@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.lint.entries import Entries
-from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.lint.findings import About, LintFinding, LintLevel
 from search_spaces.producer_config import same_effect
 
 
-def defaults(entries: Entries) -> Iterator[Finding]:
+def defaults(entries: Entries) -> Iterator[LintFinding]:
     """Yield the findings about defaults: those that the file writes out, and those that another version changes."""
     client = entries.client
     changes = {change.name: change.seen_from(client.version) for change in client.default_changes}
@@ -24,11 +24,11 @@ def defaults(entries: Entries) -> Iterator[Finding]:
             sentence = f"is the default, but the line keeps the value in other versions: {changes[name]}"
         else:
             sentence = "is the default, so the line does nothing"
-        yield entries.finding(Level.HINT, About.DEFAULT, name, sentence)
+        yield entries.finding(LintLevel.HINT, About.DEFAULT, name, sentence)
     for name, seen in changes.items():
         if name not in client.catalogue or name in entries.invalid or name in entries.values:
             continue
         # A default that the client derives from other values of the file is not the one that versions differ in.
         if entries.in_force.text(name) == entries.in_force.stated(name):
             sentence = f"another version has another default: {seen}; set it if an upgrade must not change it"
-            yield entries.finding(Level.HINT, About.VERSION, name, sentence)
+            yield entries.finding(LintLevel.HINT, About.VERSION, name, sentence)

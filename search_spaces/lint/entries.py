@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from search_spaces.catalogue import Property, canonical_value, shown_value
-from search_spaces.client import Client, Kind
+from search_spaces.client import Client, ClientKind
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.from_java import LIKENESS
 from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.librdkafka.roles import UNUSED
-from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.lint.findings import About, LintFinding, LintLevel
 from search_spaces.roles import Role
 
 _CHECKED_KINDS: Final = ("bool", "int", "enum")
@@ -36,17 +36,17 @@ class Entries:
     spellings: dict[str, str] = field(default_factory=dict)
     invalid: set[str] = field(default_factory=set)
     set_aside: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
 
     @property
     def in_force(self) -> Effective:
         """The values in force: those of the file, and the client's defaults for all others."""
         return self.client.in_force(self.values)
 
-    def finding(self, level: Level, about: About, name: str, sentence: str) -> Finding:
+    def finding(self, level: LintLevel, about: About, name: str, sentence: str) -> LintFinding:
         """Return a finding about a producer property; `name` is its canonical name."""
         value = shown_value(name, self.in_force.text(name))
-        return Finding(level, about, self.spellings.get(name, name), value, sentence, given=name in self.spellings)
+        return LintFinding(level, about, self.spellings.get(name, name), value, sentence, given=name in self.spellings)
 
     def without(self, name: str) -> "Entries":
         """Return a copy in which the producer has its default for a property, because the file's value does nothing."""
@@ -84,12 +84,12 @@ def _known(found: Entries, name: str) -> Property | None:
     if name in client.catalogue:
         entry = client.catalogue.find(name)
         if entry.kind == "pointer":
-            found.findings.append(Finding(Level.ERROR, About.NAME, name, None, entry.reason))
+            found.findings.append(LintFinding(LintLevel.ERROR, About.NAME, name, None, entry.reason))
         elif not entry.producer:
             sentence = "does nothing: it is a property of consumers"
-            found.findings.append(Finding(Level.WARNING, About.IDLE, name, None, sentence))
+            found.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, None, sentence))
         elif entry.reason == UNUSED:
-            found.findings.append(Finding(Level.WARNING, About.IDLE, name, None, f"does nothing: {UNUSED}"))
+            found.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, None, f"does nothing: {UNUSED}"))
         else:
             return entry
         return None
@@ -97,26 +97,26 @@ def _known(found: Entries, name: str) -> Property | None:
     return None
 
 
-def _unknown(client: Client, name: str) -> Finding:
+def _unknown(client: Client, name: str) -> LintFinding:
     """Return the finding about a name that the client does not know. Its value may be a secret, so it is not shown."""
     hint, near = client.catalogue.hints.get(name, ""), client.catalogue.nearest(name)
     what = f"{client.label} has no such property"
     advice = hint or (f"did you mean {' or '.join(near)}?" if near else "")
-    if client.kind is Kind.LIBRDKAFKA:
+    if client.kind is ClientKind.LIBRDKAFKA:
         try:
             client.catalogue.find(name)
         except MisplacedProperty as error:
-            return Finding(Level.WARNING, About.NAME, name, None, error.reason)
+            return LintFinding(LintLevel.WARNING, About.NAME, name, None, error.reason)
         except UnknownProperty:
             pass
         refused = f"{what}, and does not start"
-        return Finding(Level.ERROR, About.NAME, name, None, f"{refused}: {advice}" if advice else refused)
+        return LintFinding(LintLevel.ERROR, About.NAME, name, None, f"{refused}: {advice}" if advice else refused)
     if hint:
-        return Finding(Level.WARNING, About.NAME, name, None, f"does nothing: {what}: {hint}")
+        return LintFinding(LintLevel.WARNING, About.NAME, name, None, f"does nothing: {what}: {hint}")
     if difflib.get_close_matches(name.lower().replace("_", "."), near, n=1, cutoff=LIKENESS):
-        return Finding(Level.ERROR, About.NAME, name, None, f"{what}: {advice}")
+        return LintFinding(LintLevel.ERROR, About.NAME, name, None, f"{what}: {advice}")
     passed = f"{what}, and passes it to serializers and other plug-ins"
-    return Finding(Level.HINT, About.NAME, name, None, f"{passed}; {advice}" if advice else passed)
+    return LintFinding(LintLevel.HINT, About.NAME, name, None, f"{passed}; {advice}" if advice else passed)
 
 
 def _keep(found: Entries, entry: Property, name: str, value: str) -> None:
@@ -128,7 +128,7 @@ def _keep(found: Entries, entry: Property, name: str, value: str) -> None:
     other = found.spellings.setdefault(entry.name, name)
     if before != canonical:
         error = ConflictingSpellings(entry.name, (other, name), (before, canonical), secret=entry.secret)
-        found.findings.append(Finding(Level.ERROR, About.CONFLICT, name, value, str(error)))
+        found.findings.append(LintFinding(LintLevel.ERROR, About.CONFLICT, name, value, str(error)))
         found.invalid.add(entry.name)
 
 
@@ -138,6 +138,8 @@ def _canonical(found: Entries, entry: Property, name: str, value: str) -> str | 
         return canonical_value(entry, value)
     except InvalidValue as error:
         shown = None if entry.secret else value
-        found.findings.append(Finding(Level.ERROR, About.VALUE, name, shown, f"{entry.name} takes {error.rule}"))
+        found.findings.append(
+            LintFinding(LintLevel.ERROR, About.VALUE, name, shown, f"{entry.name} takes {error.rule}")
+        )
         found.invalid.add(entry.name)
         return None

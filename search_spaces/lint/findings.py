@@ -7,7 +7,7 @@ from search_spaces.client import Client
 from search_spaces.guarantee import Guarantee
 
 
-class Level(StrEnum):
+class LintLevel(StrEnum):
     """How bad a finding is."""
 
     ERROR = "error"
@@ -42,7 +42,7 @@ class About(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One finding about one property.
 
     Attributes:
@@ -54,7 +54,7 @@ class Finding:
         given: Whether the file has the property; if not, `value` is the client's default.
     """
 
-    level: Level
+    level: LintLevel
     about: About
     key: str
     value: str | None
@@ -68,7 +68,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LintReport:
     """All findings about a file.
 
     Attributes:
@@ -82,9 +82,9 @@ class Report:
     client: Client
     assumed: bool
     guarantee: Guarantee | None
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     set_aside: tuple[str, ...]
 
-    def count(self, level: Level) -> int:
+    def count(self, level: LintLevel) -> int:
         """Return how many findings have this level."""
         return sum(finding.level is level for finding in self.findings)

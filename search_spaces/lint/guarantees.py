@@ -6,7 +6,7 @@ from typing import Final
 from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.lint.entries import Entries
-from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.lint.findings import About, LintFinding, LintLevel
 
 _LOSSES: Final = {
     0: "the producer waits for no broker, and does not notice that records are lost",
@@ -14,7 +14,7 @@ _LOSSES: Final = {
 }
 
 
-def guarantees(entries: Entries) -> Iterator[Finding]:
+def guarantees(entries: Entries) -> Iterator[LintFinding]:
     """Yield the findings about the guarantee, for entries whose guarantee is known.
 
     A client that is idempotent by default silently stops being idempotent if other values of the file do not
@@ -25,14 +25,14 @@ def guarantees(entries: Entries) -> Iterator[Finding]:
     if IDEMPOTENCE not in entries.values and force.stated(IDEMPOTENCE) == "true" and not promised.idempotent:
         yield from _switched_off(entries, promised)
     if promised.acks in _LOSSES:
-        yield entries.finding(Level.HINT, About.GUARANTEE, "acks", _LOSSES[promised.acks])
+        yield entries.finding(LintLevel.HINT, About.GUARANTEE, "acks", _LOSSES[promised.acks])
     elif not promised.idempotent and force.integer("retries"):
         harm = "a retry may write records twice" + ("" if promised.ordered else " and change their order")
         sentence = f"{harm}; {IDEMPOTENCE}=true prevents that"
-        yield entries.finding(Level.HINT, About.GUARANTEE, IDEMPOTENCE, sentence)
+        yield entries.finding(LintLevel.HINT, About.GUARANTEE, IDEMPOTENCE, sentence)
 
 
-def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[Finding]:
+def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[LintFinding]:
     client = entries.client
     given = {name: entries.values[name] for name in GUARANTEE_NAMES if name in entries.values}
     causes = [name for name, value in given.items() if not client.in_force({name: value}).flag(IDEMPOTENCE)]
@@ -41,7 +41,7 @@ def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[Finding]:
             f"switches idempotence off silently, because {IDEMPOTENCE} is not set, so the producer promises only "
             f"{promised}; set {IDEMPOTENCE}=false if that is meant"
         )
-        yield entries.finding(Level.WARNING, About.GUARANTEE, name, sentence)
+        yield entries.finding(LintLevel.WARNING, About.GUARANTEE, name, sentence)
     if not causes:
         sentence = f"the default true has no effect in {client.label} (KAFKA-13598); set it to true, or upgrade"
-        yield entries.finding(Level.WARNING, About.VERSION, IDEMPOTENCE, sentence)
+        yield entries.finding(LintLevel.WARNING, About.VERSION, IDEMPOTENCE, sentence)

@@ -5,21 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from search_spaces.client import Client, Kind, client_in_version
+from search_spaces.client import Client, ClientKind, client_in_version
 from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
 from search_spaces.lint.contradictions import contradictions
 from search_spaces.lint.defaults import defaults
 from search_spaces.lint.entries import Entries, read_entries
-from search_spaces.lint.findings import About, Finding, Level, Report
+from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.guarantees import guarantees
-from search_spaces.lint.load import Load, meanings
+from search_spaces.lint.load import LintLoad, meanings
 from search_spaces.producer_file import client_shown_by
 from search_spaces.properties_file import read_properties
 
-_ORDER: Final = list(Level)
+_ORDER: Final = list(LintLevel)
 
 
-def lint_file(path: Path, client: str | None = None, version: str | None = None, load: Load | None = None) -> Report:
+def lint_file(
+    path: Path, client: str | None = None, version: str | None = None, load: LintLoad | None = None
+) -> LintReport:
     """Check a producer's properties file.
 
     Args:
@@ -35,11 +37,11 @@ def lint_file(path: Path, client: str | None = None, version: str | None = None,
     """
     entries = read_properties(path)
     shown = client_shown_by(entries)
-    report = lint(entries, client_in_version(client or shown or Kind.LIBRDKAFKA, version), load)
+    report = lint(entries, client_in_version(client or shown or ClientKind.LIBRDKAFKA, version), load)
     return replace(report, assumed=client is None and shown is None)
 
 
-def lint(entries: Mapping[str, str], client: Client, load: Load | None = None) -> Report:
+def lint(entries: Mapping[str, str], client: Client, load: LintLoad | None = None) -> LintReport:
     """Check the properties of a producer.
 
     Args:
@@ -50,21 +52,21 @@ def lint(entries: Mapping[str, str], client: Client, load: Load | None = None) -
     found = read_entries(entries, client)
     found, contradicting = contradictions(found)
     findings = [*found.findings, *contradicting]
-    wrong = found.invalid | {each.key for each in findings if each.level is Level.ERROR}
+    wrong = found.invalid | {each.key for each in findings if each.level is LintLevel.ERROR}
     spelt = {found.spellings.get(name, name) for name in GUARANTEE_NAMES}
     if not wrong & (spelt | set(GUARANTEE_NAMES)):
         findings += guarantees(found)
     findings += defaults(found)
-    if not any(each.level is Level.ERROR and each.about is not About.NAME for each in findings):
+    if not any(each.level is LintLevel.ERROR and each.about is not About.NAME for each in findings):
         findings.append(_memory(found, load))
         findings += meanings(found, load) if load else ()
     ordered = sorted(findings, key=lambda finding: _ORDER.index(finding.level))
-    refused = any(each.level is Level.ERROR for each in findings)
+    refused = any(each.level is LintLevel.ERROR for each in findings)
     guarantee = None if refused else Guarantee.read(found.in_force)
-    return Report(client, False, guarantee, tuple(ordered), tuple(found.set_aside))
+    return LintReport(client, False, guarantee, tuple(ordered), tuple(found.set_aside))
 
 
-def _memory(found: Entries, load: Load | None) -> Finding:
+def _memory(found: Entries, load: LintLoad | None) -> LintFinding:
     limits = found.client.limits
     sentence = limits.memory(found.in_force, load.record_bytes if load else None)
-    return found.finding(Level.HINT, About.MEMORY, limits.queue, sentence)
+    return found.finding(LintLevel.HINT, About.MEMORY, limits.queue, sentence)

@@ -9,7 +9,7 @@ from search_spaces.amounts import rate_text, time_text
 from search_spaces.errors import InvalidValue, RuleBroken
 from search_spaces.knobs import IN_FLIGHT
 from search_spaces.lint.entries import Entries
-from search_spaces.lint.findings import About, Finding, Level
+from search_spaces.lint.findings import About, LintFinding, LintLevel
 
 _MOST_RECORD_BYTES: Final = 2**31 - 1
 _LEAST_RATE: Final = 0.001
@@ -20,7 +20,7 @@ _BUSY_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LintLoad:
     """The records that a producer sends.
 
     Attributes:
@@ -73,14 +73,14 @@ class _Batch:
         return f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
 
 
-def meanings(entries: Entries, load: Load) -> Iterator[Finding]:
+def meanings(entries: Entries, load: LintLoad) -> Iterator[LintFinding]:
     """Yield what the lines mean for these records, one finding for each line that matters."""
     limits = entries.client.limits
     try:
         limits.check(entries.in_force, load.record_bytes, None, None)
     except RuleBroken as error:
         name = next(each for each in (limits.queue, limits.largest_message) if each in str(error))
-        yield entries.finding(Level.ERROR, About.LOAD, name, str(error))
+        yield entries.finding(LintLevel.ERROR, About.LOAD, name, str(error))
         return
     batch = limits.batch_holds(entries.in_force, load.record_bytes)
     queue = limits.queue_holds(entries.in_force, load.record_bytes)
@@ -99,17 +99,17 @@ def _first(holds: Mapping[str, int]) -> str:
     return min(holds, key=holds.__getitem__)
 
 
-def _outdone(entries: Entries, holds: Mapping[str, int], load: Load) -> Iterator[Finding]:
+def _outdone(entries: Entries, holds: Mapping[str, int], load: LintLoad) -> Iterator[LintFinding]:
     """Yield the properties that limit nothing, because another one is reached first."""
     first = _first(holds)
     for name, records in holds.items():
         if name in entries.values and name in entries.spellings and records > holds[first]:
             value = entries.in_force.text(first)
             sentence = f"does nothing: {first}={value} is reached first, at {_records(holds[first], load)}"
-            yield entries.finding(Level.HINT, About.IDLE, name, sentence)
+            yield entries.finding(LintLevel.HINT, About.IDLE, name, sentence)
 
 
-def _batches(entries: Entries, load: Load, holds: Mapping[str, int], rate: float) -> Iterator[Finding]:
+def _batches(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: float) -> Iterator[LintFinding]:
     limit = _first(holds)
     batch = _Batch(limit, holds[limit], entries.in_force.number("linger.ms") / 1e3, rate)
     yield _batch_line(entries, load, batch)
@@ -124,7 +124,7 @@ def _batches(entries: Entries, load: Load, holds: Mapping[str, int], rate: float
         yield _of(entries, IN_FLIGHT, sentence)
 
 
-def _batch_line(entries: Entries, load: Load, batch: _Batch) -> Finding:
+def _batch_line(entries: Entries, load: LintLoad, batch: _Batch) -> LintFinding:
     full = f"a full batch holds {_records(batch.room, load)}"
     if batch.room == 1:
         return _of(entries, batch.limit, full)
@@ -140,11 +140,11 @@ def _batch_line(entries: Entries, load: Load, batch: _Batch) -> Finding:
     )
     if batch.limit in entries.spellings:
         sentence = f"does nothing, as no batch gets so large: {sentence}"
-        return entries.finding(Level.HINT, About.IDLE, batch.limit, sentence)
+        return entries.finding(LintLevel.HINT, About.IDLE, batch.limit, sentence)
     return _of(entries, batch.limit, sentence)
 
 
-def _linger_line(entries: Entries, load: Load, batch: _Batch) -> Finding:
+def _linger_line(entries: Entries, load: LintLoad, batch: _Batch) -> LintFinding:
     gathered = batch.gathered(batch.linger_s)
     if batch.room == 1:
         sentence = "does nothing: a batch is full with one record"
@@ -164,7 +164,7 @@ def _linger_line(entries: Entries, load: Load, batch: _Batch) -> Finding:
     return _of(entries, "linger.ms", sentence)
 
 
-def _queued(entries: Entries, load: Load, holds: Mapping[str, int], rate: float) -> Finding:
+def _queued(entries: Entries, load: LintLoad, holds: Mapping[str, int], rate: float) -> LintFinding:
     name = _first(holds)
     lasts = time_text(holds[name] / rate)
     sentence = (
@@ -174,9 +174,9 @@ def _queued(entries: Entries, load: Load, holds: Mapping[str, int], rate: float)
     return _of(entries, name, sentence)
 
 
-def _of(entries: Entries, name: str, sentence: str) -> Finding:
-    return entries.finding(Level.HINT, About.LOAD, name, sentence)
+def _of(entries: Entries, name: str, sentence: str) -> LintFinding:
+    return entries.finding(LintLevel.HINT, About.LOAD, name, sentence)
 
 
-def _records(number: int, load: Load) -> str:
+def _records(number: int, load: LintLoad) -> str:
     return f"{number:,} record{'' if number == 1 else 's'} of {load.record_bytes:,} B"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from runners.batch_sampling import BatchSample
 from runners.clusters.stored_topics import BrokerAddress, StoredPartition, StoredTopic
-from runners.record_batch import Merged, RecordBatch, Stretch
+from runners.record_batch import BatchSequence, Merged, RecordBatch
 
 BROKER = BrokerAddress(1, "127.0.0.1", 9092)
 HEADER_BYTES = 61
@@ -95,7 +95,7 @@ def stored(*offsets: tuple[int, int], name: str = "orders", recent: int | None =
 def sample_of(*stretches: Sequence[RecordBatch], merged: Merged | None = None, name: str = "orders") -> BatchSample:
     """A sample with a partition for each of these stretches. The first one has what longer waits would bring."""
     found = {
-        number: Stretch(tuple(batches), (merged if merged and not number else None) or Merged())
+        number: BatchSequence(tuple(batches), (merged if merged and not number else None) or Merged())
         for number, batches in enumerate(stretches)
     }
     ends = [(0, max(1, sum(each.records for each in batches))) for batches in stretches]

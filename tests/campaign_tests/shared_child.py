@@ -23,7 +23,7 @@ from tests.storage_tests.shared import storage_of
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import StudySpec
-from tuner.tracking import Mirror
+from tuner.tracking import MlflowMirror
 
 
 def main(url: str, folder: str, spec_file: str, step_s: str, lease_s: str) -> None:
@@ -31,7 +31,7 @@ def main(url: str, folder: str, spec_file: str, step_s: str, lease_s: str) -> No
     storage = storage_of(url, lease_s=float(lease_s), patience_s=120.0)
     simulated = Steady(float(step_s)) if float(step_s) else None
     reporter = Telling()
-    mirror = Mirror(Path(folder), spec.tracking, reporter.say, storage=storage) if spec.tracking.enabled else None
+    mirror = MlflowMirror(Path(folder), spec.tracking, reporter.say, storage=storage) if spec.tracking.enabled else None
     tell(said="begin")
     try:
         run_study(spec, "study: small\n", Path(folder), reporter, mirror, simulated, storage=storage)

@@ -28,7 +28,7 @@ from tuner.results.study_results import StudyResults
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.record_reader import RecordReader
 from tuner.storage.home import storage_at
-from tuner.tracking import Mirror
+from tuner.tracking import MlflowMirror
 
 _DRAWING_S = 5.0
 """MLflow moves its charts into place after their data have come. Only a picture needs to wait for that."""
@@ -65,7 +65,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
         search=replace(spec.search, trials=40),
     )
     for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7)), for_pictures):
-        mirror = Mirror(root / asked.name, asked.tracking, lambda _: None)
+        mirror = MlflowMirror(root / asked.name, asked.tracking, lambda _: None)
         found.append(run_study(asked, "", root / asked.name, SilentReporter(), mirror, SimulatedRunner(0.03)))
     return root, found
 

@@ -14,7 +14,7 @@ from runners.clusters.topics import OwnedTopics
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
-from runners.zones.link import Direction, Link
+from runners.zones.link import Link, LinkDirection
 from runners.zones.process import ProxyProcess
 from runners.zones.zoned_cluster import ZonedCluster
 from search_spaces.producer_config import ProducerConfig
@@ -32,7 +32,7 @@ def ports_of(running: RunningCluster) -> set[int]:
 @pytest.fixture(scope="module")
 def zoned() -> Iterator[ZonedCluster]:
     """Three brokers in another zone."""
-    link = Link(Direction(ROUND_TRIP_MS - 4.0, LIMIT_MB_PER_S), Direction(4.0))
+    link = Link(LinkDirection(ROUND_TRIP_MS - 4.0, LIMIT_MB_PER_S), LinkDirection(4.0))
     cluster = ZonedCluster(link, EmbeddedCluster(3))
     try:
         yield cluster

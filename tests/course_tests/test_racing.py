@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from objectives.racing import MIN_WINDOWS, Forecast, Race, Range
+from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
 from runners.measurement import Phase, Window
@@ -292,7 +292,7 @@ def test_only_trials_of_the_search_end_when_the_rate_is_not_held(tmp_path: Path)
 
 def test_a_rule_can_be_pickled() -> None:
     race = race_of(SPEC, record(), ProducerConfig.parse({}), 2)
-    rule = PhaseRule(LOAD, ("mb_per_s",), race, {"latency_p99_ms": Range(9, 9)})
+    rule = PhaseRule(LOAD, ("mb_per_s",), race, {"latency_p99_ms": PredictedRange(9, 9)})
     assert pickle.loads(pickle.dumps(rule)) == rule
 
 

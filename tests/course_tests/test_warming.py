@@ -9,7 +9,7 @@ import pytest
 from objectives.scoring import Constraint
 from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.simulated_runner import Course, Expected, Noise, luck_of
+from runners.simulated.simulated_runner import Course, Expected, SimulatedNoise, luck_of
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Told
@@ -46,7 +46,7 @@ class Warming:
             config,
             workload,
             Expected(100_000.0 * speed, 4.0 / speed, SPREAD, 0.0 if rate else 0.9),
-            Noise.of(0.05, 0.0, None, None),
+            SimulatedNoise.of(0.05, 0.0, None, None),
             luck_of(config, replace(workload, seed=workload.seed + int(10 * self.elapsed_s))),
         ).run(watch, "simulated, not measured")
         self.elapsed_s += measured.series[-1].at_s + 1.0

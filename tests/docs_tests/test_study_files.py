@@ -15,7 +15,7 @@ from tests.docs_tests.pages import Block, blocks, is_experiment
 from tests.experiment_tests.small import Told
 from tuner.course.experiment import run_experiment
 from tuner.experiment_file import parse_experiment
-from tuner.results.checked_findings import Outcome
+from tuner.results.checked_findings import FindingOutcome
 from tuner.results.experiment_results import load_experiment
 from tuner.service.config import ServiceFile, load_config
 from tuner.study_file import json_schema, parse_study
@@ -76,7 +76,7 @@ def test_an_experiment_on_a_page_runs_to_its_end(block: Block, tmp_path: Path) -
     results = load_experiment(tmp_path / "page")
     assert results.finished
     assert all(len(row.by_round("mb_per_s")) == spec.rounds for row in results.rows)
-    assert all(checked.outcome is not Outcome.NOT_MEASURED for checked in results.findings)
+    assert all(checked.outcome is not FindingOutcome.NOT_MEASURED for checked in results.findings)
 
 
 def test_service_files_on_pages_are_such_as_the_program_reads(files: Path) -> None:

@@ -28,7 +28,7 @@ from tuner.present.experiment_view import (
 )
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.present.report.experiment_series import groups, line_setting, series_of
-from tuner.results.checked_findings import Outcome, check
+from tuner.results.checked_findings import FindingOutcome, check
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.results.latency_parts import latency_parts
 from tuner.results.row_results import RowResults, mean_of
@@ -83,10 +83,10 @@ def test_a_mean_has_an_interval() -> None:
 def test_findings_come_out_by_their_intervals(results: ExperimentResults) -> None:
     found = {each.finding.id: each for each in results.findings}
     larger = found["larger-is-faster"]
-    assert larger.outcome is Outcome.HOLDS
-    assert [each.outcome for each in larger.compared] == [Outcome.HOLDS, Outcome.HOLDS]
-    assert found["smaller-is-faster"].outcome is Outcome.FAILS
-    assert found["the-cap"].outcome is Outcome.ARTEFACT
+    assert larger.outcome is FindingOutcome.HOLDS
+    assert [each.outcome for each in larger.compared] == [FindingOutcome.HOLDS, FindingOutcome.HOLDS]
+    assert found["smaller-is-faster"].outcome is FindingOutcome.FAILS
+    assert found["the-cap"].outcome is FindingOutcome.ARTEFACT
 
 
 def test_rows_that_the_load_generator_limited_decide_nothing(results: ExperimentResults) -> None:
@@ -96,7 +96,7 @@ def test_rows_that_the_load_generator_limited_decide_nothing(results: Experiment
     ]
     (finding,) = [each for each in results.spec.findings if each.id == "larger-is-faster"]
     checked = check(finding, rows, 0.95)
-    assert checked.outcome is Outcome.UNDECIDED
+    assert checked.outcome is FindingOutcome.UNDECIDED
     assert "but the load generator limited record_bytes=100 acks=1 and record_bytes=1000 acks=1" in because(checked)
 
 
@@ -105,10 +105,10 @@ def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path:
     assert [len(finding.comparisons) for finding in spec.findings] == [2, 1]
     run_experiment(spec, CUT, tmp_path / "small-quick", Told(), simulated=SimulatedRunner(0.02))
     one_left, none_left = load_experiment(tmp_path / "small-quick").findings
-    assert one_left.outcome is Outcome.HOLDS
+    assert one_left.outcome is FindingOutcome.HOLDS
     assert len(one_left.compared) == 1
     assert "The quick form leaves out 1 of 2 comparisons" in because(one_left)
-    assert none_left.outcome is Outcome.NOT_MEASURED
+    assert none_left.outcome is FindingOutcome.NOT_MEASURED
 
 
 def test_a_figure_that_the_artefact_does_not_explain_is_none() -> None:
@@ -163,7 +163,7 @@ findings:
 """
     results = run_small(tmp_path / "small", text=text)
     (checked,) = results.findings
-    assert checked.outcome is Outcome.HOLDS
+    assert checked.outcome is FindingOutcome.HOLDS
     ratio = checked.compared[0].ratio
     first, last = results.rows[0].mean("mb_per_s"), results.rows[-1].mean("mb_per_s")
     assert ratio is not None
@@ -264,7 +264,7 @@ def test_nothing_is_proven_by_values_that_are_all_zero(results: ExperimentResult
     for compared in (Comparison(some, None, limit=1), Comparison(some, other)):
         finding = Finding("none-lost", "Nothing is lost.", "none", "lost_records", (compared,), Expectation.SMALLER)
         checked = check(finding, rows, 0.95)
-        assert checked.outcome is Outcome.UNDECIDED
+        assert checked.outcome is FindingOutcome.UNDECIDED
         assert "no ratio, as a value is 0 in 4 rounds" in because(checked)
 
 

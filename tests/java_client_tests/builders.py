@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from runners.histogram import Histogram
 from runners.java_client.load import JavaResult
-from runners.java_client.reports import ClientTotals, Report
+from runners.java_client.reports import ClientTotals, JavaReport
 from runners.measurement import TimePoint
 from tests.runners_tests.builders import reading, window
 
@@ -49,12 +49,12 @@ def message(**changes: Any) -> dict[str, Any]:
     return {**good, **changes}
 
 
-def report(**changes: Any) -> Report:
+def report(**changes: Any) -> JavaReport:
     """The report in such a message."""
-    return Report.parse(message(**changes))
+    return JavaReport.parse(message(**changes))
 
 
-def nothing_yet() -> Report:
+def nothing_yet() -> JavaReport:
     """The report of a load that has sent nothing."""
     zeros = {name: 0 for name, value in message().items() if isinstance(value, int)}
     return report(**zeros, metrics={})

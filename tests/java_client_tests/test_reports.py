@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runners.histogram import Histogram
-from runners.java_client.reports import ClientTotals, Report, histogram_of
+from runners.java_client.reports import ClientTotals, JavaReport, histogram_of
 from tests.java_client_tests.builders import METRICS, message
 
 
@@ -31,7 +31,7 @@ def test_a_client_that_has_sent_nothing_yet_has_counted_nothing() -> None:
 
 
 def test_a_report_is_read_from_its_line() -> None:
-    seen = Report.parse(json.loads(json.dumps(message(failed={"TimeoutException": 3}))))
+    seen = JavaReport.parse(json.loads(json.dumps(message(failed={"TimeoutException": 3}))))
     assert (seen.handed_over, seen.acknowledged, seen.done) == (1_000, 990, 993)
     assert seen.client == ClientTotals.of(METRICS)
 
@@ -40,7 +40,7 @@ def test_a_report_is_read_from_its_line() -> None:
 def test_a_line_that_lacks_a_counter_is_no_report(missing: str) -> None:
     line: dict[str, Any] = {name: value for name, value in message().items() if name != missing}
     with pytest.raises(KeyError, match=missing):
-        Report.parse(line)
+        JavaReport.parse(line)
 
 
 def test_a_histogram_survives_hdr_s_own_encoding() -> None:

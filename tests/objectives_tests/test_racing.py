@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from objectives.front import dominates
 from objectives.outcome import OUTCOME_METRICS
-from objectives.racing import FOLLOWED, MIN_WINDOWS, Forecast, Race, Range, Stop, followed, window_value
+from objectives.racing import FOLLOWED, MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed, window_value
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
 from tests.runners_tests.builders import counts, measurement, window
@@ -22,9 +22,9 @@ NOISE = 0.05
 FRONT = {3: (100.0, 2.0), 7: (200.0, 5.0), 9: (300.0, 20.0)}
 
 
-def sure(**values: float) -> dict[str, Range]:
+def sure(**values: float) -> dict[str, PredictedRange]:
     """Return intervals for values that are known for certain."""
-    return {name: Range(value, value) for name, value in values.items()}
+    return {name: PredictedRange(value, value) for name, value in values.items()}
 
 
 def race(
@@ -164,10 +164,10 @@ def test_a_trial_that_is_not_beaten_in_every_objective_goes_on(capacity: float, 
 
 
 def test_a_trial_goes_on_while_its_interval_reaches_the_front() -> None:
-    lost = {"mb_per_s": Range(60, 90), "latency_p99_ms": Range(4, 8)}
+    lost = {"mb_per_s": PredictedRange(60, 90), "latency_p99_ms": PredictedRange(4, 8)}
     assert race().judge(lost, last=True) is not None
-    assert race().judge({**lost, "mb_per_s": Range(60, 101)}, last=True) is None
-    assert race().judge({**lost, "latency_p99_ms": Range(1.9, 8)}, last=True) is None
+    assert race().judge({**lost, "mb_per_s": PredictedRange(60, 101)}, last=True) is None
+    assert race().judge({**lost, "latency_p99_ms": PredictedRange(1.9, 8)}, last=True) is None
 
 
 def test_a_single_objective_is_compared_with_the_best_trial() -> None:
@@ -257,19 +257,31 @@ def test_a_trial_may_lead_if_it_is_unbeaten_and_keeps_the_constraints() -> None:
 @pytest.mark.parametrize(
     ("constraint", "baseline", "kept", "broken", "words"),
     [
-        (Constraint("latency_p99_ms", True, 10), None, Range(9, 30), Range(11, 30), "at least 11, but must be <= 10"),
-        (Constraint("mb_per_s", False, 50), None, Range(20, 51), Range(20, 49), "at most 49, but must be >= 50"),
+        (
+            Constraint("latency_p99_ms", True, 10),
+            None,
+            PredictedRange(9, 30),
+            PredictedRange(11, 30),
+            "at least 11, but must be <= 10",
+        ),
+        (
+            Constraint("mb_per_s", False, 50),
+            None,
+            PredictedRange(20, 51),
+            PredictedRange(20, 49),
+            "at most 49, but must be >= 50",
+        ),
         (
             Constraint("mb_per_s", False, 0.9, of_baseline=True),
             100.0,
-            Range(20, 91),
-            Range(20, 89),
+            PredictedRange(20, 91),
+            PredictedRange(20, 89),
             "at most 89, but must be >= 0.9 x baseline",
         ),
     ],
 )
 def test_a_constraint_that_can_no_longer_be_kept_ends_the_trial(
-    constraint: Constraint, baseline: float | None, kept: Range, broken: Range, words: str
+    constraint: Constraint, baseline: float | None, kept: PredictedRange, broken: PredictedRange, words: str
 ) -> None:
     asked = race({}, constraints=[(constraint, baseline)])
     assert asked.judge({constraint.metric: kept}, last=False) is None

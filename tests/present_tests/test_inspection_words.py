@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runners.batch_sampling import BatchSample
-from runners.record_batch import Merged, RecordBatch, Stretch
+from runners.record_batch import BatchSequence, Merged, RecordBatch
 from tests.builders.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.present.inspection_view import inspection_lines, inspection_record, ranking_record
 from tuner.present.inspection_words import in_short, linger, notes, percent, remarks
@@ -70,7 +70,7 @@ def test_mixed_topics() -> None:
 
 
 def test_what_limits_the_figures_is_said() -> None:
-    stretch = Stretch(tuple(single()), Merged(), {"control": 3, "compacted": 1_200})
+    stretch = BatchSequence(tuple(single()), Merged(), {"control": 3, "compacted": 1_200})
     sample = BatchSample(stored((0, 40), (0, 9), (0, 9)), {0: stretch}, {1: "NOT_LEADER", 2: "NOT_LEADER"})
     text = said(sample)
     assert "of the batches that were read, 3 that end transactions were left out." in text

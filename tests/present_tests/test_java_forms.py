@@ -7,7 +7,7 @@ import pytest
 
 from search_spaces.client import FORMS, java, librdkafka
 from search_spaces.errors import FormNotOffered
-from search_spaces.forms import Form, Layout
+from search_spaces.forms import FileLayout, Form
 from search_spaces.guarantee import Guarantee
 from search_spaces.java_client.forms import FORMS as JAVA_FORMS
 from search_spaces.producer_config import ProducerConfig
@@ -124,4 +124,4 @@ def test_several_record_sizes_follow_each_other(of_librdkafka: Recommendation, f
     found = of_java(of_librdkafka, TUNED)
     text = export_all([found, replace(found, record_bytes="100")], Format(form.name))
     assert text.count("# records: 1") == 2
-    assert text.count("\n---\n") == (form.layout is Layout.YAML)
+    assert text.count("\n---\n") == (form.layout is FileLayout.YAML)

@@ -5,13 +5,13 @@ import pytest
 from runners.errors import RayUnfit
 from runners.placement import ANYWHERE, Placement
 from runners.ray_cluster import RayCluster
-from runners.ray_seats import Node, apart, crowd, fit, missing
+from runners.ray_seats import RayNode, apart, crowd, fit, missing
 
-HEAD = Node("h", "head", 0.0)
-A1 = Node("1", "node-a1", 2.0, frozenset({"zone:a"}))
-A2 = Node("2", "node-a2", 2.0, frozenset({"zone:a"}))
-B = Node("3", "node-b", 2.0, frozenset({"zone:b"}))
-BOTH = Node("4", "node-ab", 8.0, frozenset({"zone:a", "zone:b"}))
+HEAD = RayNode("h", "head", 0.0)
+A1 = RayNode("1", "node-a1", 2.0, frozenset({"zone:a"}))
+A2 = RayNode("2", "node-a2", 2.0, frozenset({"zone:a"}))
+B = RayNode("3", "node-b", 2.0, frozenset({"zone:b"}))
+BOTH = RayNode("4", "node-ab", 8.0, frozenset({"zone:a", "zone:b"}))
 
 
 def test_zones_are_assigned_to_producers_in_turn() -> None:
@@ -36,7 +36,7 @@ def test_each_zone_must_have_a_node() -> None:
     assert missing([A1, A2, B], ["b", "c", "d"]) == (
         "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 node)"
     )
-    without_cores = Node("5", "x", 0.0, frozenset({"zone:c"}))
+    without_cores = RayNode("5", "x", 0.0, frozenset({"zone:c"}))
     assert missing([without_cores], ["c"]) == "no node with cores offers zone:c; its nodes offer no zone"
 
 
@@ -54,7 +54,7 @@ def test_each_zone_must_have_a_node() -> None:
     ],
 )
 def test_producers_run_on_separate_nodes_if_there_are_enough(
-    nodes: list[Node], zones: tuple[str, ...], producers: int, enough: bool
+    nodes: list[RayNode], zones: tuple[str, ...], producers: int, enough: bool
 ) -> None:
     assert apart(nodes, Placement(zones).zones_of_workers(producers)) is enough
 

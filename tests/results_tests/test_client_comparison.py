@@ -9,11 +9,11 @@ from runners.errors import GeneratorError
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
-from search_spaces import Kind, ProducerConfig, java
+from search_spaces import ClientKind, ProducerConfig, java
 from tests.builders.studies import Steady, Told, of_kind, on_record, simulated_study
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
-from tuner.model.trial import Kind as TrialKind
+from tuner.model.trial import ClientKind as TrialKind
 from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.results.client_comparison import ClientComparison, Contest, Side, comparison_of
 
@@ -35,7 +35,7 @@ class Slower:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Simulate."""
         seen = Steady().run(config, workload, watch)
-        if config.client.kind is Kind.LIBRDKAFKA or workload.rate_records_per_s is not None:
+        if config.client.kind is ClientKind.LIBRDKAFKA or workload.rate_records_per_s is not None:
             return seen
         if not self.share:
             raise GeneratorError("no Java today")
@@ -52,7 +52,8 @@ def test_each_ratio_is_that_of_the_means_and_says_which_client_is_better(tmp_pat
     found = compared(tmp_path, Contest(rounds=ROUNDS))
     (pair,) = found.pairs
     ours, theirs = (
-        next(each.metrics for each in found.sides if each.side.kind is kind) for kind in (Kind.JAVA, Kind.LIBRDKAFKA)
+        next(each.metrics for each in found.sides if each.side.kind is kind)
+        for kind in (ClientKind.JAVA, ClientKind.LIBRDKAFKA)
     )
     assert set(pair.ratios) == {"mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb"}
     for metric, ratio in pair.ratios.items():
@@ -60,7 +61,7 @@ def test_each_ratio_is_that_of_the_means_and_says_which_client_is_better(tmp_pat
         assert ratio.low <= ratio.value <= ratio.high
         assert ratio.rounds == ROUNDS
     assert pair.ratios["mb_per_s"].high < 1 < pair.ratios["client_cpu_ms_per_mb"].low
-    assert pair.better("mb_per_s") is pair.better("client_cpu_ms_per_mb") is Kind.LIBRDKAFKA
+    assert pair.better("mb_per_s") is pair.better("client_cpu_ms_per_mb") is ClientKind.LIBRDKAFKA
     assert not pair.not_compared
     said = "\n".join(client_comparison_lines(found))
     assert f"java {java().version} at their defaults:" in said
@@ -70,13 +71,13 @@ def test_each_ratio_is_that_of_the_means_and_says_which_client_is_better(tmp_pat
 
 def test_the_faster_client_is_named_whichever_it_is(tmp_path: Path) -> None:
     (pair,) = compared(tmp_path, Contest(rounds=ROUNDS), share=20.0).pairs
-    assert pair.better("mb_per_s") is pair.better("client_cpu_ms_per_mb") is Kind.JAVA
+    assert pair.better("mb_per_s") is pair.better("client_cpu_ms_per_mb") is ClientKind.JAVA
 
 
 def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_other_clients_defaults(
     tmp_path: Path,
 ) -> None:
-    found = compared(tmp_path, Contest(given={Kind.JAVA: TUNED}, rounds=ROUNDS))
+    found = compared(tmp_path, Contest(given={ClientKind.JAVA: TUNED}, rounds=ROUNDS))
     rounds = of_kind(on_record(tmp_path), TrialKind.CONFIRM)
     configs = {each.side.config.fingerprint for each in found.sides}
     assert len(configs) == 3
@@ -86,8 +87,8 @@ def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_oth
     assert {trial.client for trial in rounds} == {"librdkafka", java().identity}
     defaults, given = found.pairs
     assert [side.source for side in defaults.sides.values()] == ["", ""]
-    assert given.sides[Kind.JAVA] == TUNED
-    assert given.sides[Kind.LIBRDKAFKA] == defaults.sides[Kind.LIBRDKAFKA]
+    assert given.sides[ClientKind.JAVA] == TUNED
+    assert given.sides[ClientKind.LIBRDKAFKA] == defaults.sides[ClientKind.LIBRDKAFKA]
     assert given.ratios["mb_per_s"].level > 0.98, "six ratios share the error rate"
     record = found.as_json()
     assert [each["name"] for each in record["sides"]] == ["librdkafka", "java", "java with tuned.properties"]
@@ -96,7 +97,7 @@ def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_oth
 
 
 def test_a_config_without_acknowledgements_has_no_latency_to_compare(tmp_path: Path) -> None:
-    found = compared(tmp_path, Contest(given={Kind.LIBRDKAFKA: UNANSWERED}, rounds=2))
+    found = compared(tmp_path, Contest(given={ClientKind.LIBRDKAFKA: UNANSWERED}, rounds=2))
     _, pair = found.pairs
     assert set(pair.ratios) == {"mb_per_s", "client_cpu_ms_per_mb"}
     assert pair.not_compared["latency_p99_ms"] == (

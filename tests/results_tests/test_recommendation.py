@@ -15,7 +15,7 @@ from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import pick, recommend, recommend_for
-from tuner.results.recommendation import Conditions, Cost, Recommendation
+from tuner.results.recommendation import Conditions, Recommendation, SideEffect
 from tuner.results.study_results import StudyResults, size_results
 
 # The front of a search: the config with the highest throughput, the one with the lowest latency, and one between.
@@ -242,22 +242,22 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
 @pytest.mark.parametrize(
     ("p99_ms", "cost"),
     [
-        ((10.0, 10.1, 10.0), Cost.KEEPS),
-        ((10.3, 10.4, 10.3), Cost.KEEPS),
-        ((12.0, 12.1, 12.2), Cost.COSTS),
-        ((10.0, 12.0, 11.0), Cost.MAY_COST),
-        ((5.0, 20.0, 10.0), Cost.MAY_COST),
+        ((10.0, 10.1, 10.0), SideEffect.KEEPS),
+        ((10.3, 10.4, 10.3), SideEffect.KEEPS),
+        ((12.0, 12.1, 12.2), SideEffect.COSTS),
+        ((10.0, 12.0, 11.0), SideEffect.MAY_COST),
+        ((5.0, 20.0, 10.0), SideEffect.MAY_COST),
     ],
 )
-def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...], cost: Cost) -> None:
+def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...], cost: SideEffect) -> None:
     trials = [*SEARCH, *confirmed(FASTEST, *((300 + turn, each) for turn, each in enumerate(p99_ms)))]
     found = recommend(study(trials), "1000", Goal.THROUGHPUT)
     assert found.proven
     price = found.prices["latency_p99_ms"]
     assert (price.cost, price.ratio.level, "mb_per_s" in found.prices) == (cost, 0.975, False)
-    assert found.gains["mb_per_s"].level >= (0.95 if cost is Cost.KEEPS else 0.975)
+    assert found.gains["mb_per_s"].level >= (0.95 if cost is SideEffect.KEEPS else 0.975)
     all_allowed = recommend(study(trials), "1000", Goal.THROUGHPUT, allow_loss=1.0)
-    assert all_allowed.prices["latency_p99_ms"].cost is Cost.KEEPS
+    assert all_allowed.prices["latency_p99_ms"].cost is SideEffect.KEEPS
 
 
 def test_a_recommendation_says_what_it_costs_the_consumers() -> None:
@@ -270,9 +270,9 @@ def test_a_recommendation_says_what_it_costs_the_consumers() -> None:
     ]
     prices = recommend(study([*SEARCH, *rounds]), "1000", Goal.THROUGHPUT).prices
     assert {name: price.cost for name, price in prices.items()} == {
-        "latency_p99_ms": Cost.KEEPS,
-        "end_to_end_p99_ms": Cost.KEEPS,
-        "consumer_cpu_ms_per_mb": Cost.COSTS,
+        "latency_p99_ms": SideEffect.KEEPS,
+        "end_to_end_p99_ms": SideEffect.KEEPS,
+        "consumer_cpu_ms_per_mb": SideEffect.COSTS,
     }
     assert prices["consumer_cpu_ms_per_mb"].ratio.value == pytest.approx(2 / 3)
 
@@ -284,7 +284,7 @@ def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     assert kept.is_baseline
     assert not kept.proven
     assert {goal: each.config.values for goal, each in kept.alternatives.items()} == {Goal.LATENCY: QUICKEST}
-    assert kept.alternatives[Goal.LATENCY].prices["mb_per_s"].cost is Cost.COSTS
+    assert kept.alternatives[Goal.LATENCY].prices["mb_per_s"].cost is SideEffect.COSTS
     assert kept.alternatives[Goal.LATENCY].trial.number == 2
     assert recommend_for(asked, "1000", None).goal is Goal.LATENCY
 

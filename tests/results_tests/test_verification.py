@@ -16,8 +16,8 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.verification import (
     Lack,
-    Outcome,
     Verification,
+    VerificationOutcome,
     missing_latency,
     promises_of,
     verification_of,
@@ -158,8 +158,8 @@ def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
     (sentence,) = found.undecided(None, 0.0)
     assert sentence.startswith("latency_p99_ms: undecided: 0.89 (0.")
     assert sentence.endswith("longer windows (--seconds) or a quieter machine would decide it")
-    assert found.outcome("latency_p99_ms") is Outcome.UNDECIDED
-    assert found.outcome("mb_per_s") is Outcome.BETTER
+    assert found.outcome("latency_p99_ms") is VerificationOutcome.UNDECIDED
+    assert found.outcome("mb_per_s") is VerificationOutcome.BETTER
     assert found.undecided(None, 0.999) == [], "the whole interval is within what may be lost"
     assert found.misses(1e6, 0.0, allow_weaker=False)[1].startswith("latency_p99_ms: the interval"), "surely too little"
 
@@ -174,7 +174,7 @@ def test_a_worse_file_with_a_wide_interval_is_undecided_where_it_may_be_worse_th
     found = found_of(spec_of(FAST), [(100.0, p99) for p99 in (11.0, 30.0) * 4], [(90.0, 10.0)] * 8)
     gain = found.gains["latency_p99_ms"]
     assert (gain.low, gain.high) == pytest.approx((0.35, 0.86), abs=0.01)
-    assert found.outcome("latency_p99_ms") is Outcome.WORSE
+    assert found.outcome("latency_p99_ms") is VerificationOutcome.WORSE
     assert bool(found.misses(None, tolerance_ratio, allow_weaker=False)) is missed
     sentences = found.undecided(None, tolerance_ratio)
     assert bool(sentences) is undecided

@@ -6,9 +6,9 @@ import numpy as np
 
 from runners.end_to_end import EndToEnd
 from runners.histogram import Histogram
-from runners.host import Reading
+from runners.host import HostReading
 from runners.librdkafka.load import LoadResult
-from runners.librdkafka.statistics import Account, Report
+from runners.librdkafka.statistics import Account, StatisticsReport
 from runners.measurement import (
     ClientActivity,
     Counts,
@@ -116,7 +116,7 @@ def window(**changes: Any) -> Window:
     return Window(**{**good, **changes})
 
 
-def report(**changes: Any) -> Report:
+def report(**changes: Any) -> StatisticsReport:
     """A report of a client that has done nothing yet."""
     nothing: dict[str, Any] = {
         "at_ns": 0,
@@ -131,10 +131,10 @@ def report(**changes: Any) -> Report:
         "brokers": (),
         "partition_records": (),
     }
-    return Report(**{**nothing, **changes})
+    return StatisticsReport(**{**nothing, **changes})
 
 
-def reading(**changes: Any) -> Reading:
+def reading(**changes: Any) -> HostReading:
     """A reading with all counters at their start."""
     start: dict[str, Any] = {
         "at_s": 0.0,
@@ -148,7 +148,7 @@ def reading(**changes: Any) -> Reading:
         "broker_threads": None,
         "sockets": None,
     }
-    return Reading(**{**start, **changes})
+    return HostReading(**{**start, **changes})
 
 
 def load_result(**changes: Any) -> LoadResult:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from runners.errors import GeneratorError, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import OpenClient
-from runners.librdkafka.statistics import Report
+from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import Places, Tally
 from runners.librdkafka.threads import LoadClient
 from runners.payload import PayloadPool
@@ -55,10 +55,10 @@ class Opened(NamedTuple):
             if not taken:
                 self.client.drain(POLL_MS)
 
-    def next_report(self) -> Report:
+    def next_report(self) -> StatisticsReport:
         """Wait for the client's next statistics."""
         assert eventually(self._told)
-        return Report.parse(*self.tally.statistics.popleft())
+        return StatisticsReport.parse(*self.tally.statistics.popleft())
 
     def _told(self) -> bool:
         self.client.drain(POLL_MS)

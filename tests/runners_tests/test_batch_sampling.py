@@ -8,8 +8,8 @@ import pytest
 
 from runners.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.clusters.stored_topics import BrokerAddress, StoredTopic
-from runners.java_client.batch_reader import Fetched, ResponseNotRead, Wanted
-from runners.record_batch import RecordBatch, Stretch
+from runners.java_client.batch_reader import FetchedBatches, ResponseNotRead, Wanted
+from runners.record_batch import BatchSequence, RecordBatch
 from tests.builders.batches import batch, stored
 
 MB = 1_000_000
@@ -33,7 +33,7 @@ class LogReader:
     requests: int = 0
     largest_bytes: int = 0
 
-    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[Fetched]:
+    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
         found, left = [], most_bytes
         for part in wanted:
             taken: list[RecordBatch] = []
@@ -47,7 +47,9 @@ class LogReader:
                     room -= each.bytes
                     left -= each.bytes
             next_offset = taken[-1].last_offset + 1 if taken else None
-            found.append(Fetched(Stretch(tuple(taken)), next_offset, taken[0].base_offset if taken else None))
+            found.append(
+                FetchedBatches(BatchSequence(tuple(taken)), next_offset, taken[0].base_offset if taken else None)
+            )
         size = most_bytes - left
         self.requests += 1
         if size > self.most_response_bytes:
@@ -125,8 +127,8 @@ def test_two_hundred_topics_within_twenty_megabytes(size: int) -> None:
 
 def test_what_a_partition_answers_is_kept() -> None:
     class Moved(LogReader):
-        def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[Fetched]:
-            return [Fetched(error="NOT_LEADER_OR_FOLLOWER") for _ in wanted]
+        def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
+            return [FetchedBatches(error="NOT_LEADER_OR_FOLLOWER") for _ in wanted]
 
     (found,) = sample_batches(Moved({}, MB), [stored((0, 10))], SampleLimits(100, 5 * MB))
     assert found.unread == {0: "NOT_LEADER_OR_FOLLOWER"}

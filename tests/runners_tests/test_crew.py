@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
 from runners.consumers.consumption import Consumption, ReadWindow
-from runners.consumers.crew import Crew
+from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import ReadWatch, read_on
-from runners.consumers.reading import Reading, Start, Stretch, share_out
+from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.source import check_properties as check_java_properties
@@ -42,9 +42,9 @@ def filled(mock_cluster: RunningCluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def crew(cluster: RunningCluster, topic: str, reading: Reading, end: int | None = EACH, first: int = 0) -> Crew:
-    shares = share_out([Stretch(number, first, end) for number in range(PARTITIONS)], reading.consumers)
-    return Crew([LibrdkafkaReader(cluster, topic, share, reading) for share in shares])
+def crew(cluster: RunningCluster, topic: str, reading: Reading, end: int | None = EACH, first: int = 0) -> ConsumerCrew:
+    shares = share_out([OffsetRange(number, first, end) for number in range(PARTITIONS)], reading.consumers)
+    return ConsumerCrew([LibrdkafkaReader(cluster, topic, share, reading) for share in shares])
 
 
 @pytest.mark.parametrize("consumers", [1, 3])
@@ -159,12 +159,12 @@ class Failing:
 def test_a_consumer_that_fails_before_the_start_ends_those_that_wait_for_it() -> None:
     before = Left.now()
     with pytest.raises(GeneratorError, match="ValueError: a defect"):
-        Crew([Failing(fails=False), Failing(fails=True)]).run()
+        ConsumerCrew([Failing(fails=False), Failing(fails=True)]).run()
     check_nothing_left(before)
 
 
 def test_shares_differ_by_at_most_one_partition() -> None:
-    stretches = [Stretch(number, 0, 1) for number in range(7)]
+    stretches = [OffsetRange(number, 0, 1) for number in range(7)]
     shares = share_out(stretches, 3)
     assert sorted(each.partition for share in shares for each in share) == list(range(7))
     assert sorted(map(len, shares)) == [2, 2, 3]

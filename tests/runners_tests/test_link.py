@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from runners.zones.delay_line import AHEAD_NS, LINE_BYTES, PACKET_BYTES, DelayLine
 from runners.zones.lateness import Lateness
-from runners.zones.link import Direction, Link
+from runners.zones.link import Link, LinkDirection
 
 MS = 1_000_000
 Arrivals = list[tuple[int, int]]
 """The gap before each chunk in nanoseconds, and its bytes."""
 
 arrivals = st.lists(st.tuples(st.integers(0, 5 * MS), st.integers(1, 100_000)), min_size=1, max_size=50)
-directions = st.builds(Direction, st.floats(0, 50), st.none() | st.floats(0.1, 1000))
+directions = st.builds(LinkDirection, st.floats(0, 50), st.none() | st.floats(0.1, 1000))
 
 
-def passed(direction: Direction, arriving: Arrivals) -> list[tuple[int, int, int]]:
+def passed(direction: LinkDirection, arriving: Arrivals) -> list[tuple[int, int, int]]:
     """Return when each chunk arrives, when it leaves, and its bytes."""
     line: DelayLine[int] = DelayLine(direction)
     now, came = 0, []
@@ -38,7 +38,7 @@ def passed(direction: Direction, arriving: Arrivals) -> list[tuple[int, int, int
 
 @given(directions, arrivals)
 def test_each_chunk_leaves_in_turn_after_the_delay_and_at_the_bandwidth(
-    direction: Direction, arriving: Arrivals
+    direction: LinkDirection, arriving: Arrivals
 ) -> None:
     free = 0.0
     for (came, left, size), (_, asked) in zip(passed(direction, arriving), arriving, strict=True):
@@ -49,16 +49,16 @@ def test_each_chunk_leaves_in_turn_after_the_delay_and_at_the_bandwidth(
 
 @given(st.floats(0, 50), arrivals)
 def test_a_delay_alone_moves_every_chunk_by_the_same_time(delay_ms: float, arriving: Arrivals) -> None:
-    assert {left - came for came, left, _ in passed(Direction(delay_ms), arriving)} == {round(delay_ms * MS)}
+    assert {left - came for came, left, _ in passed(LinkDirection(delay_ms), arriving)} == {round(delay_ms * MS)}
 
 
 def test_the_delay_does_not_limit_the_throughput() -> None:
-    left = passed(Direction(delay_ms=20, mb_per_s=100), [(MS, 100_000)] * 50)
+    left = passed(LinkDirection(delay_ms=20, mb_per_s=100), [(MS, 100_000)] * 50)
     assert left[-1][1] - left[0][1] == 49 * MS, "100 kB each millisecond, as they came"
 
 
 def test_the_end_of_a_connection_takes_as_long_as_bytes_before_it() -> None:
-    line: DelayLine[str] = DelayLine(Direction(delay_ms=2, mb_per_s=1))
+    line: DelayLine[str] = DelayLine(LinkDirection(delay_ms=2, mb_per_s=1))
     line.take(0, "a", bytes(1000))
     line.take(0, "a", None)
     assert line.leaves_ns() == 3 * MS
@@ -68,7 +68,7 @@ def test_the_end_of_a_connection_takes_as_long_as_bytes_before_it() -> None:
 
 
 def test_a_busy_line_takes_the_next_chunk_only_a_little_ahead() -> None:
-    line: DelayLine[str] = DelayLine(Direction(mb_per_s=1))
+    line: DelayLine[str] = DelayLine(LinkDirection(mb_per_s=1))
     takes = line.takes_ns()
     assert takes is not None
     assert takes <= 0
@@ -77,7 +77,7 @@ def test_a_busy_line_takes_the_next_chunk_only_a_little_ahead() -> None:
 
 
 def test_a_line_that_holds_too_much_takes_nothing() -> None:
-    line: DelayLine[str] = DelayLine(Direction(delay_ms=1000))
+    line: DelayLine[str] = DelayLine(LinkDirection(delay_ms=1000))
     line.take(0, "a", bytes(1))
     line.held_bytes = LINE_BYTES
     assert line.takes_ns() is None
@@ -87,7 +87,7 @@ def test_a_line_that_holds_too_much_takes_nothing() -> None:
 
 @pytest.mark.parametrize(("mb_per_s", "chunk_bytes"), [(1, PACKET_BYTES), (10, 2500), (200, 50_000)])
 def test_a_chunk_takes_the_link_a_quarter_of_a_millisecond_at_most(mb_per_s: float, chunk_bytes: int) -> None:
-    assert DelayLine(Direction(mb_per_s=mb_per_s)).chunk_bytes == chunk_bytes
+    assert DelayLine(LinkDirection(mb_per_s=mb_per_s)).chunk_bytes == chunk_bytes
 
 
 @pytest.mark.parametrize("delay_ms", [-0.1, 1_001.0, math.nan, math.inf])
@@ -103,7 +103,7 @@ def test_a_bandwidth_out_of_range_is_refused(mb_per_s: float) -> None:
 
 
 def test_a_link_survives_its_way_to_the_proxy() -> None:
-    link = Link(Direction(1.5, 10.0), Direction(2.0))
+    link = Link(LinkDirection(1.5, 10.0), LinkDirection(2.0))
     assert Link.parse(link.as_settings()) == link
     assert link.round_trip_ms == 3.5
 

@@ -5,7 +5,7 @@ import pytest
 from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
-from runners.pool import Job, Report, Underway, produce
+from runners.pool import Job, Underway, WorkerReport, produce
 from runners.runner import Runner, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from tests.runners_tests.builders import measurement, window
@@ -29,8 +29,8 @@ def begun(watched: list[Window] | None = None) -> Underway:
 @pytest.mark.parametrize(("apart_s", "warns"), [(0.0, False), (0.1, False), (0.11, True)])
 def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) -> None:
     underway = begun()
-    underway.take(0, Report(measurement(), 100.0))
-    underway.take(1, Report(measurement(), 100.0 + apart_s))
+    underway.take(0, WorkerReport(measurement(), 100.0))
+    underway.take(1, WorkerReport(measurement(), 100.0 + apart_s))
     assert underway.over
     outcome = underway.done("me").outcome
     assert isinstance(outcome, Measurement)
@@ -40,8 +40,8 @@ def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) 
 def test_producers_that_began_far_apart_are_measured_again_and_then_give_an_error() -> None:
     underway = begun()
     for attempt in (1, 2):
-        underway.take(0, Report(measurement(), 100.0))
-        underway.take(1, Report(measurement(), 101.01))
+        underway.take(0, WorkerReport(measurement(), 100.0))
+        underway.take(1, WorkerReport(measurement(), 101.01))
         assert underway.repeatable == (attempt == 1)
         outcome = underway.done("me").outcome
         assert isinstance(outcome, GeneratorError)
@@ -54,8 +54,8 @@ def test_bytes_of_all_producers_add_up_unless_one_is_lost() -> None:
     stopped.sent_bytes = 500
     for last, sent in ((measurement(sent_bytes=70), 570), (WorkerLost("gone"), None)):
         underway = begun()
-        underway.take(0, Report(stopped))
-        underway.take(1, Report(last))
+        underway.take(0, WorkerReport(stopped))
+        underway.take(1, WorkerReport(last))
         assert underway.done("me").sent_bytes == sent
 
 
@@ -91,8 +91,8 @@ def test_the_series_has_percentiles_of_all_producers_even_after_a_stop() -> None
     for number in range(2):
         underway.take(0, window(number=number, records=99, latency=Histogram.of([1_000] * 99)))
         underway.take(1, window(number=number, records=1, latency=Histogram.of([9_000])))
-    underway.take(0, Report(measurement()))
-    underway.take(1, Report(measurement()))
+    underway.take(0, WorkerReport(measurement()))
+    underway.take(1, WorkerReport(measurement()))
     outcome = underway.done("me").outcome
     assert isinstance(outcome, Measurement)
     assert [point.p99_ms for point in outcome.series] == [pytest.approx(1.0, rel=0.001)] * 2
@@ -100,8 +100,8 @@ def test_the_series_has_percentiles_of_all_producers_even_after_a_stop() -> None
 
 def test_the_first_of_two_errors_is_the_outcome() -> None:
     underway = begun()
-    underway.take(1, Report(BrokerLost("first")))
-    underway.take(0, Report(GeneratorError("second")))
+    underway.take(1, WorkerReport(BrokerLost("first")))
+    underway.take(0, WorkerReport(GeneratorError("second")))
     assert str(underway.done("me").outcome) == "first"
 
 
@@ -117,4 +117,4 @@ def test_a_load_with_low_priority_gives_a_warning(
 
 def test_a_producer_that_fails_at_once_reports_no_begin() -> None:
     error = BrokerLost("gone")
-    assert produce(Failing(error), CONFIG, WORKLOAD, lambda _: None, lambda: False) == Report(error, None)
+    assert produce(Failing(error), CONFIG, WORKLOAD, lambda _: None, lambda: False) == WorkerReport(error, None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from runners.consumers.consumption import ReadCounts
 from runners.consumers.counting import ReadCounter
 from runners.consumers.joining import arrival_times
-from runners.consumers.reading import Stretch
+from runners.consumers.reading import OffsetRange
 
 END = 12
 BATCHES = st.lists(
@@ -37,7 +37,7 @@ def one_by_one(records: list[tuple[int, int]]) -> tuple[int, int, dict[int, int]
 
 @given(BATCHES)
 def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tuple[int, int]]]) -> None:
-    counter = ReadCounter([Stretch(number, 0, END) for number in range(3)], keep_arrivals=True)
+    counter = ReadCounter([OffsetRange(number, 0, END) for number in range(3)], keep_arrivals=True)
     for number, batch in enumerate(batches):
         add(counter, batch, number)
     records = [record for batch in batches for record in batch]
@@ -66,7 +66,7 @@ def test_offsets_in_any_order_are_judged_as_if_one_by_one(batches: list[list[tup
 
 
 def test_the_moment_of_each_record_can_be_looked_up() -> None:
-    counter = ReadCounter([Stretch(0, 0, None), Stretch(1, 0, None)], keep_arrivals=True)
+    counter = ReadCounter([OffsetRange(0, 0, None), OffsetRange(1, 0, None)], keep_arrivals=True)
     add(counter, [(0, 2), (0, 3), (1, 0), (0, 7)], 10)
     add(counter, [(0, 4), (0, 5)], 20)
     arrivals = counter.arrivals()
@@ -78,7 +78,7 @@ def test_the_moment_of_each_record_can_be_looked_up() -> None:
 
 
 def test_a_partition_ends_at_its_end_or_where_the_client_finds_nothing_more() -> None:
-    counter = ReadCounter([Stretch(0, 5, 8), Stretch(1, 3, 3), Stretch(2, 0, None)])
+    counter = ReadCounter([OffsetRange(0, 5, 8), OffsetRange(1, 3, 3), OffsetRange(2, 0, None)])
     assert counter.unfinished == 2, "an empty partition has nothing to read"
     add(counter, [(0, 5), (0, 6)])
     counter.reach_end(0, 8)
@@ -91,7 +91,7 @@ def test_a_partition_ends_at_its_end_or_where_the_client_finds_nothing_more() ->
 
 
 def test_errors_are_counted_by_name() -> None:
-    counter = ReadCounter([Stretch(0, 0, 1)])
+    counter = ReadCounter([OffsetRange(0, 0, 1)])
     counter.fail("_SOMETHING")
     assert counter.counts().differences() == ("1 errors came in place of records: _SOMETHING",)
 

@@ -6,7 +6,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.librdkafka.native import NativeClient
-from runners.librdkafka.statistics import Account, BrokerInterval, Report
+from runners.librdkafka.statistics import Account, BrokerInterval, StatisticsReport
 from runners.sums import Sum
 from tests.runners_tests.load_client_contract import Opened, RememberingTally, pool_of
 
@@ -14,7 +14,7 @@ RECORDS, VALUE_BYTES, KEY_BYTES = 3_000, 100, 8
 
 
 @pytest.fixture(scope="module")
-def reports(mock_cluster: RunningCluster) -> list[Report]:
+def reports(mock_cluster: RunningCluster) -> list[StatisticsReport]:
     """Three reports of a client with 3,000 records. The last report is newer than the last acknowledgement."""
     tally, pool = RememberingTally(), pool_of((VALUE_BYTES,) * 100, KEY_BYTES)
     properties = {**mock_cluster.connection, "statistics.interval.ms": "100", "linger.ms": "50"}
@@ -27,7 +27,7 @@ def reports(mock_cluster: RunningCluster) -> list[Report]:
     return found
 
 
-def test_counters_and_gauges(reports: list[Report]) -> None:
+def test_counters_and_gauges(reports: list[StatisticsReport]) -> None:
     last = reports[-1]
     assert last.tx_records == RECORDS
     assert last.wire_bytes > RECORDS * (VALUE_BYTES + KEY_BYTES)
@@ -35,13 +35,13 @@ def test_counters_and_gauges(reports: list[Report]) -> None:
     assert last.retries == 0
 
 
-def test_partitions_are_those_of_the_topic(reports: list[Report]) -> None:
+def test_partitions_are_those_of_the_topic(reports: list[StatisticsReport]) -> None:
     numbers = [number for number, _ in reports[-1].partition_records]
     assert numbers == list(range(4)), "the unassigned partition is left out"
     assert sum(records for _, records in reports[-1].partition_records) == RECORDS
 
 
-def test_intervals_add_up_to_all_records(reports: list[Report]) -> None:
+def test_intervals_add_up_to_all_records(reports: list[StatisticsReport]) -> None:
     account = Account()
     for report in reports:
         account.add(report)
@@ -66,8 +66,10 @@ def interval(records: int, queue_ms: float, requests: int, outbuf_ms: float, rtt
     )
 
 
-def report(*brokers: BrokerInterval, queued_records: int = 0, queued_bytes: int = 0, in_flight: int = 0) -> Report:
-    return Report(
+def report(
+    *brokers: BrokerInterval, queued_records: int = 0, queued_bytes: int = 0, in_flight: int = 0
+) -> StatisticsReport:
+    return StatisticsReport(
         at_ns=0,
         queued_records=queued_records,
         queued_bytes=queued_bytes,
@@ -82,7 +84,7 @@ def report(*brokers: BrokerInterval, queued_records: int = 0, queued_bytes: int 
     )
 
 
-def account_of(*given: Report) -> Account:
+def account_of(*given: StatisticsReport) -> Account:
     account = Account()
     for each in given:
         account.add(each)

@@ -16,7 +16,7 @@ import pytest
 
 from runners.clusters.processes import free_ports
 from runners.errors import EmbeddedBrokerError
-from runners.zones.link import Direction, Link
+from runners.zones.link import Link, LinkDirection
 from runners.zones.process import ProxyProcess
 from runners.zones.streams import STREAM_BYTES
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
@@ -83,7 +83,7 @@ def read_exactly(connection: socket.socket, size: int) -> None:
 
 @pytest.mark.parametrize(
     "link",
-    [Link(), Link.symmetric(2.0), Link.symmetric(1.0, 20.0), Link(Direction(0.5), Direction(3.0, 50.0))],
+    [Link(), Link.symmetric(2.0), Link.symmetric(1.0, 20.0), Link(LinkDirection(0.5), LinkDirection(3.0, 50.0))],
     ids=["nothing", "delay", "both", "different"],
 )
 def test_every_byte_arrives_in_order_on_every_connection(link: Link) -> None:
@@ -130,7 +130,7 @@ def test_each_port_leads_to_its_own_broker() -> None:
 
 
 def test_a_round_trip_takes_as_long_as_was_asked_for_at_least() -> None:
-    link = Link(Direction(5.0), Direction(20.0))
+    link = Link(LinkDirection(5.0), LinkDirection(20.0))
     with server(echo) as port, behind(link, port) as proxy, connected(proxy.ports[0]) as connection:
         for _ in range(10):
             started = time.monotonic()
@@ -140,7 +140,7 @@ def test_a_round_trip_takes_as_long_as_was_asked_for_at_least() -> None:
 
 
 def test_a_transfer_takes_as_long_as_the_bandwidth_demands_at_least() -> None:
-    size, link = 2_000_000, Link(Direction(mb_per_s=10.0), Direction())
+    size, link = 2_000_000, Link(LinkDirection(mb_per_s=10.0), LinkDirection())
     with server(echo) as port, behind(link, port) as proxy, connected(proxy.ports[0]) as connection:
         started = time.monotonic()
         sender = threading.Thread(target=connection.sendall, args=(bytes(size),))
@@ -152,7 +152,7 @@ def test_a_transfer_takes_as_long_as_the_bandwidth_demands_at_least() -> None:
 
 def test_connections_share_the_bandwidth() -> None:
     size, started = 500_000, time.monotonic()
-    with server(echo) as port, behind(Link(Direction(mb_per_s=10.0), Direction()), port) as proxy:
+    with server(echo) as port, behind(Link(LinkDirection(mb_per_s=10.0), LinkDirection()), port) as proxy:
         connections = [connected(proxy.ports[0]) for _ in range(4)]
         for connection in connections:
             threading.Thread(target=connection.sendall, args=(bytes(size),), daemon=True).start()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from search_spaces import Client, ConfigError, Guarantee, ProducerConfig, PropertiesFileError, UnknownClient, java
 from search_spaces.client import client_in_version, librdkafka
 from search_spaces.from_java import read_java
-from search_spaces.lint.findings import About, Finding, Level, Report
+from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.linting import lint, lint_file
-from search_spaces.lint.load import Load
-from search_spaces.rules import Outcome
+from search_spaces.lint.load import LintLoad
+from search_spaces.rules import RuleOutcome
 from tests.search_spaces_tests.real_client import Refused, values_in_force
 from tests.search_spaces_tests.real_java_client import constructed
 from tests.search_spaces_tests.test_java_client import conflicting_entries
@@ -49,12 +49,12 @@ request.timeout.ms=30000
 """
 
 
-def of(report: Report, key: str, *about: About) -> list[Finding]:
+def of(report: LintReport, key: str, *about: About) -> list[LintFinding]:
     """Return the findings about a key, of some kinds or of all."""
     return [each for each in report.findings if each.key == key and (not about or each.about in about)]
 
 
-def checked(entries: Mapping[str, str], client: Client | None = None, load: Load | None = None) -> Report:
+def checked(entries: Mapping[str, str], client: Client | None = None, load: LintLoad | None = None) -> LintReport:
     return lint(entries, client or java(), load)
 
 
@@ -65,21 +65,21 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_file_with_22_keys_is_read_for_the_client_that_it_shows(path: Path) -> None:
     path.write_text(TWENTY_TWO)
-    report = lint_file(path, load=Load(1_000, 2_000))
+    report = lint_file(path, load=LintLoad(1_000, 2_000))
     assert (report.client, report.assumed) == (java(), False)
-    assert report.count(Level.ERROR) == 0
+    assert report.count(LintLevel.ERROR) == 0
     assert report.guarantee == Guarantee(acks=1, ordered=False, idempotent=False)
     (weaker,) = of(report, "acks", About.GUARANTEE)[:1]
-    assert weaker.level is Level.WARNING
+    assert weaker.level is LintLevel.WARNING
     assert "switches idempotence off silently" in weaker.sentence
     (idle,) = of(report, "compression.zstd.level")
-    assert (idle.level, idle.about, idle.value) == (Level.WARNING, About.IDLE, "9")
+    assert (idle.level, idle.about, idle.value) == (LintLevel.WARNING, About.IDLE, "9")
     (unreached,) = of(report, "batch.size", About.IDLE)
     assert "at most 11 (4 %) come together in 5 ms at 2,000 records/s" in unreached.sentence
     (default,) = of(report, "linger.ms", About.DEFAULT)
     assert "it was 0 before 4.0" in default.sentence
     (plugin,) = of(report, "schema.registry.url")
-    assert (plugin.level, plugin.value) == (Level.HINT, None)
+    assert (plugin.level, plugin.value) == (LintLevel.HINT, None)
     assert set(report.set_aside) >= {"sasl.jaas.config", "ssl.truststore.password", "key.serializer", "max.block.ms"}
     assert "hunter2" not in repr(report)
 
@@ -87,8 +87,8 @@ def test_a_file_with_22_keys_is_read_for_the_client_that_it_shows(path: Path) ->
 def test_findings_are_ordered_from_errors_to_hints() -> None:
     report = checked({"acks": "1", "batch.sise": "1", "linger.ms": "5"})
     levels = [each.level for each in report.findings]
-    assert levels == sorted(levels, key=list(Level).index)
-    assert set(levels) == set(Level)
+    assert levels == sorted(levels, key=list(LintLevel).index)
+    assert set(levels) == set(LintLevel)
 
 
 def test_acks_all_alone_means_something_else_to_each_client(path: Path) -> None:
@@ -97,7 +97,7 @@ def test_acks_all_alone_means_something_else_to_each_client(path: Path) -> None:
     assert (report.client, report.assumed) == (librdkafka(), True)
     assert report.guarantee == Guarantee(acks=-1, ordered=False, idempotent=False)
     (hint,) = of(report, "enable.idempotence")
-    assert (hint.level, hint.value, hint.given) == (Level.HINT, "false", False)
+    assert (hint.level, hint.value, hint.given) == (LintLevel.HINT, "false", False)
     for_java = lint_file(path, "java")
     assert (for_java.guarantee, for_java.assumed) == (STRONGEST, False)
     (default,) = of(for_java, "acks")
@@ -120,16 +120,16 @@ def test_idempotence_is_lost_without_a_word_or_refused(line: str, client: Client
     key, _, value = line.partition("=")
     report = checked({key: value}, client)
     weakened = of(report, key, About.GUARANTEE)[0]
-    assert (weakened.level, weakened.value) == (Level.WARNING, value)
-    assert report.count(Level.ERROR) == 0
+    assert (weakened.level, weakened.value) == (LintLevel.WARNING, value)
+    assert report.count(LintLevel.ERROR) == 0
     explicit = checked({key: value, "enable.idempotence": "true"}, client)
-    (conflict,) = (each for each in explicit.findings if each.level is Level.ERROR)
+    (conflict,) = (each for each in explicit.findings if each.level is LintLevel.ERROR)
     assert conflict.about is About.CONFLICT
     assert line in conflict.sentence
     assert "refuses to create the producer" in conflict.sentence
     assert explicit.guarantee is None
     meant = checked({key: value, "enable.idempotence": "false"}, client)
-    assert meant.count(Level.WARNING) == meant.count(Level.ERROR) == 0
+    assert meant.count(LintLevel.WARNING) == meant.count(LintLevel.ERROR) == 0
 
 
 def test_many_requests_in_flight_are_refused_since_4_0() -> None:
@@ -140,7 +140,7 @@ def test_many_requests_in_flight_are_refused_since_4_0() -> None:
 
 def test_two_releases_ignore_their_default() -> None:
     findings = of(checked({}, java("3.0.0")), "enable.idempotence", About.VERSION)
-    (finding,) = (each for each in findings if each.level is Level.WARNING)
+    (finding,) = (each for each in findings if each.level is LintLevel.WARNING)
     assert not finding.given
     assert "KAFKA-13598" in finding.sentence
     assert not of(checked({}, java("3.0.2")), "enable.idempotence", About.GUARANTEE)
@@ -149,24 +149,24 @@ def test_two_releases_ignore_their_default() -> None:
 @pytest.mark.parametrize(
     ("client", "key", "level", "words"),
     [
-        (java(), "batch.sise", Level.ERROR, "did you mean batch.size"),
-        (java(), "boostrap.servers", Level.ERROR, "did you mean bootstrap.servers"),
-        (java(), "schema.registry.ssl.truststore.location", Level.HINT, "passes it to serializers"),
-        (java(), "queue.buffering.max.kbytes", Level.WARNING, "use buffer.memory"),
-        (java("3.6.2"), "compression.zstd.level", Level.WARNING, "it exists from 3.8 on"),
-        (java(), "auto.include.jmx.reporter", Level.WARNING, "it existed up to 3.9"),
-        (librdkafka(), "batch.sise", Level.ERROR, "did you mean batch.size"),
-        (librdkafka(), "buffer.memory", Level.ERROR, "use queue.buffering.max.kbytes"),
-        (librdkafka(), "key.serializer", Level.ERROR, "librdkafka sends bytes"),
-        (librdkafka(), "nobody.knows.this", Level.ERROR, "does not start"),
-        (librdkafka(), "fetch.min.bytes", Level.WARNING, "property of consumers"),
-        (librdkafka(), "produce.offset.report", Level.WARNING, "no longer uses it"),
-        (librdkafka(), "test.mock.num.brokers", Level.WARNING, "mock"),
-        (librdkafka(), "dr_msg_cb", Level.ERROR, "only by a call in a program"),
+        (java(), "batch.sise", LintLevel.ERROR, "did you mean batch.size"),
+        (java(), "boostrap.servers", LintLevel.ERROR, "did you mean bootstrap.servers"),
+        (java(), "schema.registry.ssl.truststore.location", LintLevel.HINT, "passes it to serializers"),
+        (java(), "queue.buffering.max.kbytes", LintLevel.WARNING, "use buffer.memory"),
+        (java("3.6.2"), "compression.zstd.level", LintLevel.WARNING, "it exists from 3.8 on"),
+        (java(), "auto.include.jmx.reporter", LintLevel.WARNING, "it existed up to 3.9"),
+        (librdkafka(), "batch.sise", LintLevel.ERROR, "did you mean batch.size"),
+        (librdkafka(), "buffer.memory", LintLevel.ERROR, "use queue.buffering.max.kbytes"),
+        (librdkafka(), "key.serializer", LintLevel.ERROR, "librdkafka sends bytes"),
+        (librdkafka(), "nobody.knows.this", LintLevel.ERROR, "does not start"),
+        (librdkafka(), "fetch.min.bytes", LintLevel.WARNING, "property of consumers"),
+        (librdkafka(), "produce.offset.report", LintLevel.WARNING, "no longer uses it"),
+        (librdkafka(), "test.mock.num.brokers", LintLevel.WARNING, "mock"),
+        (librdkafka(), "dr_msg_cb", LintLevel.ERROR, "only by a call in a program"),
     ],
 )
 def test_a_name_that_the_client_does_not_read_is_told_without_its_value(
-    client: Client, key: str, level: Level, words: str
+    client: Client, key: str, level: LintLevel, words: str
 ) -> None:
     (finding,) = of(checked({key: "5"}, client), key)
     assert (finding.level, finding.value) == (level, None)
@@ -187,23 +187,23 @@ def test_a_name_that_the_client_does_not_read_is_told_without_its_value(
 def test_a_value_that_the_client_does_not_take_is_an_error(client: Client, key: str, value: str) -> None:
     report = checked({key: value}, client)
     (error,) = of(report, key)
-    assert (error.level, error.about, error.value) == (Level.ERROR, About.VALUE, value)
+    assert (error.level, error.about, error.value) == (LintLevel.ERROR, About.VALUE, value)
     assert f"{key} takes " in error.sentence
 
 
 def test_all_problems_are_told_at_once_and_none_twice() -> None:
     entries = {"acks": "7x", "linger.ms": "soon", "batch.sise": "1", "enable.idempotence": "true", "retries": "0"}
     report = checked({**entries, "delivery.timeout.ms": "100"})
-    errors = [each.key for each in report.findings if each.level is Level.ERROR]
+    errors = [each.key for each in report.findings if each.level is LintLevel.ERROR]
     # The delivery timeout can't be judged without the linger, and idempotence not without acks.
     assert sorted(errors) == ["acks", "batch.sise", "enable.idempotence", "linger.ms"]
 
 
 def test_one_property_under_two_names() -> None:
     same = checked({"linger.ms": "20", "queue.buffering.max.ms": "20"}, librdkafka())
-    assert same.count(Level.ERROR) == 0
+    assert same.count(LintLevel.ERROR) == 0
     report = checked({"linger.ms": "20", "queue.buffering.max.ms": "10"}, librdkafka())
-    (error,) = (each for each in report.findings if each.level is Level.ERROR)
+    (error,) = (each for each in report.findings if each.level is LintLevel.ERROR)
     assert "both set linger.ms" in error.sentence
 
 
@@ -212,12 +212,12 @@ def test_what_librdkafka_takes_in_silence_is_a_warning(rule: str, entries: dict[
     (outcome,) = (each.outcome for each in librdkafka().rules if each.name == rule)
     report = checked(entries, librdkafka())
     if rule == "acks-is-none-one-or-all":  # the client takes it, but no broker does
-        assert outcome is Outcome.REFUSED
-        assert report.count(Level.ERROR) == 1
+        assert outcome is RuleOutcome.REFUSED
+        assert report.count(LintLevel.ERROR) == 1
     else:
-        assert outcome is Outcome.IGNORED
-        assert report.count(Level.ERROR) == 0
-        assert any(each.about is About.IDLE and each.level is Level.WARNING for each in report.findings)
+        assert outcome is RuleOutcome.IGNORED
+        assert report.count(LintLevel.ERROR) == 0
+        assert any(each.about is About.IDLE and each.level is LintLevel.WARNING for each in report.findings)
 
 
 @pytest.mark.parametrize("client", [java(), librdkafka()], ids=lambda client: str(client.kind))
@@ -226,7 +226,7 @@ def test_a_transactional_producer_is_idempotent(client: Client) -> None:
     assert checked(entries, client).guarantee == STRONGEST
     for wrong in ({"enable.idempotence": "false"}, {"acks": "1"}):
         report = checked({**entries, **wrong}, client)
-        (error,) = (each for each in report.findings if each.level is Level.ERROR)
+        (error,) = (each for each in report.findings if each.level is LintLevel.ERROR)
         assert (error.key, error.about) == (next(iter(wrong)), About.CONFLICT)
 
 
@@ -235,7 +235,7 @@ def test_a_partitioner_of_the_users_is_fine() -> None:
     report = checked(entries)
     assert not of(report, "partitioner.class")
     (idle,) = of(report, "partitioner.ignore.keys")
-    assert idle.level is Level.WARNING
+    assert idle.level is LintLevel.WARNING
 
 
 def test_a_level_needs_its_codec() -> None:
@@ -259,16 +259,16 @@ def test_memory_is_that_of_a_full_queue() -> None:
     (java_memory,) = of(checked({"buffer.memory": "67108864"}), "buffer.memory", About.MEMORY)
     assert "67.1 MB of the Java heap" in java_memory.sentence
     assert "4,096 partitions" in java_memory.sentence
-    (sized,) = of(checked({}, load=Load(10)), "buffer.memory", About.MEMORY)
+    (sized,) = of(checked({}, load=LintLoad(10)), "buffer.memory", About.MEMORY)
     assert "objects of its records of 10 B take another" in sized.sentence
     (memory,) = of(checked({}, librdkafka()), "queue.buffering.max.kbytes", About.MEMORY)
     assert "1.1 GB of keys and values, and 232 B for each of up to 100,000 records" in memory.sentence
-    (full,) = of(checked({}, librdkafka(), Load(100)), "queue.buffering.max.kbytes", About.MEMORY)
+    (full,) = of(checked({}, librdkafka(), LintLoad(100)), "queue.buffering.max.kbytes", About.MEMORY)
     assert "33.2 MB: 100,000 records of 100 B" in full.sentence
 
 
 def test_what_lines_mean_at_a_size_and_a_rate() -> None:
-    load = Load(1_000, 20_000)
+    load = LintLoad(1_000, 20_000)
     entries = {"linger.ms": "5", "batch.size": "200000", "max.in.flight.requests.per.connection": "5"}
     report = checked(entries, load=load)
     (linger,) = of(report, "linger.ms", About.LOAD)
@@ -287,19 +287,19 @@ def test_what_lines_mean_at_a_size_and_a_rate() -> None:
 
 
 def test_a_default_that_matters_is_explained_too() -> None:
-    report = checked({"acks": "all"}, load=Load(1_000, 20_000))
+    report = checked({"acks": "all"}, load=LintLoad(1_000, 20_000))
     (linger,) = of(report, "linger.ms", About.LOAD)
     assert str(linger).startswith("linger.ms=5 (default): ")
 
 
 def test_of_several_limits_the_first_one_counts() -> None:
     entries = {"queue.buffering.max.kbytes": "1048576", "batch.size": "1000000"}
-    report = checked(entries, librdkafka(), Load(10, 1e6))
+    report = checked(entries, librdkafka(), LintLoad(10, 1e6))
     assert "queue.buffering.max.messages=100000 is reached first" in (
         of(report, "queue.buffering.max.kbytes", About.IDLE)[0].sentence
     )
     assert of(report, "queue.buffering.max.messages", About.LOAD)
-    many = checked({"batch.num.messages": "100000"}, librdkafka(), Load(1_000, 1e6))
+    many = checked({"batch.num.messages": "100000"}, librdkafka(), LintLoad(1_000, 1e6))
     assert "batch.size=1000000 is reached first" in of(many, "batch.num.messages", About.IDLE)[0].sentence
 
 
@@ -307,8 +307,8 @@ def test_of_several_limits_the_first_one_counts() -> None:
     ("client", "key"), [(java(), "max.request.size"), (librdkafka(), "message.max.bytes")], ids=["java", "librdkafka"]
 )
 def test_a_record_that_is_too_large_is_an_error(client: Client, key: str) -> None:
-    report = checked({}, client, Load(2_000_000, 10))
-    (error,) = (each for each in report.findings if each.level is Level.ERROR)
+    report = checked({}, client, LintLoad(2_000_000, 10))
+    (error,) = (each for each in report.findings if each.level is LintLevel.ERROR)
     assert (error.key, error.about) == (key, About.LOAD)
     assert report.guarantee is None
 
@@ -324,7 +324,7 @@ def test_a_record_that_is_too_large_is_an_error(client: Client, key: str) -> Non
 )
 def test_a_load_out_of_range_is_refused(record_bytes: int, rate: float | None, words: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(words)):
-        Load(record_bytes, rate)
+        LintLoad(record_bytes, rate)
 
 
 @pytest.mark.parametrize(
@@ -382,8 +382,8 @@ def test_a_java_file_without_errors_is_one_that_can_be_used(
 ) -> None:
     client = java(version)
     report = lint(entries, client)
-    lint(entries, client, Load(record_bytes, rate))
-    if report.count(Level.ERROR):
+    lint(entries, client, LintLoad(record_bytes, rate))
+    if report.count(LintLevel.ERROR):
         assert report.guarantee is None
         with pytest.raises(ConfigError):
             ProducerConfig.parse(read_java(entries, client).values, client)
@@ -397,13 +397,13 @@ def test_a_file_of_librdkafka_without_errors_and_warnings_is_one_that_can_be_use
     entries: dict[str, str], record_bytes: int, rate: float
 ) -> None:
     report = lint(entries, librdkafka())
-    lint(entries, librdkafka(), Load(record_bytes, rate))
+    lint(entries, librdkafka(), LintLoad(record_bytes, rate))
     try:
         config = ProducerConfig.parse(entries)
     except ConfigError:
-        assert report.count(Level.ERROR) + report.count(Level.WARNING)
+        assert report.count(LintLevel.ERROR) + report.count(LintLevel.WARNING)
     else:
-        assert report.count(Level.ERROR) + report.count(Level.WARNING) == 0
+        assert report.count(LintLevel.ERROR) + report.count(LintLevel.WARNING) == 0
         assert report.guarantee == Guarantee.of(config)
 
 
@@ -414,9 +414,9 @@ def test_what_the_real_librdkafka_refuses_is_an_error(entries: dict[str, str]) -
     try:
         values_in_force(entries, ())
     except Refused:
-        assert report.count(Level.ERROR)
+        assert report.count(LintLevel.ERROR)
     else:  # brokers refuse other numbers, but the client does not
-        assert report.count(Level.ERROR) == (entries.get("acks", "-1") not in ("-1", "0", "1"))
+        assert report.count(LintLevel.ERROR) == (entries.get("acks", "-1") not in ("-1", "0", "1"))
 
 
 @pytest.mark.long
@@ -428,10 +428,12 @@ def test_what_the_real_java_client_refuses_is_an_error_and_what_it_switches_off_
     for entries, seen in zip(files, constructed(release, files), strict=True):
         report = lint(entries, java(release))
         if isinstance(seen, str):
-            assert report.count(Level.ERROR), entries
+            assert report.count(LintLevel.ERROR), entries
             continue
-        assert report.count(Level.ERROR) == 0, entries
+        assert report.count(LintLevel.ERROR) == 0, entries
         assert report.guarantee is not None
         assert report.guarantee.idempotent == (seen["#idempotent"] == "true"), entries
         silent = seen["#idempotent"] == "false" and "enable.idempotence" not in entries
-        assert silent == any(each.about is About.GUARANTEE and each.level is Level.WARNING for each in report.findings)
+        assert silent == any(
+            each.about is About.GUARANTEE and each.level is LintLevel.WARNING for each in report.findings
+        )

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import ConfigError, Guarantee, ProducerConfig, PropertiesFileError, UnknownClient, java, librdkafka
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.errors import ConfigProblems
 from search_spaces.producer_file import FileClient
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import translate_to_java
-from search_spaces.translation import FileTranslation, Row, translate_file
+from search_spaces.translation import FileTranslation, TranslatedProperty, translate_file
 from tests.search_spaces_tests.test_producer_file import JAVA_FILE, JAVA_FILES, works
 from tests.search_spaces_tests.test_rules import CONFIGS
 
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "producer.properties"
 
 
-def row(translation: FileTranslation, name: str) -> Row:
+def row(translation: FileTranslation, name: str) -> TranslatedProperty:
     (found,) = (each for each in translation.rows if each.name == name)
     return found
 
@@ -105,12 +105,12 @@ def test_a_batch_fits_in_the_buffer_of_a_small_queue(path: Path) -> None:
     ("text", "written_for", "target", "version", "words"),
     [
         ("acks=all\n", FileClient.AUTO, None, None, "must show which client"),
-        ("acks=all\n", FileClient.JAVA, Kind.JAVA, None, "for java already"),
+        ("acks=all\n", FileClient.JAVA, ClientKind.JAVA, None, "for java already"),
         ("acks=all\n", FileClient.JAVA, None, "abc", "must be a release of kafka-clients"),
     ],
 )
 def test_clients_that_do_not_fit_are_refused(
-    path: Path, text: str, written_for: FileClient, target: Kind | None, version: str | None, words: str
+    path: Path, text: str, written_for: FileClient, target: ClientKind | None, version: str | None, words: str
 ) -> None:
     path.write_text(text)
     with pytest.raises(UnknownClient, match=words):

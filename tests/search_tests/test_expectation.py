@@ -27,15 +27,15 @@ from tuner.model.trial import Kind, Proposal, Trial
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 from tuner.search.bayesian.candidates import Candidates
-from tuner.search.expectation import Expectation, expectation_of
+from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 
 SIZE: Final = RecordSizes.fixed(1_000)
 METRICS: Final = [objective.metric for objective in OBJECTIVES]
 
 
-def expectation(problem: Problem, metrics: list[str] = METRICS) -> Expectation:
-    return Expectation(problem.space, problem.load, metrics, problem.defaults, EMBEDDED)
+def expectation(problem: Problem, metrics: list[str] = METRICS) -> ModelExpectation:
+    return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, EMBEDDED)
 
 
 def trials_of(problem: Problem, count: int) -> list[Trial]:
@@ -98,7 +98,7 @@ def test_the_constants_are_fitted_to_the_trials() -> None:
     for trial in trials_of(problem, 20):
         after.learn(trial)
 
-    def off(each: Expectation) -> Array:
+    def off(each: ModelExpectation) -> Array:
         return np.asarray(np.median(np.abs(each.gains(rows[holds]) - true), axis=0))
 
     assert holds.sum() > 50

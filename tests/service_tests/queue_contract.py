@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
-from tuner.service.queue.job import Job, JobState, Submission, Task, Verb
+from tuner.service.queue.job import JobState, QueuedJob, Submission, Task, Verb
 from tuner.service.queue.job_queue import JobQueue
 
 Open = Callable[[], JobQueue]
@@ -20,7 +20,7 @@ def submission(name: str, *targets: str, digest: str = "d", text: str = "study: 
     return Submission(name, digest, text, targets or ("lab",), "ci")
 
 
-def claimed(queue: JobQueue, owner: str = "a", *, at_once: int = 1, lease_s: float = LONG_S) -> Job:
+def claimed(queue: JobQueue, owner: str = "a", *, at_once: int = 1, lease_s: float = LONG_S) -> QueuedJob:
     job = queue.claim(owner, at_once=at_once, lease_s=lease_s)
     assert job is not None
     return job

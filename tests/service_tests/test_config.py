@@ -11,7 +11,7 @@ from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
-from tuner.service.http.tokens import PREFIX, Role, TokenFile
+from tuner.service.http.tokens import PREFIX, TokenFile, TokenRole
 from tuner.service.submission import spec_of, submission_of, text_of_json
 from tuner.study_file import StudyFileError
 
@@ -92,20 +92,20 @@ def test_loopback_addresses_are_recognised(host: str, loopback: bool) -> None:
 def test_tokens_are_stored_as_hashes_and_recognised(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens.json")
     assert not file.exists
-    secret = file.add("ci", Role.SUBMIT)
-    other = file.add("reader", Role.READ)
+    secret = file.add("ci", TokenRole.SUBMIT)
+    other = file.add("reader", TokenRole.READ)
     assert secret.startswith(PREFIX)
     assert secret not in file.path.read_text()
     found = TokenFile(file.path).who(secret)
     assert found is not None
-    assert (found.name, found.allows(Role.SUBMIT)) == ("ci", True)
+    assert (found.name, found.allows(TokenRole.SUBMIT)) == ("ci", True)
     reader = file.who(other)
     assert reader is not None
-    assert not reader.allows(Role.SUBMIT)
+    assert not reader.allows(TokenRole.SUBMIT)
     for wrong in ("", secret[:-1], secret + "x", secret.upper(), found.sha256, "\udcff", "x" * 10_000):
         assert file.who(wrong) is None
     with pytest.raises(ServiceConfigError, match="ci"):
-        file.add("ci", Role.READ)
+        file.add("ci", TokenRole.READ)
     file.remove("ci")
     assert file.who(secret) is None
     with pytest.raises(ServiceConfigError, match="reader"):
@@ -115,8 +115,8 @@ def test_tokens_are_stored_as_hashes_and_recognised(tmp_path: Path) -> None:
 def test_only_one_command_at_a_time_changes_the_tokens(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens.json", lock_s=0.01)
     with FileLock(tmp_path / ".tokens.json.lock"), pytest.raises(TokensBusy, match="still holds"):
-        file.add("ci", Role.READ)
-    file.add("ci", Role.READ)
+        file.add("ci", TokenRole.READ)
+    file.add("ci", TokenRole.READ)
     assert [token.name for token in file.tokens()] == ["ci"]
 
 

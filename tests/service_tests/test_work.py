@@ -10,7 +10,7 @@ from tests.cli_tests.command import Ended, tuner
 from tests.service_tests.serving import Serving, ended, eventually, serving, state_of, study_file
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
-from tuner.service.http.tokens import Role
+from tuner.service.http.tokens import TokenRole
 from tuner.storage.home import ROOT_VARIABLE
 
 PHASES = "saturate: {warmup: 0s, measured: 1s}\n  paced: {warmup: 0s, measured: 1s}"
@@ -219,7 +219,7 @@ def test_a_reader_may_do_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     root = tmp_path / "studies"
     root.mkdir()
     monkeypatch.setenv(ROOT_VARIABLE, str(root))
-    token = tuner("serve", "token", "add", "reader", "--role", str(Role.READ)).out.strip()
+    token = tuner("serve", "token", "add", "reader", "--role", str(TokenRole.READ)).out.strip()
     with serving(root, "--no-access-log") as found:
         bearer = {"Authorization": f"Bearer {token}"}
         for path in (

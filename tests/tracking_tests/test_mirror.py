@@ -20,7 +20,7 @@ from tests.tracking_tests.studies import baseline, confirming, plan, study, tria
 from tuner.model.facts import CONFIRMING, IN_MLFLOW
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
-from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
+from tuner.tracking import MlflowMirror, SyncOutcome, recommend_from_tracking, sync
 from tuner.tracking.session import MirrorSession
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def until(condition: Callable[[], bool]) -> None:
 def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient") -> None:
     warnings: list[str] = []
     store = study(root / "night", baseline())
-    mirror = Mirror(root / "night", HERE, warnings.append)
+    mirror = MlflowMirror(root / "night", HERE, warnings.append)
     mirror.start(store.set_fact)
     for number in (1, 2):
         store.append(trial(number, 12.0 + number))
@@ -75,7 +75,7 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
 
     monkeypatch.setattr(MirrorSession, "catch_up", catch_up)
     store = study(root / "night", baseline())
-    mirror = Mirror(root / "night", HERE, ignore)
+    mirror = MlflowMirror(root / "night", HERE, ignore)
     mirror.start()
     assert stuck.wait(PATIENCE_S)
     for number in (1, 2, 3):  # the mirror is stuck until all of this is done
@@ -91,7 +91,7 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
 
 def test_a_study_without_tracking_has_no_mirror(root: Path) -> None:
     study(root / "night", baseline()).close()
-    mirror = Mirror(root / "night", TrackingSpec(enabled=False), ignore)
+    mirror = MlflowMirror(root / "night", TrackingSpec(enabled=False), ignore)
     mirror.start()
     mirror.poke()
     assert mirror.behind(1) == 0
@@ -101,7 +101,7 @@ def test_a_study_without_tracking_has_no_mirror(root: Path) -> None:
 
 def test_an_unreadable_study_gives_one_warning(root: Path) -> None:
     warnings: list[str] = []
-    mirror = Mirror(root / "nothing", HERE, warnings.append)
+    mirror = MlflowMirror(root / "nothing", HERE, warnings.append)
     mirror.start()
     until(lambda: bool(warnings))
     assert len(warnings) == 1
@@ -117,7 +117,7 @@ def test_the_mirror_catches_up_with_a_server_that_comes_and_goes(
     best = trial(2, 20.0, 10.0)
     warnings: list[str] = []
     store = study(root / "night", baseline())
-    mirror = Mirror(root / "night", TrackingSpec(uri=uri), warnings.append)
+    mirror = MlflowMirror(root / "night", TrackingSpec(uri=uri), warnings.append)
     mirror.start()
     until(lambda: bool(warnings))
     store.append(trial(1, 12.0))

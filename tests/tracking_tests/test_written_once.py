@@ -13,7 +13,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.connection import connect
-from tuner.tracking.layout import Point, Shown
+from tuner.tracking.layout import MetricPoint, Shown
 from tuner.tracking.session import CatchingUp, MirrorSession
 from tuner.tracking.writer import Writer
 
@@ -175,7 +175,7 @@ def test_mlflow_s_limits_for_one_request_are_kept(root: Path, client: "MlflowCli
         end_ms=2,
         tags={"tuner.key": "id/1000", "tuner.study_id": "id", "tuner.kind": "study", **many},
         params=many,
-        points=tuple(Point("hypervolume", 1.0, step, step) for step in range(1_200)),
+        points=tuple(MetricPoint("hypervolume", 1.0, step, step) for step in range(1_200)),
     )
     Writer(client, experiment, "id", set()).write(shown)
     run = runs(client)["large"]

@@ -33,7 +33,7 @@ from tuner.present.csv_text import csv_of
 _FIRST_GUESS_RECORDS_PER_S = 100_000.0
 
 
-class Load(StrEnum):
+class BenchLoad(StrEnum):
     """How records are sent: as fast as the client takes them, or at a fixed rate."""
 
     SATURATE = "saturate"
@@ -109,7 +109,7 @@ def bench(
         float, typer.Option(help="Seconds of load before the measurement.", rich_help_panel="Workload")
     ] = 3.0,
     load: Annotated[
-        Load | None,
+        BenchLoad | None,
         typer.Option(
             help="saturate sends as fast as the client takes records, for throughput. paced sends at --rate, for "
             "latency.",
@@ -270,10 +270,10 @@ def bench(
         say(f"picture written to {png}")
 
 
-def _rate(load: Load | None, rate: float | None) -> float | None:
-    if load is Load.PACED and rate is None:
+def _rate(load: BenchLoad | None, rate: float | None) -> float | None:
+    if load is BenchLoad.PACED and rate is None:
         raise typer.BadParameter("--load paced needs --rate, the number of records per second to send")
-    if load is Load.SATURATE and rate is not None:
+    if load is BenchLoad.SATURATE and rate is not None:
         raise typer.BadParameter(
             "--load saturate and --rate exclude each other: a saturating load is sent as fast as possible"
         )

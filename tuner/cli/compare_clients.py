@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from search_spaces.client import Client, Kind, java, librdkafka
+from search_spaces.client import Client, ClientKind, java, librdkafka
 from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
@@ -117,7 +117,7 @@ def compare_clients(
         if given is not None
     ]
     given = {side.kind: side for side in sides}
-    measured = given[Kind.JAVA].config.client if Kind.JAVA in given else asked or java()
+    measured = given[ClientKind.JAVA].config.client if ClientKind.JAVA in given else asked or java()
     if asked is not None and measured != asked:
         raise typer.BadParameter(
             f"--client-version must be that of {for_java}, which measured {measured.identity}, but got "

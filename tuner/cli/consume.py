@@ -19,7 +19,7 @@ from runners.measurement import Measurement
 from runners.reporting import counted, silent
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
-from search_spaces.client import Client, Kind, client_of, librdkafka
+from search_spaces.client import Client, ClientKind, client_of, librdkafka
 from search_spaces.consumer_config import consumer_values
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
@@ -161,7 +161,7 @@ def consume(
     properties = consumer_values(parse_pairs(pairs or []), chosen)
     alone = quiet or as_json
     tell = silent if alone else say
-    if chosen.kind is Kind.JAVA:
+    if chosen.kind is ClientKind.JAVA:
         source.check_properties(Harness.prepare(chosen.version, tell), properties)
     else:
         check_properties(properties)

@@ -44,7 +44,7 @@ _BUSY_HOST_RATIO: Final = 0.3
 _DOCKER_TIMEOUT_S: Final = 5.0
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How good the result of a check is."""
 
     GOOD = "ok"
@@ -53,11 +53,11 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
-_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.ABSENT: "dim"}
+_STYLES = {CheckState.GOOD: "green", CheckState.WEAK: "yellow", CheckState.BAD: "red", CheckState.ABSENT: "dim"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """The result of one check of `tuner doctor`.
 
     Attributes:
@@ -68,64 +68,64 @@ class Finding:
     """
 
     name: str
-    state: State
+    state: CheckState
     detail: str
 
 
-def check_host() -> Iterator[Finding]:
+def check_host() -> Iterator[Check]:
     """Yield the findings about this host. The checks start nothing and change nothing."""
     for check in (_system, _client, _java, _docker, _timer, _disk, _load):
         yield check()
 
 
-def _system() -> Finding:
+def _system() -> Check:
     cores = psutil.cpu_count() or 1
     text = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
     if sys.platform != "linux":
-        return Finding(
+        return Check(
             "host",
-            State.WEAK,
+            CheckState.WEAK,
             f"{text}: CPU time per thread and socket statistics need Linux, so verdicts will be less precise",
         )
     if cores < 2:
-        return Finding(
+        return Check(
             "host",
-            State.WEAK,
+            CheckState.WEAK,
             f"{text}: load generator and client share one core, so the generator will limit the throughput",
         )
-    return Finding("host", State.GOOD, text)
+    return Check("host", CheckState.GOOD, text)
 
 
-def _client() -> Finding:
+def _client() -> Check:
     try:
-        return Finding("client", State.GOOD, f"librdkafka {capi.version()}; its C functions can be called")
+        return Check("client", CheckState.GOOD, f"librdkafka {capi.version()}; its C functions can be called")
     except GeneratorError as error:
-        return Finding("client", State.WEAK, str(error))
+        return Check("client", CheckState.WEAK, str(error))
 
 
-def _java() -> Finding:
+def _java() -> Check:
     try:
         java = find_java()
     except RunnerError as error:
-        return Finding("java", State.BAD, f"{error} (Java is needed to start a broker on this machine)")
-    return Finding("java", State.GOOD, f"{java.version} ({java.origin})")
+        return Check("java", CheckState.BAD, f"{error} (Java is needed to start a broker on this machine)")
+    return Check("java", CheckState.GOOD, f"{java.version} ({java.origin})")
 
 
-def _docker() -> Finding:
+def _docker() -> Check:
     program = shutil.which("docker")
     if program is None:
-        return Finding("docker", State.ABSENT, "no docker program was found; only brokers in containers need one")
+        return Check("docker", CheckState.ABSENT, "no docker program was found; only brokers in containers need one")
     try:
         asked = [program, "info", "--format", "{{.ServerVersion}}"]
         ran = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return Finding("docker", State.ABSENT, f"the Docker engine did not answer within {_DOCKER_TIMEOUT_S:.0f} s")
+        return Check("docker", CheckState.ABSENT, f"the Docker engine did not answer within {_DOCKER_TIMEOUT_S:.0f} s")
     if ran.returncode != 0:
-        return Finding("docker", State.ABSENT, "no Docker engine answers; only brokers in containers need one")
-    return Finding("docker", State.GOOD, f"engine {ran.stdout.strip()}")
+        return Check("docker", CheckState.ABSENT, "no Docker engine answers; only brokers in containers need one")
+    return Check("docker", CheckState.GOOD, f"engine {ran.stdout.strip()}")
 
 
-def _timer() -> Finding:
+def _timer() -> Check:
     late_us = []
     for _ in range(_TIMER_TRIALS):
         before = time.monotonic_ns()
@@ -136,11 +136,11 @@ def _timer() -> Finding:
         f"a sleep of 0.5 ms usually ends {sorted(late_us)[len(late_us) // 2]:.0f} us late, at times {worst:.0f} us late"
     )
     if worst > _COARSE_TIMER_US:
-        return Finding("clock", State.WEAK, f"{text}: paced loads will be sent late; close other programs")
-    return Finding("clock", State.GOOD, text)
+        return Check("clock", CheckState.WEAK, f"{text}: paced loads will be sent late; close other programs")
+    return Check("clock", CheckState.GOOD, text)
 
 
-def _disk() -> Finding:
+def _disk() -> Check:
     memory = memory_root(brokers=1)
     data = "data" if memory is None else "data (in memory)"
     places = {
@@ -151,25 +151,27 @@ def _disk() -> Finding:
     free = {name: psutil.disk_usage(str(place)).free for name, place in places.items()}
     text = ", ".join(f"{name} {amount / 1e9:.0f} GB free" for name, amount in free.items())
     if memory is None and free[data] < _LOW_DISK_BYTES:
-        return Finding(
-            "disk", State.BAD, f"{text}: a broker on this machine needs 5 GB for its data; set TMPDIR to a larger disk"
+        return Check(
+            "disk",
+            CheckState.BAD,
+            f"{text}: a broker on this machine needs 5 GB for its data; set TMPDIR to a larger disk",
         )
-    return Finding("disk", State.GOOD, text)
+    return Check("disk", CheckState.GOOD, text)
 
 
 def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
-def _load() -> Finding:
+def _load() -> Check:
     busy = psutil.cpu_percent(interval=0.5) / 100
     text = f"{busy:.0%} of the CPU is in use by other programs"
     if busy > _BUSY_HOST_RATIO:
-        return Finding("idle", State.WEAK, f"{text}: measurements will be noisy; stop the other programs")
-    return Finding("idle", State.GOOD, text)
+        return Check("idle", CheckState.WEAK, f"{text}: measurements will be noisy; stop the other programs")
+    return Check("idle", CheckState.GOOD, text)
 
 
-def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Finding]:
+def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Check]:
     """Check that a cluster answers and which rights the user has on it. No record is written.
 
     If the target does not name a topic of the user, one small topic is created and deleted.
@@ -180,13 +182,13 @@ def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[F
     """
     try:
         with open_target(target, progress) as session:
-            yield Finding("cluster", State.GOOD, f"{session.cluster.bootstrap} answers")
+            yield Check("cluster", CheckState.GOOD, f"{session.cluster.bootstrap} answers")
             yield _rights(session)
     except RunnerError as error:
-        yield Finding("cluster", State.BAD, str(error))
+        yield Check("cluster", CheckState.BAD, str(error))
 
 
-def _rights(session: OpenTarget) -> Finding:
+def _rights(session: OpenTarget) -> Check:
     named = session.target.topic
     try:
         with OwnedTopics(session.cluster) as topics:
@@ -196,15 +198,15 @@ def _rights(session: OpenTarget) -> Finding:
                 topic, may = topics.create(partitions=1, replication=1), "you may create, write to and delete topics"
                 topics.delete(topic)
     except RunnerError as error:
-        return Finding("rights", State.BAD, str(error))
+        return Check("rights", CheckState.BAD, str(error))
     if not topic.configs:
         may += (
             f"; the right DescribeConfigs is missing, so max.message.bytes is assumed to be {topic.max_message_bytes:,}"
         )
-    return Finding("rights", State.GOOD, may)
+    return Check("rights", CheckState.GOOD, may)
 
 
-def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Finding]:
+def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Check]:
     """Measure how fast the load generator is on this host, with a real broker that is started for this measurement.
 
     Args:
@@ -221,9 +223,9 @@ def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iter
                 seen = runner.run(config, Workload(RecordSizes.fixed(size), warmup_s=1.0, measured_s=seconds))
                 bound = judge(Evidence.of(seen)).bound
                 rate = f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.0f} MB/s, bound by: {bound}"
-                yield Finding(f"ceiling at {size} B", State.GOOD, rate)
+                yield Check(f"ceiling at {size} B", CheckState.GOOD, rate)
     except RunnerError as error:
-        yield Finding("ceiling", State.BAD, str(error))
+        yield Check("ceiling", CheckState.BAD, str(error))
 
 
 def doctor(
@@ -261,7 +263,7 @@ def doctor(
     """
     target = options.target_of(bootstrap, command_config, topic=topic)
     tell = silent if as_json else say
-    checks: list[Iterable[Finding]] = [check_host()]
+    checks: list[Iterable[Check]] = [check_host()]
     if bootstrap is not None:
         checks.append(check_cluster(target, tell))
     if ceiling:
@@ -276,6 +278,6 @@ def doctor(
     if as_json:
         record = {"schema_version": SCHEMA_VERSION, "kind": "checkup", "findings": [asdict(one) for one in found]}
         options.print_json(record)
-    bad = {finding.name for finding in found if finding.state is State.BAD}
+    bad = {finding.name for finding in found if finding.state is CheckState.BAD}
     if bad:
         raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

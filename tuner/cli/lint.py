@@ -5,15 +5,15 @@ from typing import Annotated, Final
 
 import typer
 
-from search_spaces.lint.findings import Level
+from search_spaces.lint.findings import LintLevel
 from search_spaces.lint.linting import lint_file
-from search_spaces.lint.load import Load
+from search_spaces.lint.load import LintLoad
 from tuner.cli import options
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
 from tuner.present.lint_view import lint_record, report_foot, report_head
 
-_STYLES: Final = {Level.ERROR: "red", Level.WARNING: "yellow", Level.HINT: "dim"}
+_STYLES: Final = {LintLevel.ERROR: "red", LintLevel.WARNING: "yellow", LintLevel.HINT: "dim"}
 
 
 def lint(
@@ -58,7 +58,7 @@ def lint(
     """
     if rate is not None and record_bytes is None:
         raise typer.BadParameter("--rate needs --record-bytes: what a rate means depends on the size of the records")
-    load = None if record_bytes is None else Load(record_bytes, rate)
+    load = None if record_bytes is None else LintLoad(record_bytes, rate)
     report = lint_file(file, client, client_version, load)
     if as_json:
         options.print_json(lint_record(report, file, load))
@@ -71,5 +71,5 @@ def lint(
             OUT.print(line, markup=False, soft_wrap=True)
         if report.assumed:
             say("nothing in the file shows which client it is for; --client java checks it for the Java client")
-    if report.count(Level.ERROR):
+    if report.count(LintLevel.ERROR):
         raise typer.Exit(ExitCode.FAULTY_FILE)

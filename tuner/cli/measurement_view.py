@@ -15,7 +15,7 @@ from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.reporting import counted
 from runners.runner import Watch
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.to_java import perf_test_command
 from tuner.cli.live_windows import live_windows
 from tuner.present.brokers_view import broker_lines
@@ -200,7 +200,7 @@ def _print_command(seen: Measurement, bootstrap: str, command_config: Path | Non
     )
     OUT.print()
     translated = " (the config is translated for the Java client, which was not measured)"
-    same = seen.config.client.kind is Kind.JAVA
+    same = seen.config.client.kind is ClientKind.JAVA
     OUT.print(f"the same load with Kafka's own tool{'' if same else translated}:", style="dim")
     OUT.print(command, style="dim", markup=False, soft_wrap=True)
 

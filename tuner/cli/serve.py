@@ -10,7 +10,7 @@ from runners.reporting import one_line
 from tuner.cli import options
 from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config
-from tuner.service.http.tokens import Role, TokenFile
+from tuner.service.http.tokens import TokenFile, TokenRole
 
 app: Final = typer.Typer(
     help="Run the HTTP service, which runs the studies you submit and returns recommendations.\n\n"
@@ -82,12 +82,12 @@ def add(
         str, typer.Argument(help="Name of the client. It is shown in the access log and with each submitted study.")
     ],
     role: Annotated[
-        Role,
+        TokenRole,
         typer.Option(
             metavar="read|submit",
             help="`read` lets the client see studies and recommendations; `submit` also lets the client run studies.",
         ),
-    ] = Role.READ,
+    ] = TokenRole.READ,
     config: Config = None,
     as_json: options.Json = False,
 ) -> None:

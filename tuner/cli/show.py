@@ -22,7 +22,7 @@ from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_re
 from tuner.present.report.status import Status, status_of
 from tuner.present.text_view import print_front, status_text
 from tuner.present.wording import SIMULATED
-from tuner.results.comparison import Comparison
+from tuner.results.comparison import StudyComparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.grid_tables import grid_tables
 from tuner.results.study_results import SizeResults, StudyResults, results_of
@@ -264,7 +264,12 @@ def compare(
 
 
 def _draw(
-    studies: tuple[StudyResults, StudyResults], found: Comparison, html: Path | None, png: Path | None, *, force: bool
+    studies: tuple[StudyResults, StudyResults],
+    found: StudyComparison,
+    html: Path | None,
+    png: Path | None,
+    *,
+    force: bool,
 ) -> None:
     if html is None and png is None:
         return

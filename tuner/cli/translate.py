@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from runners.reporting import printable
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.producer_file import FileClient
 from search_spaces.translation import translate_file
 from tuner.cli import options
@@ -21,7 +21,7 @@ def translate(
         FileClient, typer.Option("--from", help="The client that FILE is for. auto: its properties show it.")
     ] = FileClient.AUTO,
     target: Annotated[
-        Kind | None, typer.Option("--to", help="The client to translate for.", show_default="the other one")
+        ClientKind | None, typer.Option("--to", help="The client to translate for.", show_default="the other one")
     ] = None,
     client_version: Annotated[
         str | None,

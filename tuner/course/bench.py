@@ -16,7 +16,7 @@ from math import ceil
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import Race, Range, Stop
+from objectives.racing import PredictedRange, Race, Stop
 from runners.clock import SystemClock
 from runners.clusters.stored_records import once_replicated
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
@@ -420,7 +420,7 @@ def _was_too_short(done: TrialDone) -> bool:
 
 def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
     """Return the rule that decides after each window whether a phase ends early."""
-    job, before = done.job, dict[str, Range]()
+    job, before = done.job, dict[str, PredictedRange]()
     if job.ready_bytes is not None:
         return PhaseRule(workload, ("records_per_s",), ready_bytes=job.ready_bytes, run_to_end=True)
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))

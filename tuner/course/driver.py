@@ -20,12 +20,12 @@ from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TO
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults
-from tuner.search.expectation import Expectation, expectation_of
+from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
-MakeStrategy = Callable[[SearchSpace, int, Expectation | None], Strategy]
+MakeStrategy = Callable[[SearchSpace, int, ModelExpectation | None], Strategy]
 """A function that creates the strategy, which proposes configs, from a record size's search space, a seed, and what the
 search expects of configs before it measures them.
 """

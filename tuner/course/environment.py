@@ -14,7 +14,7 @@ from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError
 from runners.librdkafka import capi
-from search_spaces.client import Client, Kind
+from search_spaces.client import Client, ClientKind
 from tuner.course.open_target import OpenTarget
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, LOADS_RUN_ON, MACHINE
 
@@ -69,7 +69,7 @@ def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) ->
 
 def _client_version(client: Client) -> str:
     """Return name and version of the client library that is measured."""
-    return f"librdkafka {capi.version()}" if client.kind is Kind.LIBRDKAFKA else f"kafka-clients {client.version}"
+    return f"librdkafka {capi.version()}" if client.kind is ClientKind.LIBRDKAFKA else f"kafka-clients {client.version}"
 
 
 def machine_name() -> str | None:

@@ -35,7 +35,7 @@ from runners.reporting import Say, counted, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import Isolated, Lease, Leased, end_kept, named_topic, owned_topic
-from search_spaces.client import Client, Kind, librdkafka
+from search_spaces.client import Client, ClientKind, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target
@@ -107,7 +107,7 @@ class OpenTarget:
             WorkloadRefused: The client has no load generator of this name.
         """
         client = client or self.client
-        if client.kind is Kind.LIBRDKAFKA:
+        if client.kind is ClientKind.LIBRDKAFKA:
             return LibrdkafkaRunner(self.cluster, topic, generator, limits)
         if generator != "native":
             raise WorkloadRefused(
@@ -121,7 +121,7 @@ class OpenTarget:
 
         The process of the Java client is kept for the next config, because a new one has to be warmed up.
         """
-        kept = self.client.kind is Kind.JAVA
+        kept = self.client.kind is ClientKind.JAVA
 
         def measuring(topic: Topic) -> Runner:
             isolated = Isolated(self.on_topic(topic, generator, limits), kept=kept)
@@ -151,7 +151,7 @@ def open_target(
     client = client or librdkafka()
     with ExitStack() as stack:
         for each in (client, *others):
-            if each.kind is Kind.JAVA:
+            if each.kind is ClientKind.JAVA:
                 Harness.prepare(each.version, progress)  # before the load, which must not wait for a download
                 stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves one
                 stack.callback(end_kept)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import MIN_WINDOWS, Forecast, Race, Range, Stop, followed, window_value
+from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed, window_value
 from runners.measurement import Measurement, Phase, Window
 from runners.runner import Phases, Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
@@ -79,7 +79,7 @@ class PhaseRule:
     workload: Workload
     metrics: tuple[str, ...] = ()
     race: Race | None = None
-    before: Mapping[str, Range] = field(default_factory=dict)
+    before: Mapping[str, PredictedRange] = field(default_factory=dict)
     last: bool = True
     run_to_end: bool = False
     ready_bytes: float | None = None
@@ -177,7 +177,7 @@ def measured_windows(workload: Workload) -> int:
     return len(phases.ends_ns) - phases.warm_windows
 
 
-def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
+def _expected(race: Race, seen: PhaseProgress) -> dict[str, PredictedRange]:
     """Forecast the range of each metric of a phase from the windows so far; metrics without a forecast are left out."""
     found = {}
     for name, values in seen.values.items():
@@ -188,7 +188,9 @@ def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
     return found
 
 
-def ranges_of(race: Race, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool) -> dict[str, Range]:
+def ranges_of(
+    race: Race, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool
+) -> dict[str, PredictedRange]:
     """Return, by metric, the range of a phase's values after the phase has ended.
 
     Args:
@@ -202,7 +204,9 @@ def ranges_of(race: Race, measured: Measurement, cut_short: PhaseProgress | None
         return _expected(race, cut_short)
     found = metrics_of(None, measured) if paced else metrics_of(measured, None)
     return {
-        name: Range(value, value) for name, value in found.items() if OUTCOME_METRICS[name].paced is paced and value > 0
+        name: PredictedRange(value, value)
+        for name, value in found.items()
+        if OUTCOME_METRICS[name].paced is paced and value > 0
     }
 
 

@@ -12,7 +12,7 @@ from runners.consumers.own_topic import fill_bytes
 from runners.consumers.reading import Reading
 from runners.errors import RunnerError
 from runners.limits import Limits
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.guarantee import Guarantee
 from tuner.course.bench import StartedTrial
 from tuner.course.open_target import FILLING, OpenTarget
@@ -42,7 +42,7 @@ def measure_reading(
         with opened.lease(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
             sent_bytes = row.setup.stored_bytes  # the most that a fill has sent that then fails
-            filling = row.config if row.config.client.kind is Kind.LIBRDKAFKA else FILLING
+            filling = row.config if row.config.client.kind is ClientKind.LIBRDKAFKA else FILLING
             sent_bytes = fill_bytes(opened.cluster, topic, filling, row.workload, row.setup.stored_bytes, limits)
             seen = _read(opened, topic, row)
     except RunnerError as failure:

@@ -30,8 +30,8 @@ from tuner.model.target import Target
 from tuner.study_file.building import check_ray_address, target_of
 from tuner.study_file.checking import FileForm
 from tuner.study_file.errors import (
+    FileProblem,
     KeyPath,
-    Problem,
     Problems,
     Refusal,
     Refused,
@@ -98,7 +98,7 @@ def read_experiment(
         if not path.is_file():
             advice = did_you_mean(named, known)
             rule = f"it must be a file, or one of the experiments that come with the tuner: {', '.join(known)}"
-            raise StudyFileError(named, [Problem(0, "", f"{rule}; {advice}" if advice else rule)])
+            raise StudyFileError(named, [FileProblem(0, "", f"{rule}; {advice}" if advice else rule)])
         text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
     spec = parse_experiment(text, name=name, folder=folder, origin=origin, environ=environ, quick=quick)
     return spec, text

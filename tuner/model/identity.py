@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
 from tuner.model.facts import (
@@ -24,7 +24,7 @@ from tuner.model.target import Target
 
 KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "executor"})
 """The sections of a study file that must be the same if a study takes over trials of another study."""
-_USUAL_CLIENT: Final = str(Kind.LIBRDKAFKA)
+_USUAL_CLIENT: Final = str(ClientKind.LIBRDKAFKA)
 _PACED: Final = "workload.paced"
 _ADDED: Final = {"consumers": 0, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
 """Settings of the workload that the first releases did not have, with the values that stand for their behaviour."""
@@ -69,7 +69,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
         },
         "baseline": spec.baseline.values,
         # Left out for librdkafka, so that studies that older releases stored without it can still be resumed.
-        **({"client": spec.client.identity} if spec.client.kind is not Kind.LIBRDKAFKA else {}),
+        **({"client": spec.client.identity} if spec.client.kind is not ClientKind.LIBRDKAFKA else {}),
         "space": {name: str(change) for name, change in sorted(spec.space.items())},
         "durability": str(spec.floor),
         "objectives": [objective.metric for objective in spec.objectives],

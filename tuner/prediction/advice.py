@@ -30,7 +30,7 @@ _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class SettingsEstimate:
     """What the producers of a topic would do with some settings.
 
     Attributes:
@@ -71,8 +71,8 @@ class Advice:
 
     load: Workload
     producers: int
-    today: Estimate
-    others: tuple[Estimate, ...]
+    today: SettingsEstimate
+    others: tuple[SettingsEstimate, ...]
     measured_batch_records: float
     uncovered: tuple[str, ...] = ()
     uncounted: bool = False
@@ -169,14 +169,16 @@ def _batch_records(calibration: Calibration, settings: Mapping[str, str], load: 
     return perform(calibration.constants, Settings.of(config, load), load).batch_records
 
 
-def _estimate(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> Estimate:
+def _estimate(
+    calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int
+) -> SettingsEstimate:
     config = ProducerConfig.parse(settings, java())
     told = estimate(calibration, config, load)
     behind = perform(calibration.constants, Settings.of(config, load), load).falling_behind_ratio > 0
     rate = (load.rate_records_per_s or 0.0) * producers
     mb_per_s = rate * load.record_sizes.mean_bytes * told["wire_bytes_per_value_byte"].value / 1e6
     cpu = told["broker_cpu_cores"]
-    return Estimate(
+    return SettingsEstimate(
         dict(settings),
         told["batch_records"],
         rate / told["batch_records"].value,

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from runners.reporting import counted
-from tuner.prediction.advice import Advice, Estimate
+from tuner.prediction.advice import Advice, SettingsEstimate
 from tuner.present.prediction_view import ESTIMATE, interval_text
 from tuner.present.wording import aligned, number
 
@@ -70,7 +70,7 @@ def advice_record(advice: Advice, topic: str, calibrated_by: str | None) -> dict
     }
 
 
-def _row(heading: str, each: Estimate) -> list[str]:
+def _row(heading: str, each: SettingsEstimate) -> list[str]:
     return [
         heading,
         *each.settings.values(),

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import number
-from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
+from tuner.results.comparison import NOISE_RATIO, GoalComparison, SizeComparison, StudyComparison
 from tuner.results.recommendation import Recommendation
 
 NOT_IN_TURN: Final = (
@@ -19,7 +19,7 @@ _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
 """The metrics that every comparison shows, with their units. Other metrics are shown with their names."""
 
 
-def print_comparison(found: Comparison, out: Console) -> None:
+def print_comparison(found: StudyComparison, out: Console) -> None:
     """Print the recommended configs of two studies side by side, with a table for each record size."""
     for size in found.sizes:
         columns = (Column(heading, overflow="fold") for heading in comparison_headings(found))
@@ -37,7 +37,7 @@ def comparison_csv(record: Mapping[str, Any]) -> str:
     """Return the record of a comparison as CSV, one line for each record size, goal and study.
 
     Args:
-        record: What `Comparison.as_json` returned.
+        record: What `StudyComparison.as_json` returned.
     """
     return csv_of(
         {
@@ -59,12 +59,12 @@ def _without_gains(recommended: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in recommended.items() if name != "gains_over_own_baseline"}
 
 
-def comparison_headings(found: Comparison) -> tuple[str, str, str, str]:
+def comparison_headings(found: StudyComparison) -> tuple[str, str, str, str]:
     """Return the headings of the table of a record size."""
     return ("goal", *found.names, "better")
 
 
-def comparison_rows(found: Comparison, size: SizeComparison) -> list[tuple[str, str, str, str]]:
+def comparison_rows(found: StudyComparison, size: SizeComparison) -> list[tuple[str, str, str, str]]:
     """Return the rows of the table of a record size, one for each goal."""
     return [
         (
@@ -77,7 +77,7 @@ def comparison_rows(found: Comparison, size: SizeComparison) -> list[tuple[str, 
     ]
 
 
-def hypervolumes_text(found: Comparison, size: SizeComparison) -> str:
+def hypervolumes_text(found: StudyComparison, size: SizeComparison) -> str:
     """Return a sentence about the hypervolumes of the two fronts."""
     (one, other), (ours, theirs) = found.names, map(number, size.hypervolumes)
     return (

@@ -12,7 +12,7 @@ from tuner.model.experiment import RowValue, setting_text
 from tuner.present.csv_text import csv_of
 from tuner.present.experiment_plan import properties_text
 from tuner.present.wording import aligned, number
-from tuner.results.checked_findings import Checked, Compared, Outcome
+from tuner.results.checked_findings import Checked, Compared, FindingOutcome
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.latency_parts import latency_parts
 from tuner.results.row_results import Mean, RowResults
@@ -79,7 +79,7 @@ def because(checked: Checked) -> str:
     several = len(checked.compared) > 1
     compared = [_compared_words(each, verdict=several) for each in checked.compared]
     said = [f"{ROW_METRICS[finding.metric].label}: {'; '.join(compared)}"]
-    if checked.outcome is Outcome.ARTEFACT and finding.artefact is not None:
+    if checked.outcome is FindingOutcome.ARTEFACT and finding.artefact is not None:
         said.insert(0, f"{finding.artefact.kind}: {finding.artefact.because}")
     if left_out := len(finding.comparisons) - len(checked.compared):
         said.append(f"the quick form leaves out {left_out} of {len(finding.comparisons)} comparisons")
@@ -261,7 +261,7 @@ def overview_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
 def counted_outcomes(found: Sequence[ExperimentResults]) -> str:
     """Return how many findings of several experiments had each outcome, as a sentence."""
     outcomes = Counter(str(each.outcome) for results in found for each in results.findings)
-    parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in Outcome if outcomes[str(outcome)]]
+    parts = [f"{outcome}: {outcomes[str(outcome)]}" for outcome in FindingOutcome if outcomes[str(outcome)]]
     return f"{outcomes.total()} findings in {len(found)} experiments. {', '.join(parts)}."
 
 

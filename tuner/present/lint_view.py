@@ -6,26 +6,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.reporting import counted
-from search_spaces.lint.findings import Level, Report
-from search_spaces.lint.load import Load
+from search_spaces.lint.findings import LintLevel, LintReport
+from search_spaces.lint.load import LintLoad
 
 SCHEMA_VERSION: Final = 1
 
 
-def report_head(report: Report, file: Path) -> str:
+def report_head(report: LintReport, file: Path) -> str:
     """Return the line above the findings: the file, the client, and what the producer promises."""
     promised = "it has errors" if report.guarantee is None else f"the producer promises {report.guarantee}"
     return f"{file.name}, for {report.client.label}: {promised}"
 
 
-def report_foot(report: Report) -> Iterator[str]:
+def report_foot(report: LintReport) -> Iterator[str]:
     """Yield the lines below the findings: what was not checked, and how many findings there are."""
     if report.set_aside:
         yield f"not checked, because they do not tune the producer: {', '.join(report.set_aside)}"
-    yield ", ".join(counted(report.count(level), level) for level in Level)
+    yield ", ".join(counted(report.count(level), level) for level in LintLevel)
 
 
-def lint_record(report: Report, file: Path, load: Load | None) -> dict[str, Any]:
+def lint_record(report: LintReport, file: Path, load: LintLoad | None) -> dict[str, Any]:
     """Return a report as JSON types."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -37,5 +37,5 @@ def lint_record(report: Report, file: Path, load: Load | None) -> dict[str, Any]
         "rate_records_per_s": load and load.rate_records_per_s,
         "findings": [asdict(finding) for finding in report.findings],
         "set_aside": list(report.set_aside),
-        "counts": {str(level): report.count(level) for level in Level},
+        "counts": {str(level): report.count(level) for level in LintLevel},
     }

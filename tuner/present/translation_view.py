@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.client import Client, Kind
+from search_spaces.client import Client, ClientKind
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import LABEL
-from search_spaces.translation import FileTranslation, Row
+from search_spaces.translation import FileTranslation, TranslatedProperty
 from tuner.present.wording import aligned
 
 SCHEMA_VERSION: Final = 1
@@ -35,7 +35,7 @@ def translated_text(translation: FileTranslation, file: Path, output: Path | Non
 
 def verify_command(client: Client, output: Path | None) -> str:
     """Return the command that measures the translation with its client."""
-    named = f"{client.kind}:{client.version}" if client.kind is Kind.JAVA else str(client.kind)
+    named = f"{client.kind}:{client.version}" if client.kind is ClientKind.JAVA else str(client.kind)
     return f"tuner verify {shlex.quote(str(output)) if output else 'FILE'} --client {named}"
 
 
@@ -83,6 +83,6 @@ def _client(client: Client) -> dict[str, str]:
     return {"kind": str(client.kind), "version": client.version}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: TranslatedProperty) -> dict[str, Any]:
     """Return a row with null in place of a name or twin that does not exist."""
     return {key: None if value == "" and key != "note" else value for key, value in asdict(row).items()}

@@ -21,7 +21,7 @@ _SHOWN_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ExplanationSection:
     """One part of an explanation.
 
     Attributes:
@@ -33,7 +33,7 @@ class Section:
     lines: tuple[str, ...]
 
 
-def why_sections(why: Explanation) -> tuple[Section, ...]:
+def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
     """Return the explanation in sections; empty sections are left out."""
     heading = "what each change brings"
     if why.effects.rounds:
@@ -42,11 +42,13 @@ def why_sections(why: Explanation) -> tuple[Section, ...]:
             "these 95 % intervals, about 1 in 20 misses the true value"
         )
     sections = (
-        Section("gain over the baseline", tuple(gain_sentences(why.found))),
-        Section(heading, (*(effect_line(why, each) for each in why.telling), *change_notes(why))),
-        Section("what came closest", closest_lines(why)),
-        Section("what limited the throughput", bound_lines(why.found)),
-        Section(f"which knobs mattered most in the {why.searched} trials of the search", importance_lines(why)),
+        ExplanationSection("gain over the baseline", tuple(gain_sentences(why.found))),
+        ExplanationSection(heading, (*(effect_line(why, each) for each in why.telling), *change_notes(why))),
+        ExplanationSection("what came closest", closest_lines(why)),
+        ExplanationSection("what limited the throughput", bound_lines(why.found)),
+        ExplanationSection(
+            f"which knobs mattered most in the {why.searched} trials of the search", importance_lines(why)
+        ),
     )
     return tuple(section for section in sections if section.lines)
 

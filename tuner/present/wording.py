@@ -13,7 +13,7 @@ from search_spaces.catalogue import shown_value as shown_value
 from search_spaces.client import Client, client_of
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
-from tuner.results.recommendation import Cost, Price, Recommendation
+from tuner.results.recommendation import Price, Recommendation, SideEffect
 
 NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
@@ -129,8 +129,8 @@ def in_short(recommendation: Recommendation) -> str:
             better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
         elif ratio.inconclusive:
             costs.append(f"{metric_name(metric)} undecided ({short(ratio.low)} to {short(ratio.high)})")
-        elif cost is not Cost.KEEPS and (price is not None or recommendation.goal is not Goal.BALANCED):
-            costs.append(f"{'for at most' if cost is Cost.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
+        elif cost is not SideEffect.KEEPS and (price is not None or recommendation.goal is not Goal.BALANCED):
+            costs.append(f"{'for at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
         else:
             within = f" within {_lost_percent(ratio)} %" if ratio.high < 1.0 else ""
             kept.append(f"{metric_name(metric)}{within} ({short(ratio.low)} to {short(ratio.high)})")
@@ -173,7 +173,9 @@ def compared(recommendation: Recommendation, metric: str) -> str:
         return gain(recommendation.gains[metric])
     if price.ratio.inconclusive or price.ratio.low > 1.0:
         return gain(price.ratio)
-    within = f" within {_lost_percent(price.ratio)} %" if price.ratio.high < 1.0 and price.cost is Cost.KEEPS else ""
+    within = (
+        f" within {_lost_percent(price.ratio)} %" if price.ratio.high < 1.0 and price.cost is SideEffect.KEEPS else ""
+    )
     return f"{price.ratio}: {price.cost}{within}"
 
 

@@ -20,7 +20,7 @@ from tuner.results.row_results import RowResults
 from tuner.results.shared_scatter import SharedScatter
 
 
-class Outcome(StrEnum):
+class FindingOutcome(StrEnum):
     """What came out of a paper's finding."""
 
     HOLDS = "holds here"
@@ -47,7 +47,7 @@ class Compared:
 
     comparison: Comparison
     ratio: Ratio | None
-    outcome: Outcome
+    outcome: FindingOutcome
     zero_rounds: int = 0
     limited: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ class Checked:
     """
 
     finding: Finding
-    outcome: Outcome
+    outcome: FindingOutcome
     compared: tuple[Compared, ...]
 
 
@@ -104,15 +104,15 @@ def check(finding: Finding, rows: Sequence[RowResults], level: float, scatter: S
     compared = tuple(_compared(finding, each, rows, level, scatter) for each in compared_in(finding, rows))
     outcomes = [each.outcome for each in compared]
     if finding.artefact is not None and finding.artefact.explains:
-        outcome = Outcome.ARTEFACT
-    elif Outcome.FAILS in outcomes:
-        outcome = Outcome.FAILS
-    elif Outcome.NOT_MEASURED in outcomes:
-        outcome = Outcome.NOT_MEASURED
-    elif Outcome.UNDECIDED in outcomes:
-        outcome = Outcome.UNDECIDED
+        outcome = FindingOutcome.ARTEFACT
+    elif FindingOutcome.FAILS in outcomes:
+        outcome = FindingOutcome.FAILS
+    elif FindingOutcome.NOT_MEASURED in outcomes:
+        outcome = FindingOutcome.NOT_MEASURED
+    elif FindingOutcome.UNDECIDED in outcomes:
+        outcome = FindingOutcome.UNDECIDED
     else:
-        outcome = Outcome.HOLDS
+        outcome = FindingOutcome.HOLDS
     return Checked(finding, outcome, compared)
 
 
@@ -125,10 +125,10 @@ def _compared(
     finding: Finding, comparison: Comparison, rows: Sequence[RowResults], level: float, scatter: SharedScatter | None
 ) -> Compared:
     if zero_rounds := _zero_rounds(finding.metric, comparison, rows):
-        return Compared(comparison, None, Outcome.UNDECIDED, zero_rounds)
+        return Compared(comparison, None, FindingOutcome.UNDECIDED, zero_rounds)
     ratio = _ratio(finding.metric, comparison, rows, level, scatter)
     if ratio is None:
-        return Compared(comparison, None, Outcome.NOT_MEASURED)
+        return Compared(comparison, None, FindingOutcome.NOT_MEASURED)
     match finding.expect:
         case Expectation.GREATER:
             holds, fails = ratio.low > 1, ratio.high < 1
@@ -137,10 +137,10 @@ def _compared(
         case Expectation.EQUAL:
             low, high = 1 / (1 + finding.tolerance), 1 + finding.tolerance
             holds, fails = low <= ratio.low and ratio.high <= high, ratio.high < low or ratio.low > high
-    outcome = Outcome.HOLDS if holds else Outcome.FAILS if fails else Outcome.UNDECIDED
+    outcome = FindingOutcome.HOLDS if holds else FindingOutcome.FAILS if fails else FindingOutcome.UNDECIDED
     names = _names(comparison, rows)
     limited = tuple(each.row.name for each in rows if each.row.name in names and each.says_nothing)
-    return Compared(comparison, ratio, Outcome.UNDECIDED if limited else outcome, limited=limited)
+    return Compared(comparison, ratio, FindingOutcome.UNDECIDED if limited else outcome, limited=limited)
 
 
 def _ratio(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.ratios import Ratio, claim_level
-from search_spaces.client import Client, Kind, java
+from search_spaces.client import Client, ClientKind, java
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
@@ -15,7 +15,7 @@ from tuner.confirmation.rounds import Rounds, holds_rate, means_of, rounds_of
 from tuner.model.errors import StudyError
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, State, Trial
-from tuner.model.trial import Kind as TrialKind
+from tuner.model.trial import ClientKind as TrialKind
 from tuner.results.study_results import SizeResults, StudyResults
 
 COMPARED: Final = ("mb_per_s", "latency_p99_ms", "client_cpu_ms_per_mb")
@@ -36,7 +36,7 @@ class Side:
     source: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ClientKind:
         """The client."""
         return self.config.client.kind
 
@@ -57,15 +57,15 @@ class Contest:
     """
 
     java_client: Client = field(default_factory=java)
-    given: Mapping[Kind, Side] = field(default_factory=dict)
+    given: Mapping[ClientKind, Side] = field(default_factory=dict)
     rounds: int = 8
 
     @property
-    def defaults(self) -> dict[Kind, Side]:
+    def defaults(self) -> dict[ClientKind, Side]:
         """The clients at their defaults."""
         return {
-            Kind.LIBRDKAFKA: Side(ProducerConfig.parse({})),
-            Kind.JAVA: Side(ProducerConfig.parse({}, self.java_client)),
+            ClientKind.LIBRDKAFKA: Side(ProducerConfig.parse({})),
+            ClientKind.JAVA: Side(ProducerConfig.parse({}, self.java_client)),
         }
 
     @property
@@ -74,7 +74,7 @@ class Contest:
         return (*self.defaults.values(), *self.given.values())
 
     @property
-    def pairs(self) -> tuple[Mapping[Kind, Side], ...]:
+    def pairs(self) -> tuple[Mapping[ClientKind, Side], ...]:
         """The configs that are compared with each other: the defaults, and then what was given.
 
         A client for which nothing was given has its defaults in the second pair, too.
@@ -95,10 +95,10 @@ class Contest:
             nominees=1,
             looks=0,
             ablation_rounds=0,
-            configs=(self.defaults[Kind.JAVA].config,),
+            configs=(self.defaults[ClientKind.JAVA].config,),
             beside=tuple(side.config for side in self.given.values()),
         )
-        return replace(spec, baseline=self.defaults[Kind.LIBRDKAFKA].config, confirm=confirm)
+        return replace(spec, baseline=self.defaults[ClientKind.LIBRDKAFKA].config, confirm=confirm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +135,16 @@ class Pair:
         not_compared: Why there is no ratio, by metric.
     """
 
-    sides: Mapping[Kind, Side]
+    sides: Mapping[ClientKind, Side]
     ratios: Mapping[str, Ratio]
     not_compared: Mapping[str, str]
 
-    def better(self, metric: str) -> Kind | None:
+    def better(self, metric: str) -> ClientKind | None:
         """Return the client that is certainly better in a metric; None if the interval of the ratio contains 1."""
         ratio, more_is_better = self.ratios[metric], OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE
         if ratio.low <= 1.0 <= ratio.high:
             return None
-        return Kind.JAVA if (ratio.low > 1.0) is more_is_better else Kind.LIBRDKAFKA
+        return ClientKind.JAVA if (ratio.low > 1.0) is more_is_better else ClientKind.LIBRDKAFKA
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +253,10 @@ def _measured(side: Side, size: SizeResults) -> MeasuredSide:
     return MeasuredSide(side, means_of(own), len(own), held, size.lost_records(side.config.fingerprint))
 
 
-def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[Kind, Side], level: float) -> Pair | None:
+def _pair(plan: ConfirmationPlan, size: SizeResults, sides: Mapping[ClientKind, Side], level: float) -> Pair | None:
     """Return the comparison of two configs; None if fewer than two rounds measured both."""
-    theirs = replace(plan, baseline=sides[Kind.LIBRDKAFKA].config.fingerprint)
-    rounds = rounds_of(theirs, size.trials, sides[Kind.JAVA].config.fingerprint)
+    theirs = replace(plan, baseline=sides[ClientKind.LIBRDKAFKA].config.fingerprint)
+    rounds = rounds_of(theirs, size.trials, sides[ClientKind.JAVA].config.fingerprint)
     if len(rounds.ours) < 2:
         return None
     ratios: dict[str, Ratio] = {}

@@ -86,7 +86,7 @@ class SizeComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StudyComparison:
     """Two studies side by side.
 
     Attributes:
@@ -125,13 +125,13 @@ class Comparison:
         }
 
 
-def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
+def compare(ours: StudyResults, theirs: StudyResults) -> StudyComparison:
     """Compare the recommendations and fronts of two studies.
 
     The configs of the two studies were not measured in turn, so small differences mean nothing.
     """
     pairs = [(one, other) for one in ours.sizes if (other := theirs.size(one.record_bytes)) is not None]
-    return Comparison(
+    return StudyComparison(
         names=(ours.name, theirs.name) if ours.name != theirs.name else (str(ours.folder), str(theirs.folder)),
         sizes=tuple(_compare_size(ours, one, theirs, other) for one, other in pairs),
         differences=tuple(_differences(ours, theirs)),

@@ -16,7 +16,7 @@ from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.reasons import baseline_is_kept, nothing_fits, only_searched
-from tuner.results.recommendation import NO_CONDITIONS, Conditions, Cost, Price, Recommendation
+from tuner.results.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
 from tuner.results.study_results import SizeResults, StudyResults
 
 _ONE_TRIAL_OFF_RATIO: Final = 0.15
@@ -206,7 +206,7 @@ def _proven(
     metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
     prices = {name: Price.of(each, allow_loss) for name, each in winner.trade.items() if name not in asked}
     gains = dict(winner.gains)
-    if metric is not None and any(each.cost is not Cost.KEEPS for each in prices.values()):
+    if metric is not None and any(each.cost is not SideEffect.KEEPS for each in prices.values()):
         at_trade = winner.trade[metric]
         # The gain and its price hold together; the gain stays as it was tested if it would not be proven otherwise.
         gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]

@@ -34,7 +34,7 @@ NO_CONDITIONS: Final = Conditions()
 """Conditions that every config keeps."""
 
 
-class Cost(StrEnum):
+class SideEffect(StrEnum):
     """What a recommended config does to a metric that was not asked for."""
 
     KEEPS = "keeps"
@@ -53,7 +53,7 @@ class Price:
     """
 
     ratio: Ratio
-    cost: Cost
+    cost: SideEffect
 
     @classmethod
     def of(cls, ratio: Ratio, allow_loss: float) -> Self:
@@ -64,8 +64,8 @@ class Price:
             allow_loss: The part of the metric that may be lost; 0.1 is 10 %.
         """
         if ratio.low >= 1 - allow_loss:
-            return cls(ratio, Cost.KEEPS)
-        return cls(ratio, Cost.COSTS if ratio.high < 1.0 else Cost.MAY_COST)
+            return cls(ratio, SideEffect.KEEPS)
+        return cls(ratio, SideEffect.COSTS if ratio.high < 1.0 else SideEffect.MAY_COST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _MOST_ROUNDS: Final = 100
 """The most rounds that we advise to measure."""
 
 
-class Outcome(StrEnum):
+class VerificationOutcome(StrEnum):
     """The result of comparing a config with the baseline in one metric."""
 
     BETTER = "better"
@@ -110,14 +110,14 @@ class Verification:
         """Whether anything was measured by which the config can be judged."""
         return bool(self.gains) or self.lost
 
-    def outcome(self, metric: str) -> Outcome:
+    def outcome(self, metric: str) -> VerificationOutcome:
         """Return how the config compares with the baseline in one metric."""
         gain = self.gains[metric]
         if gain.high < 1.0:
-            return Outcome.WORSE
+            return VerificationOutcome.WORSE
         if gain.inconclusive:
-            return Outcome.UNDECIDED
-        return Outcome.BETTER if gain.low > 1.0 else Outcome.SAME
+            return VerificationOutcome.UNDECIDED
+        return VerificationOutcome.BETTER if gain.low > 1.0 else VerificationOutcome.SAME
 
     def misses(self, min_gain: float | None, tolerance_ratio: float, *, allow_weaker: bool) -> list[str]:
         """Return why the config is rejected, in sentences; empty if it is not rejected.

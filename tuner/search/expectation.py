@@ -15,7 +15,7 @@ from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Kind
+from search_spaces.client import ClientKind
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
@@ -35,7 +35,7 @@ _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _
 """By how many standard deviations the logarithm of each percentile differs from that of the median."""
 
 
-class Expectation:
+class ModelExpectation:
     """Computes how much better than the baseline configs should be, with a model that is fitted to the trials so far.
 
     The fit depends only on the trials in their order, so a study that was resumed expects the same as without the
@@ -106,7 +106,7 @@ class Expectation:
 
 def expectation_of(
     spec: StudySpec, size: RecordSizes, space: SearchSpace, rate_records_per_s: float | None
-) -> Expectation | None:
+) -> ModelExpectation | None:
     """Return what the search of a record size expects; None if it expects nothing.
 
     That is the case if the study file says so, if the search method learns nothing from it, if the model knows none of
@@ -121,7 +121,7 @@ def expectation_of(
         rate_records_per_s: The rate of the paced phase; None without this phase.
     """
     load = spec.workload
-    described = load.producers == 1 and load.peak_ratio == 1 and spec.client.kind is Kind.LIBRDKAFKA
+    described = load.producers == 1 and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
     if spec.search.method is not Method.BAYESIAN or not spec.search.performance_model or not described:
         return None
     workload = load.saturating(size)
@@ -130,7 +130,7 @@ def expectation_of(
     metrics = [objective.metric for objective in spec.objectives]
     if not {*_THROUGHPUTS, *_DEVIATIONS} & {*metrics}:
         return None
-    return Expectation(space, workload, metrics, spec.baseline, similar_host(spec.targets[0].bootstrap))
+    return ModelExpectation(space, workload, metrics, spec.baseline, similar_host(spec.targets[0].bootstrap))
 
 
 def _last_fit(trials: int) -> int:

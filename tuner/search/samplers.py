@@ -19,7 +19,7 @@ from tuner.model.errors import StudyError
 from tuner.model.spec import Method, StudySpec
 from tuner.search.bayesian.belief import AMPLITUDE
 from tuner.search.bayesian.sampler import STARTUP_TRIALS, BayesianSampler
-from tuner.search.expectation import Expectation
+from tuner.search.expectation import ModelExpectation
 from tuner.search.knob_space import KnobSpace
 from tuner.search.schedule import searched_from
 from tuner.search.strategy import SamplerOf, Strategy
@@ -39,7 +39,7 @@ def strategy_of(
     spec: StudySpec,
     space: SearchSpace,
     seed: int,
-    expectation: Expectation | None = None,
+    expectation: ModelExpectation | None = None,
     sampler: OwnSampler | None = None,
 ) -> Strategy:
     """Return the strategy that proposes configs for one record size.

@@ -21,7 +21,7 @@ from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.bayesian.sampler import UNMEASURED
-from tuner.search.expectation import Expectation
+from tuner.search.expectation import ModelExpectation
 from tuner.search.knob_space import KnobSpace, optuna_trial
 
 SamplerOf = Callable[[int], BaseSampler]
@@ -33,7 +33,7 @@ _BEST_TRIALS: Final = 30
 
 
 @runtime_checkable
-class Ending(Protocol):
+class ExhaustibleSampler(Protocol):
     """A sampler that can run out of proposals, like Optuna's `GridSampler`."""
 
     def is_exhausted(self, study: optuna.Study) -> bool:
@@ -64,7 +64,7 @@ class Strategy:
         sampler_of: Callable[["Strategy"], SamplerOf],
         *,
         forgets: bool = False,
-        expectation: Expectation | None = None,
+        expectation: ModelExpectation | None = None,
     ) -> None:
         self._space, self._constraints, self._forgets = space, tuple(constraints), forgets
         self._directions = [optuna.study.StudyDirection[objective.direction.name] for objective in objectives]
@@ -96,7 +96,7 @@ class Strategy:
     def _sampler_proposal(self, index: int) -> Proposal | None:
         """Return the sampler's proposal with a given index; None if the sampler has nothing left to propose."""
         sampler = self._sampler_of(index)
-        if isinstance(sampler, Ending) and sampler.is_exhausted(self.study):
+        if isinstance(sampler, ExhaustibleSampler) and sampler.is_exhausted(self.study):
             return None
         self.study.sampler = sampler
         config, params = self._draw(index)

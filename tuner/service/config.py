@@ -16,7 +16,7 @@ from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
 from tuner.study_file import fields
 from tuner.study_file.building import target_of
-from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
+from tuner.study_file.errors import FileProblem, KeyPath, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, names_in, read_yaml, secret_variables
@@ -93,7 +93,7 @@ class MlflowSection(Section):
     """Whether studies are copied to MLflow."""
 
 
-class ExecutorSection(Section):
+class ServiceExecutorSection(Section):
     """Where the measurements of all studies run."""
 
     ray_address: Text | None = None
@@ -125,7 +125,7 @@ class ServiceFile(Section):
     default_target: Text | None = None
     """Target of the studies whose file names no target."""
     limits: LimitsSection = LimitsSection()
-    executor: ExecutorSection = ExecutorSection()
+    executor: ServiceExecutorSection = ServiceExecutorSection()
     mlflow: MlflowSection = MlflowSection()
     tls: TlsSection | None = None
 
@@ -150,7 +150,7 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StudyFileError(
-            str(path), [Problem(0, "", f"the service's config file must be readable, but: {reason}")]
+            str(path), [FileProblem(0, "", f"the service's config file must be readable, but: {reason}")]
         ) from None
     raw: Any = read_yaml(text, problems)
     value = fill_in(raw, environ, problems)
@@ -194,7 +194,7 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
 
 def _keys_at(place: KeyPath) -> list[str]:
     sections: dict[str, type[Section]] = {
-        "tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection, "limits": LimitsSection
+        "tls": TlsSection, "mlflow": MlflowSection, "executor": ServiceExecutorSection, "limits": LimitsSection
     }  # fmt: skip
     section = TargetSection if place[0] == "targets" else sections.get(str(place[0]))
     return list(section.model_fields) if section else []

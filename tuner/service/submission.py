@@ -21,9 +21,9 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
-from tuner.service.queue.job import Job, Submission
+from tuner.service.queue.job import QueuedJob, Submission
 from tuner.study_file.building import Builder
-from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
+from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import STUDY_FORM
 from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
@@ -84,7 +84,7 @@ def spec_of(
 
 def check_settings(
     submission: Submission,
-    before: Job | None,
+    before: QueuedJob | None,
     question: Mapping[str, Any],
     config: ServiceConfig,
     environ: Mapping[str, str],
@@ -318,4 +318,4 @@ def _no_constant(name: str) -> Iterator[None]:
 
 
 def _refused(what: str, line: int = 0, key: str = "") -> StudyFileError:
-    return StudyFileError(ORIGIN, [Problem(line, key, what)])
+    return StudyFileError(ORIGIN, [FileProblem(line, key, what)])

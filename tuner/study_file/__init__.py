@@ -4,7 +4,7 @@ text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types an
      -> building (files, checks across sections) -> StudySpec
 """
 
-from tuner.study_file.errors import Problem, StudyFileError
+from tuner.study_file.errors import FileProblem, StudyFileError
 from tuner.study_file.loading import parse_study, read_study_file
 from tuner.study_file.sections import json_schema
 from tuner.study_file.strict_yaml import drop_used_secrets
@@ -26,7 +26,7 @@ from tuner.study_file.writing import (
 __all__ = [
     "QUICK_SUFFIX",
     "STARTER_TEXT",
-    "Problem",
+    "FileProblem",
     "StudyFileError",
     "changed_text",
     "drop_used_secrets",

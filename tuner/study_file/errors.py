@@ -26,7 +26,7 @@ _LIKENESS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class FileProblem:
     """One problem of a study file.
 
     Attributes:
@@ -53,7 +53,7 @@ class StudyFileError(ConfigError):
         problems: The problems in the order of their lines.
     """
 
-    def __init__(self, origin: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, origin: str, problems: Sequence[FileProblem]) -> None:
         self.origin = origin
         self.problems = tuple(sorted(problems))
         if len(self.problems) == 1:
@@ -118,11 +118,11 @@ class Problems:
         self.most_values = most_values
         self.lines: dict[KeyPath, int] = {}
         self.written: dict[KeyPath, str] = {}
-        self._found: dict[KeyPath, Problem] = {}
+        self._found: dict[KeyPath, FileProblem] = {}
 
     def add(self, place: KeyPath, what: str, *, line: int | None = None) -> None:
         """Note a problem. Only the first problem of a key is kept, because later ones usually follow from it."""
-        self._found.setdefault(place, Problem(self.line_of(place) if line is None else line, key_path(place), what))
+        self._found.setdefault(place, FileProblem(self.line_of(place) if line is None else line, key_path(place), what))
 
     def refuse(self, place: KeyPath, refusal: Refusal, value: object) -> None:
         """Note a refused value or key as a problem.

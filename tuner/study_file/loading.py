@@ -8,7 +8,7 @@ from typing import Final
 from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
 from tuner.study_file.checking import FileForm
-from tuner.study_file.errors import Problem, Problems, StudyFileError
+from tuner.study_file.errors import FileProblem, Problems, StudyFileError
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import STUDY_NAME, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, refuse_passwords
@@ -92,11 +92,11 @@ def text_of(path: Path, what: str) -> str:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise StudyFileError(str(path), [Problem(0, "", f"{what} must be readable: {reason}")]) from None
+        raise StudyFileError(str(path), [FileProblem(0, "", f"{what} must be readable: {reason}")]) from None
     if len(data) > MAX_BYTES:
-        raise StudyFileError(str(path), [Problem(0, "", f"{what} must have at most {MAX_BYTES} bytes")])
+        raise StudyFileError(str(path), [FileProblem(0, "", f"{what} must have at most {MAX_BYTES} bytes")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise StudyFileError(str(path), [Problem(line, "", f"{what} must be UTF-8 text")]) from None
+        raise StudyFileError(str(path), [FileProblem(line, "", f"{what} must be UTF-8 text")]) from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from search_spaces.catalogue import Property, Value, canonical_value
-from search_spaces.client import Client, Kind, client_of, java, librdkafka
+from search_spaces.client import Client, ClientKind, client_of, java, librdkafka
 from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError, UnknownClient
 from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
 from search_spaces.producer_file import FileClient, ProducerFile, read_producer_file
@@ -53,7 +53,7 @@ def study_client() -> Reads:
             {"type": "string", "pattern": r"^(librdkafka|java([ :][0-9]+\.[0-9]+\.[0-9]+)?|.*\$\{.*)$"},
             {
                 "type": "object",
-                "properties": {"kind": {"enum": [str(kind) for kind in Kind]}, "version": {"type": "string"}},
+                "properties": {"kind": {"enum": [str(kind) for kind in ClientKind]}, "version": {"type": "string"}},
                 "required": ["kind"],
                 "additionalProperties": False,
             },

@@ -17,14 +17,14 @@ from tuner.tracking.layout import (
     RUNNING,
     STUDY_ID_TAG,
     TRIAL_NUMBER,
-    Point,
+    MetricPoint,
     Shown,
     cut,
     end_ms,
     params_of,
     start_ms,
 )
-from tuner.tracking.views import RUN_NAME, View, metric_column, of_study, tag_column, tag_condition
+from tuner.tracking.views import RUN_NAME, SavedView, metric_column, of_study, tag_column, tag_condition
 
 EXPERIMENT_KIND: Final = "experiment"
 """The kind of the run of an experiment, in the tag `tuner.kind`."""
@@ -99,8 +99,8 @@ def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, p
         },
         params={**params_of(trial), **{f"set.{name}": str(value) for name, value in row.row.varied.items()}},
         points=(
-            *(Point(name, value, 0, at_ms) for name, value in trial.metrics.items()),
-            Point(TRIAL_NUMBER, trial.number, 0, at_ms),
+            *(MetricPoint(name, value, 0, at_ms) for name, value in trial.metrics.items()),
+            MetricPoint(TRIAL_NUMBER, trial.number, 0, at_ms),
         ),
     )
 
@@ -114,10 +114,10 @@ def experiment_files(results: ExperimentResults, text: str) -> dict[str, str]:
     }
 
 
-def experiment_table(results: ExperimentResults) -> View:
+def experiment_table(results: ExperimentResults) -> SavedView:
     """Return the prepared view of an experiment: a table of its measurements."""
     spec, study_id = results.spec, str(results.facts[STUDY_ID])
-    return View(
+    return SavedView(
         f"tuner-{study_id}-measurements",
         f"{spec.name}: measurements",
         f"{of_study(study_id)} and {tag_condition('tuner.kind')} = '{Kind.MEASUREMENT}'",

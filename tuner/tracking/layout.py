@@ -42,7 +42,7 @@ _MOST_CHARACTERS: Final = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MetricPoint:
     """One value of a metric.
 
     Attributes:
@@ -80,7 +80,7 @@ class Shown:
     end_ms: int | None
     tags: Mapping[str, str]
     params: Mapping[str, str]
-    points: tuple[Point, ...]
+    points: tuple[MetricPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +162,19 @@ class SizeView:
         at_ms = end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         metrics = self.size.shown_metrics(trial)
-        points = [Point(name, metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
+        points = [MetricPoint(name, metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
         raw = self.size.raw_metrics(trial)
-        points += [Point(f"raw_{name}", raw[f"raw_{name}"], 0, at_ms) for name in wanted if f"raw_{name}" in raw]
-        points += [Point("duration_s", trial.duration_s, 0, at_ms), Point(TRIAL_NUMBER, trial.number, 0, at_ms)]
+        points += [MetricPoint(f"raw_{name}", raw[f"raw_{name}"], 0, at_ms) for name in wanted if f"raw_{name}" in raw]
+        points += [
+            MetricPoint("duration_s", trial.duration_s, 0, at_ms),
+            MetricPoint(TRIAL_NUMBER, trial.number, 0, at_ms),
+        ]
         if trial.saved_s:
-            points.append(Point("saved_s", trial.saved_s, 0, at_ms))
+            points.append(MetricPoint("saved_s", trial.saved_s, 0, at_ms))
         for objective in self.study.objectives:
             gain = self.size.gain(trial, objective.metric)
             if gain is not None:
-                points.append(Point(f"{objective.metric}_gain", gain, baselines, at_ms))
+                points.append(MetricPoint(f"{objective.metric}_gain", gain, baselines, at_ms))
         return Shown(
             key=self.trial_key(trial),
             name=f"{self.name} trial {trial.number}",
@@ -241,7 +244,7 @@ class SizeView:
             **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
         }
 
-    def _volume(self) -> Iterator[Point]:
+    def _volume(self) -> Iterator[MetricPoint]:
         """Yield the hypervolume of the Pareto front after each trial.
 
         The hypervolume is computed from gains. All gains, also of old trials, are relative to the median of all
@@ -251,9 +254,9 @@ class SizeView:
         for trial in self.size.trials:
             value, at_ms = changes.get(trial.number, value), max(at_ms, end_ms(trial))
             if value is not None:
-                yield Point(VOLUME, value, trial.number, at_ms)
+                yield MetricPoint(VOLUME, value, trial.number, at_ms)
 
-    def _latest(self) -> Iterator[Point]:
+    def _latest(self) -> Iterator[MetricPoint]:
         last, at_ms = self.size.trials[-1].number, max(map(end_ms, self.size.trials))
         values = {"trials": float(len(self.size.trials)), "front_size": float(len(self.size.front))}
         for objective in self.study.objectives:
@@ -267,7 +270,7 @@ class SizeView:
                 values[f"{goal}/{metric}_gain_low"] = gain.low
                 values[f"{goal}/{metric}_gain_high"] = gain.high
         for name, value in values.items():
-            yield Point(name, value, last, at_ms)
+            yield MetricPoint(name, value, last, at_ms)
 
     def note(self, picture: str | None = None) -> str:
         """Return the description of the MLflow run for this record size, in Markdown.

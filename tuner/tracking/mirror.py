@@ -69,7 +69,7 @@ def _give_way() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
-class Mirror:
+class MlflowMirror:
     """Writes a study to MLflow while the study runs, in a separate thread.
 
     The study never waits for MLflow, and an error of MLflow never ends it.

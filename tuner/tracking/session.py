@@ -24,7 +24,7 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
-from tuner.tracking.views import View, views_of
+from tuner.tracking.views import SavedView, views_of
 from tuner.tracking.writer import (
     MLFLOW_FOLDER,
     ExistingRun,
@@ -216,10 +216,10 @@ class MirrorSession:
         """Write the prepared views of the study as tags of the experiment."""
         self._write_views(views_of(study))
 
-    def _write_views(self, prepared: Iterable[View]) -> None:
+    def _write_views(self, prepared: Iterable[SavedView]) -> None:
         """Write prepared views as tags of the experiment.
 
-        If MLflow refuses a tag, the links to the view hold its filter instead; see `View.link`.
+        If MLflow refuses a tag, the links to the view hold its filter instead; see `SavedView.link`.
         """
         from mlflow.exceptions import MlflowException
 

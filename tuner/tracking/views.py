@@ -27,7 +27,7 @@ _SECTION: Final = "tuner"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SavedView:
     """One prepared view.
 
     Attributes:
@@ -107,7 +107,7 @@ class View:
         }
 
 
-def views_of(study: StudyResults) -> Iterator[View]:
+def views_of(study: StudyResults) -> Iterator[SavedView]:
     """Yield the prepared views of a study, the front of each record size first."""
     study_id, measured = str(study.facts[STUDY_ID]), [size for size in study.sizes if size.trials]
     for size in measured:
@@ -122,7 +122,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
     numbers = [metric_column(name) for name in objectives]
     size_column, kind, verdict = tag_column("tuner.record_bytes"), tag_column("tuner.kind"), _verdict()
     gains = [metric_column(f"{name}_gain") for name in objectives]
-    yield View(
+    yield SavedView(
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
         f"{of_study(study_id)} and {tag_condition('tuner.kind')} != '{PARENT_KIND}'",
@@ -130,7 +130,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
         True,
         (RUN_NAME, size_column, kind, *numbers, *gains, verdict, tag_column(CHANGED_TAG)),
     )
-    yield View(
+    yield SavedView(
         f"tuner-{study_id}-confirmations",
         f"{study.name}: confirmations",
         f"{of_study(study_id)} and {tag_condition('tuner.kind')} = '{Kind.CONFIRM}'",
@@ -143,7 +143,7 @@ def views_of(study: StudyResults) -> Iterator[View]:
     proven = [
         metric_column(f"{goal}/{name}_gain{end}") for goal in goals for name in objectives for end in ("", "_low")
     ]
-    yield View(
+    yield SavedView(
         # Studies with other objectives in the same experiment need other columns.
         f"tuner-studies-{'-'.join(objectives)}",
         f"Studies side by side ({', '.join(objectives)})",
@@ -181,10 +181,10 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
     return {each.name: each.link(address, found, saved=each.tag in experiment.tags) for each in views_of(study)}
 
 
-def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
+def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
     first = study.objectives[0]
     names = [objective.metric for objective in study.objectives]
-    return View(
+    return SavedView(
         f"tuner-{study.facts['study_id']}-front-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: front",
         f"{condition} and {tag_condition('tuner.pareto')} = 'true'",
@@ -202,7 +202,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> View:
     )
 
 
-def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
+def _charts(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
     left_out = (Kind.BURN_IN, *CONFIRMING_KINDS)
     across, up = _axes(study.objectives)
     names = [objective.metric for objective in study.objectives]
@@ -211,7 +211,7 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> View:
         _chart("PARALLEL", "knobs", selectedParams=_varied(size), selectedMetrics=names, showAllRuns=True),
         _chart("LINE", VOLUME, metricKey=VOLUME, selectedMetricKeys=[VOLUME], xAxisKey="step"),
     ]
-    return View(
+    return SavedView(
         f"tuner-{study.facts['study_id']}-charts-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: charts",
         " and ".join([condition, *(f"{tag_condition('tuner.kind')} != '{kind}'" for kind in left_out)]),

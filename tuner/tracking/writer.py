@@ -19,7 +19,7 @@ from tuner.present.report.front_table import front_csv, front_record
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import runs_of
-from tuner.tracking.layout import KEY_TAG, PARENT_KIND, RUNNING, STUDY_ID_TAG, VOLUME, Point, Shown, SizeView
+from tuner.tracking.layout import KEY_TAG, PARENT_KIND, RUNNING, STUDY_ID_TAG, VOLUME, MetricPoint, Shown, SizeView
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -148,7 +148,7 @@ class Writer:
         known: ExistingRun,
         tags: Mapping[str, str],
         params: Mapping[str, str],
-        points: Sequence[Point],
+        points: Sequence[MetricPoint],
     ) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
@@ -169,7 +169,7 @@ class Writer:
         self._written.add(key)
 
 
-def _is_new(point: Point, last: int, known: ExistingRun) -> bool:
+def _is_new(point: MetricPoint, last: int, known: ExistingRun) -> bool:
     if point.name != VOLUME:
         return known.metrics.get(point.name) != point.value
     if point.step not in known.volume:

@@ -13,9 +13,9 @@ from typing import Any, Final
 import yaml
 
 from runners.reporting import printable
-from search_spaces.client import FORMS, Client, Kind
+from search_spaces.client import FORMS, Client, ClientKind
 from search_spaces.errors import FormNotOffered
-from search_spaces.forms import Form, Layout
+from search_spaces.forms import FileLayout, Form
 from search_spaces.from_java import translate_from_java
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import for_java
@@ -46,8 +46,8 @@ _FORMS: Final[Mapping[Format, Form]] = MappingProxyType(
     {Format(form.name): form for forms in FORMS.values() for form in forms}
 )
 """The formats that are the form of one client's users."""
-_TRANSLATED: Final[Mapping[Kind, frozenset[Format]]] = MappingProxyType(
-    {Kind.LIBRDKAFKA: frozenset({Format.JAVA, Format.SPRING}), Kind.JAVA: frozenset({Format.LIBRDKAFKA})}
+_TRANSLATED: Final[Mapping[ClientKind, frozenset[Format]]] = MappingProxyType(
+    {ClientKind.LIBRDKAFKA: frozenset({Format.JAVA, Format.SPRING}), ClientKind.JAVA: frozenset({Format.LIBRDKAFKA})}
 )
 """For each client that was measured, the formats of another client that a translation is written in."""
 
@@ -136,7 +136,7 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
         return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
     if form is Format.LIBRDKAFKA:
         return _dumped({each.record_bytes: _librdkafka_values(each, everything=everything) for each in recommendations})
-    between = "---\n" if form in _FORMS and _FORMS[form].layout is Layout.YAML else "\n"
+    between = "---\n" if form in _FORMS and _FORMS[form].layout is FileLayout.YAML else "\n"
     return between.join(export(each, form, everything=everything) for each in recommendations)
 
 
@@ -173,7 +173,7 @@ def _for_java_users(recommendation: Recommendation, form: Form) -> str:
     properties = {**own, **for_java(config).properties}
     entries = {form.key.format(name): value for name, value in sorted(properties.items())}
     head = _comment([*_translated(recommendation), *([f"to use it: {form.usage}"] if form.usage else [])])
-    if form.layout is Layout.YAML:
+    if form.layout is FileLayout.YAML:
         return format_properties({}, comment=head) + _yaml(form, entries)
     return format_properties(entries, comment=head)
 
@@ -228,7 +228,7 @@ def _origin(recommendation: Recommendation) -> list[str]:
 def _translated(recommendation: Recommendation) -> list[str]:
     """Return the comment lines above a config for the Java client, which say what was translated if anything was."""
     config = recommendation.config
-    if config.client.kind is Kind.JAVA:
+    if config.client.kind is ClientKind.JAVA:
         return _origin(recommendation)
     translation = for_java(config)
     without = ", ".join(f"{name}={config.values[name]}" for name in translation.without_twin)

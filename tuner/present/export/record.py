@@ -19,7 +19,7 @@ from tuner.model.trial import Kind, State, Trial
 from tuner.present.why import why_sections
 from tuner.present.wording import changes, gain_sentences, not_advice
 from tuner.results.explanation import Closest, Explanation
-from tuner.results.recommendation import Cost, Price, Recommendation
+from tuner.results.recommendation import Price, Recommendation, SideEffect
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
@@ -97,7 +97,8 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             proven=record.get("proven", False),
             measured_again=record.get("measured_again", record["confirmed"]),
             prices={
-                metric: Price(_ratio(kept), Cost(kept["cost"])) for metric, kept in record.get("prices", {}).items()
+                metric: Price(_ratio(kept), SideEffect(kept["cost"]))
+                for metric, kept in record.get("prices", {}).items()
             },
             alternatives={
                 Goal(goal): recommendation_of(other) for goal, other in record.get("alternatives", {}).items()

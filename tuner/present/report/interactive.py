@@ -19,7 +19,7 @@ from tuner.present.report.view import (
     PURPLE,
     TRIAL_AXIS,
     Point,
-    View,
+    ReportView,
     coordinates,
     hypervolume_steps,
     is_wide,
@@ -91,7 +91,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     return figure
 
 
-def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
+def fronts_figure(views: Mapping[str, ReportView], heading: str) -> go.Figure:
     """Return a picture of the fronts of several studies on the same axes.
 
     Args:
@@ -201,7 +201,7 @@ def figure_of(heading: str, height: int) -> go.Figure:
     )
 
 
-def _axes(figure: go.Figure, view: View) -> None:
+def _axes(figure: go.Figure, view: ReportView) -> None:
     for update, log, text in (
         (figure.update_xaxes, view.x_log, view.x_title),
         (figure.update_yaxes, view.y_log, view.y_title),
@@ -209,7 +209,7 @@ def _axes(figure: go.Figure, view: View) -> None:
         update(title=text, **(LOG_AXIS if log else {}))
 
 
-def _line(view: View, colour: str) -> go.Scatter:
+def _line(view: ReportView, colour: str) -> go.Scatter:
     at = {"x": [x for x, _ in view.line], "y": [y for _, y in view.line]}
     return go.Scatter(**at, mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False)
 

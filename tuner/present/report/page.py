@@ -18,10 +18,10 @@ from tuner.present.export.forms import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
-from tuner.present.report.view import View
+from tuner.present.report.view import ReportView
 from tuner.present.text_view import duration
 from tuner.results.by_goal import labels, recommendations
-from tuner.results.comparison import Comparison
+from tuner.results.comparison import StudyComparison
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import Explanation, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
@@ -77,7 +77,7 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
     )
 
 
-def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
+def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, ReportView]]) -> str:
     """Return a page with the recommended configs of two studies, and with their fronts on the same axes.
 
     Args:

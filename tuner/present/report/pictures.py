@@ -26,7 +26,7 @@ from tuner.present.report.view import (
     ORANGE,
     PURPLE,
     TRIAL_AXIS,
-    View,
+    ReportView,
     coordinates,
     hypervolume_steps,
     view_of,
@@ -116,7 +116,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     save(figure, path)
 
 
-def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
+def draw_fronts(views: Mapping[str, Mapping[str, ReportView]], path: Path) -> None:
     """Draw several studies on the same axes, one picture per record size.
 
     Args:
@@ -264,7 +264,7 @@ def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _axes_of(view: View, axes: Axes) -> None:
+def _axes_of(view: ReportView, axes: Axes) -> None:
     axes.set_xlabel(view.x_title)
     axes.set_ylabel(view.y_title)
     if view.x_log:
@@ -277,7 +277,7 @@ def _axes_of(view: View, axes: Axes) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _scatter(view: View, axes: Axes) -> None:
+def _scatter(view: ReportView, axes: Axes) -> None:
     if view.feasible:
         axes.scatter(*coordinates(view.feasible), s=22, color=GREY, alpha=0.55, lw=0, label="trial")
     if view.infeasible:
@@ -287,7 +287,7 @@ def _scatter(view: View, axes: Axes) -> None:
         axes.scatter([view.baseline.x], [view.baseline.y], s=90, marker="D", color=BLACK, zorder=7, label="baseline")
 
 
-def _step(view: View, axes: Axes, colour: str, label: str) -> None:
+def _step(view: ReportView, axes: Axes, colour: str, label: str) -> None:
     if not view.front:
         return
     at = coordinates(view.front)

@@ -8,7 +8,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.wording import title
-from tuner.results.comparison import Comparison
+from tuner.results.comparison import StudyComparison
 from tuner.results.study_results import SizeResults, StudyResults
 
 TRIAL_AXIS: Final = "trial"
@@ -44,7 +44,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReportView:
     """What a picture of one record size shows.
 
     Attributes:
@@ -135,7 +135,7 @@ def is_wide(values: Iterable[float]) -> bool:
     return bool(known) and min(known) > 0 and max(known) / min(known) >= _LOG_FROM
 
 
-def view_of(size: SizeResults) -> View:
+def view_of(size: SizeResults) -> ReportView:
     """Return what a picture of a record size shows: its axes, points, front and baseline.
 
     The points are the trials of the search. Burn-in runs and confirmation trials are not shown.
@@ -145,7 +145,7 @@ def view_of(size: SizeResults) -> View:
     points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
     baseline = _point(size, size.baseline, size.baseline_metrics, x_metric, y_metric) if size.baseline else None
     feasible = tuple(point for point in points if point.trial.feasible)
-    return View(
+    return ReportView(
         x_metric=x_metric,
         y_metric=y_metric,
         feasible=feasible,
@@ -156,12 +156,14 @@ def view_of(size: SizeResults) -> View:
     )
 
 
-def views_of(studies: tuple[StudyResults, StudyResults], comparison: Comparison) -> Mapping[str, Mapping[str, View]]:
+def views_of(
+    studies: tuple[StudyResults, StudyResults], comparison: StudyComparison
+) -> Mapping[str, Mapping[str, ReportView]]:
     """Return what the pictures of two studies show, by record size and then by the study's name.
 
     Only record sizes that both studies searched are included.
     """
-    views: dict[str, dict[str, View]] = {}
+    views: dict[str, dict[str, ReportView]] = {}
     for size in comparison.sizes:
         for name, study in zip(comparison.names, studies, strict=True):
             results = study.size(size.record_bytes)

@@ -425,12 +425,12 @@ def _figure(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 
 def _mlflow_views(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
-    from tuner.tracking.views import View, views_of
+    from tuner.tracking.views import SavedView, views_of
 
     place = store.facts().get(IN_MLFLOW)
     if place is None:
         return CachedResponse.of({})
-    link = partial(View.link, address=given["address"], experiment_id=place["experiment_id"], saved=place["views"])
+    link = partial(SavedView.link, address=given["address"], experiment_id=place["experiment_id"], saved=place["views"])
     return CachedResponse.of({each.name: link(each) for each in views_of(reader.results(study, store))})
 
 

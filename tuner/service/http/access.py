@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.connections import PLACE, Place
 from tuner.service.http.metrics import Requests
-from tuner.service.http.tokens import Role, Token, TokenFile
+from tuner.service.http.tokens import Token, TokenFile, TokenRole
 from tuner.service.problems import MEDIA_TYPE, Problem, problem_of
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
@@ -219,9 +219,9 @@ class AccessControl:
         )
 
 
-def needed_role(method: str) -> Role:
+def needed_role(method: str) -> TokenRole:
     """Return the role that a token must have for requests of an HTTP method."""
-    return Role.READ if method in _SAFE else Role.SUBMIT
+    return TokenRole.READ if method in _SAFE else TokenRole.SUBMIT
 
 
 def problem_response(problem: Problem) -> JSONResponse:

@@ -19,7 +19,7 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.queue.job import Job, JobState, Submission, check_changeable
+from tuner.service.queue.job import JobState, QueuedJob, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
@@ -69,10 +69,10 @@ class Studies:
         self.supervisor.wake()
         return await self._view(job.name, job), new
 
-    def _put(self, submission: Submission) -> tuple[Job, bool]:
+    def _put(self, submission: Submission) -> tuple[QueuedJob, bool]:
         """Put a study into the queue, if its study file fits the trials that the study has."""
         try:
-            before: Job | None = self.queue.find(submission.name)
+            before: QueuedJob | None = self.queue.find(submission.name)
         except JobNotFound:
             before = None
         if before is None or before.digest != submission.digest:
@@ -153,8 +153,8 @@ class Studies:
         views = [self._short(job.name, job) for job in jobs] + [self._short(name, None) for name in names]
         return list(await asyncio.gather(*views)), following
 
-    def _page(self, limit: int, cursor: str | None) -> tuple[list[Job], list[str], str | None]:
-        jobs: list[Job] = []
+    def _page(self, limit: int, cursor: str | None) -> tuple[list[QueuedJob], list[str], str | None]:
+        jobs: list[QueuedJob] = []
         after_name = ""
         if cursor is not None and cursor.startswith(_CURSOR):
             after_name = cursor[1:]
@@ -188,7 +188,7 @@ class Studies:
         self.supervisor.wake()
         return await self._view(name, job)
 
-    async def _view(self, name: str, job: Job | None) -> dict[str, Any]:
+    async def _view(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         progress = await self.answers.fresh(ResultQuery.of(name, "status"))
         return {
             **self._head(name, job),
@@ -196,7 +196,7 @@ class Studies:
             "links": links(name),
         }
 
-    async def _short(self, name: str, job: Job | None) -> dict[str, Any]:
+    async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         if job is not None and job.active:
             # What a running study is doing changes even while its results do not.
             found = await self.answers.fresh(ResultQuery.of(name, "summary", at_work=True))
@@ -204,7 +204,7 @@ class Studies:
             found = await self.answers.get(ResultQuery.of(name, "summary"))
         return {**self._head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
 
-    def _head(self, name: str, job: Job | None) -> dict[str, Any]:
+    def _head(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         head = _head(name, job)
         # Without a shared queue, this service runs every study, whatever its target.
         if job is not None and job.state is JobState.QUEUED and shared_url() is not None:
@@ -298,7 +298,7 @@ def links(name: str) -> Mapping[str, str]:
     }
 
 
-def _head(name: str, job: Job | None) -> dict[str, Any]:
+def _head(name: str, job: QueuedJob | None) -> dict[str, Any]:
     if job is None:
         return {
             "schema_version": SCHEMA_VERSION, "kind": "study", "name": name, "state": RECORDED, "targets": [],

@@ -33,7 +33,7 @@ _LONGEST: Final = 200
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
 
 
-class Role(StrEnum):
+class TokenRole(StrEnum):
     """The role of a token: what a client may do with the token."""
 
     READ = "read"
@@ -54,13 +54,13 @@ class Token:
     """
 
     name: str
-    role: Role
+    role: TokenRole
     sha256: str
     created_at: str
 
-    def allows(self, role: Role) -> bool:
+    def allows(self, role: TokenRole) -> bool:
         """Return whether this token may do what `role` allows."""
-        return role is Role.READ or self.role is Role.SUBMIT
+        return role is TokenRole.READ or self.role is TokenRole.SUBMIT
 
 
 class TokenFile:
@@ -117,7 +117,7 @@ class TokenFile:
         found = [token for token in self.tokens() if hmac.compare_digest(token.sha256, digest)]
         return found[0] if found else None
 
-    def add(self, name: str, role: Role) -> str:
+    def add(self, name: str, role: TokenRole) -> str:
         """Make a new token and store its hash.
 
         Returns:
@@ -180,7 +180,7 @@ class TokenFile:
             if found["schema_version"] != SCHEMA_VERSION:
                 raise ValueError(f"a newer release wrote the file (schema_version {found['schema_version']!r})")
             return tuple(
-                Token(str(each["name"]), Role(each["role"]), str(each["sha256"]), str(each["created_at"]))
+                Token(str(each["name"]), TokenRole(each["role"]), str(each["sha256"]), str(each["created_at"]))
                 for each in found["tokens"]
             )
         except OSError as error:

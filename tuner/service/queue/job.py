@@ -103,7 +103,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class QueuedJob:
     """A study in the queue.
 
     Attributes:
@@ -140,7 +140,7 @@ class Job:
         return self.state in ACTIVE
 
 
-def check_changeable(job: Job) -> None:
+def check_changeable(job: QueuedJob) -> None:
     """Check whether a study in the queue may get a changed study file.
 
     Raises:
@@ -159,7 +159,7 @@ def check_changeable(job: Job) -> None:
         )
 
 
-def task_after(job: Job, verb: Verb, options: Mapping[str, Any]) -> Task:
+def task_after(job: QueuedJob, verb: Verb, options: Mapping[str, Any]) -> Task:
     """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
 
     A study that has failed is paused afterwards, because it can be resumed as well.
@@ -172,7 +172,7 @@ def task_after(job: Job, verb: Verb, options: Mapping[str, Any]) -> Task:
     return Task(verb, options, JobState.COMPLETE if job.state is JobState.COMPLETE else JobState.PAUSED)
 
 
-def check_removable(job: Job) -> None:
+def check_removable(job: QueuedJob) -> None:
     """Check whether a study may be removed from the queue.
 
     Raises:
@@ -185,7 +185,7 @@ def check_removable(job: Job) -> None:
         )
 
 
-def check_move(job: Job, to: JobState, owner: str | None) -> None:
+def check_move(job: QueuedJob, to: JobState, owner: str | None) -> None:
     """Check whether a study may change to a state.
 
     Args:

@@ -15,8 +15,8 @@ from typing import Any, Final
 from tuner.service.errors import JobNotFound, NameTaken
 from tuner.service.queue.job import (
     ACTIVE,
-    Job,
     JobState,
+    QueuedJob,
     Submission,
     Task,
     Verb,
@@ -87,7 +87,7 @@ class JobQueue:
     def __init__(self, table: SqliteTable | PostgresTable) -> None:
         self._table = table
 
-    def submit(self, submission: Submission, *, must_be_new: bool = False) -> tuple[Job, bool]:
+    def submit(self, submission: Submission, *, must_be_new: bool = False) -> tuple[QueuedJob, bool]:
         """Put a study into the queue. Once this returns, the study survives a crash.
 
         If the queue has a study of this name with another study file, and that study is not running, the study gets the
@@ -106,7 +106,7 @@ class JobQueue:
             WrongMove: A study of this name with another study file is running.
         """
 
-        def put(ask: Ask, again: bool) -> tuple[Job, bool]:
+        def put(ask: Ask, again: bool) -> tuple[QueuedJob, bool]:
             there = _jobs(ask, "WHERE name = ?", submission.name)
             if not there:
                 ask(
@@ -141,7 +141,7 @@ class JobQueue:
 
         return self._table.change(put)
 
-    def assign(self, name: str, verb: Verb, options: Mapping[str, Any]) -> Job:
+    def assign(self, name: str, verb: Verb, options: Mapping[str, Any]) -> QueuedJob:
         """Put a study that is at rest back into the queue with a task, such as another confirmation.
 
         Args:
@@ -154,7 +154,7 @@ class JobQueue:
             WrongMove: The study is waiting or running, or was cancelled.
         """
 
-        def put(ask: Ask, again: bool) -> Job:
+        def put(ask: Ask, again: bool) -> QueuedJob:
             job = _named(ask, name)
             if again and job.state is JobState.QUEUED and (job.task.verb, job.task.options) == (verb, options):
                 return job  # the first attempt has done it
@@ -177,7 +177,9 @@ class JobQueue:
 
         self._table.change(take)
 
-    def claim(self, owner: str, *, at_once: int, lease_s: float, targets: Collection[str] | None = None) -> Job | None:
+    def claim(
+        self, owner: str, *, at_once: int, lease_s: float, targets: Collection[str] | None = None
+    ) -> QueuedJob | None:
         """Claim a study to run it, or return None if no study is ready.
 
         If the lease of an active study has run out, claim that study and leave its state as it is. Otherwise, claim the
@@ -191,10 +193,10 @@ class JobQueue:
                 None claims studies on any target.
         """
 
-        def fits(job: Job) -> bool:
+        def fits(job: QueuedJob) -> bool:
             return targets is None or all(target in targets for target in job.targets)
 
-        def take(ask: Ask, _: bool) -> Job | None:
+        def take(ask: Ask, _: bool) -> QueuedJob | None:
             left = _jobs(ask, f"{_WHERE_ACTIVE} AND lease_until <= {{now}} ORDER BY number")
             job = next(filter(fits, left), None) or next(filter(fits, _ready(ask, at_once)), None)
             if job is None:
@@ -206,7 +208,7 @@ class JobQueue:
 
         return self._table.change(take)
 
-    def renew(self, owner: str, *, lease_s: float) -> list[Job]:
+    def renew(self, owner: str, *, lease_s: float) -> list[QueuedJob]:
         """Extend the leases of all active studies of a service.
 
         Args:
@@ -218,7 +220,7 @@ class JobQueue:
             has claimed that study.
         """
 
-        def extend(ask: Ask, _: bool) -> list[Job]:
+        def extend(ask: Ask, _: bool) -> list[QueuedJob]:
             ask(_RENEW, lease_s, owner)
             return _jobs(ask, f"{_WHERE_ACTIVE} AND owner = ? ORDER BY number", owner)
 
@@ -234,7 +236,7 @@ class JobQueue:
         crashes: int | None = None,
         task: Task | None = None,
         delay_s: float = 0.0,
-    ) -> Job:
+    ) -> QueuedJob:
         """Change a study's state.
 
         Args:
@@ -254,7 +256,7 @@ class JobQueue:
             WrongMove: The new state can't follow the present one, or another service owns the study.
         """
 
-        def become(ask: Ask, _: bool) -> Job:
+        def become(ask: Ask, _: bool) -> QueuedJob:
             check_move(_named(ask, name), to, owner)
             given = None if task is None else task.as_text()
             ask(_MOVE, str(to), str(to), note, crashes, given, str(to), delay_s, name)
@@ -262,7 +264,7 @@ class JobQueue:
 
         return self._table.change(become)
 
-    def find(self, name: str) -> Job:
+    def find(self, name: str) -> QueuedJob:
         """Return the study with this name.
 
         Raises:
@@ -280,7 +282,7 @@ class JobQueue:
         ((text,),) = self._table.rows("SELECT study_file FROM {jobs} WHERE number = ?", job.number)
         return str(text)
 
-    def jobs(self, *, before: int | None = None, limit: int = 100) -> list[Job]:
+    def jobs(self, *, before: int | None = None, limit: int = 100) -> list[QueuedJob]:
         """Return studies, the newest first.
 
         Args:
@@ -305,7 +307,7 @@ class JobQueue:
         self._table.close()
 
 
-def _ready(ask: Ask, at_once: int) -> Iterator[Job]:
+def _ready(ask: Ask, at_once: int) -> Iterator[QueuedJob]:
     """Yield the queued studies whose targets all have fewer than `at_once` active studies."""
     busy = Counter(target for job in _jobs(ask, _WHERE_ACTIVE) for target in job.targets)
     for job in _jobs(ask, "WHERE state = ? AND not_before <= {now} ORDER BY number", str(JobState.QUEUED)):
@@ -313,7 +315,7 @@ def _ready(ask: Ask, at_once: int) -> Iterator[Job]:
             yield job
 
 
-def _named(ask: Ask, name: str) -> Job:
+def _named(ask: Ask, name: str) -> QueuedJob:
     found = _jobs(ask, "WHERE name = ?", name)
     if not found:
         raise JobNotFound(
@@ -322,13 +324,13 @@ def _named(ask: Ask, name: str) -> Job:
     return found[0]
 
 
-def _jobs(ask: Ask, where: str, *values: Any) -> list[Job]:
+def _jobs(ask: Ask, where: str, *values: Any) -> list[QueuedJob]:
     return [_job(row) for row in ask(f"SELECT {{columns}} FROM {{jobs}} {where}", *values)]
 
 
-def _job(row: tuple[Any, ...]) -> Job:
+def _job(row: tuple[Any, ...]) -> QueuedJob:
     number, name, digest, targets, submitted_by, state, owner, crashes, note, submitted_at, changed_at, task = row
-    return Job(
+    return QueuedJob(
         number=number,
         name=name,
         digest=digest,

@@ -68,7 +68,7 @@ Ask = Callable[..., list[Any]]
 
 The statement may contain these placeholders, which stand for different SQL in each database:
     {jobs}     the table
-    {columns}  the columns of a `Job`, with the targets as JSON and times as seconds since 1970
+    {columns}  the columns of a `QueuedJob`, with the targets as JSON and times as seconds since 1970
     {targets}  like `?`, a placeholder for a value: the targets as JSON
     {now}      the present time by the database's clock, the same everywhere in the statement
     {second}   one second: a number of seconds, multiplied by it, can be added to a time

@@ -41,7 +41,7 @@ _KILL_AFTER_S: Final = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProcessOutcome:
     """How a study's process ended.
 
     Attributes:
@@ -147,12 +147,12 @@ class StudyProcess:
         return self.identity.process() is not None
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> ProcessOutcome | None:
         """How the process ended. None if the process still runs, or was killed before it could write its outcome."""
         told = _read(self.folder / _OUTCOME_FILE)
         try:
             ours = told["attempt"] == self.attempt
-            return Outcome(int(told["code"]), str(told["kind"]), str(told["message"])) if ours else None
+            return ProcessOutcome(int(told["code"]), str(told["kind"]), str(told["message"])) if ours else None
         except (KeyError, TypeError, ValueError):  # none, or damaged
             return None
 

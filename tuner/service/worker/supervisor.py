@@ -11,9 +11,9 @@ from runners.reporting import Say
 from tuner.model.errors import ExitCode
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceError
-from tuner.service.queue.job import Job, JobState, Task
+from tuner.service.queue.job import JobState, QueuedJob, Task
 from tuner.service.queue.job_queue import JobQueue
-from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
+from tuner.service.worker.study_process import ProcessOutcome, StudyProcess, last_sequence
 from tuner.storage.home import shared_url
 
 MOST_CRASHES: Final = 3
@@ -142,7 +142,7 @@ class Supervisor:
             elif job.state in (JobState.PAUSING, JobState.CANCELLING):
                 process.stop()
 
-    def _left(self, job: Job) -> None:
+    def _left(self, job: QueuedJob) -> None:
         """Take over a study that this service was running when it was killed."""
         process = StudyProcess.adopt(self._folder(job))
         if process is not None and process.running:
@@ -158,11 +158,11 @@ class Supervisor:
         else:
             self._stopped(job)
 
-    def _watch_again(self, job: Job, process: StudyProcess) -> None:
+    def _watch_again(self, job: QueuedJob, process: StudyProcess) -> None:
         self._processes[job.name] = process
         self._log(f"{job.name}: its process {process.identity.pid} was found again")
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: QueuedJob) -> None:
         study_file = self._queue.study_file(job.name)
         try:
             process = StudyProcess.start(self._config.root, job.name, study_file, self._config_file, job.task)
@@ -176,7 +176,7 @@ class Supervisor:
         self._processes[job.name] = process
         self._log(f"{job.name}: started, process {process.identity.pid}")
 
-    def _after_end(self, job: Job, process: StudyProcess, outcome: Outcome | None) -> None:
+    def _after_end(self, job: QueuedJob, process: StudyProcess, outcome: ProcessOutcome | None) -> None:
         """Record in the queue how a study ended, after its process has ended."""
         code, message = (outcome.code, outcome.message) if outcome is not None else (None, process.tail())
         kind = outcome.kind if outcome is not None else ""
@@ -202,14 +202,14 @@ class Supervisor:
             delay_s = _TARGET_DELAY_S if code == ExitCode.TARGET else 0.0
             self._put_back(job, message, progressed=progressed, delay_s=delay_s)
 
-    def _stopped(self, job: Job) -> None:
+    def _stopped(self, job: QueuedJob) -> None:
         """Record that a study which was asked to stop has stopped."""
         self._move(job, JobState.PAUSED if job.state is JobState.PAUSING else JobState.CANCELLED, "")
 
-    def _folder(self, job: Job) -> Path:
+    def _folder(self, job: QueuedJob) -> Path:
         return self._config.root / job.name
 
-    def _put_back(self, job: Job, told: str, *, progressed: bool, delay_s: float = 0.0) -> None:
+    def _put_back(self, job: QueuedJob, told: str, *, progressed: bool, delay_s: float = 0.0) -> None:
         """Put a study whose process ended early back into the queue, or record its failure after too many crashes."""
         self.crashed += 1
         crashes = 1 if progressed else job.crashes + 1
@@ -230,7 +230,7 @@ class Supervisor:
         )
         self._log(f"{job.name}: its process ended before the study did ({crashes} times in a row without a new trial)")
 
-    def _move(self, job: Job, to: JobState, note: str, task: Task | None = None) -> None:
+    def _move(self, job: QueuedJob, to: JobState, note: str, task: Task | None = None) -> None:
         try:
             self._queue.move(job.name, to, owner=self._owner, note=note, task=task)
         except ServiceError as error:  # a client has changed the study meanwhile; the next call of `_tick` handles it
