@@ -27,9 +27,9 @@ from benchmarks.problems.table import (
     embedded_grid,
     java_grid,
     large_records_grid,
-    repeated_grid,
     small_records_grid,
     three_brokers_grid,
+    undisturbed_grid,
 )
 from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import perform
@@ -47,7 +47,7 @@ PHASES: Final[Mapping[str, tuple[str, ...]]] = {"saturated": SATURATED, "paced":
 TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "100 B": small_records_grid,
     "1 kB": embedded_grid,
-    "1 kB, twice": repeated_grid,
+    "1 kB, nothing else on the host": undisturbed_grid,
     "10 kB": large_records_grid,
     "1 kB, three brokers": three_brokers_grid,
     "1 kB, Java client": java_grid,

@@ -166,9 +166,12 @@ def three_brokers_grid() -> MeasuredTable:
     return _shipped("three_brokers_1000_bytes.csv")
 
 
-def repeated_grid() -> MeasuredTable:
-    """Return the same as `embedded_grid`, but measured twice, and with batches and bytes on the wire."""
-    return _shipped("embedded_1000_bytes_two_rounds.csv")
+def undisturbed_grid() -> MeasuredTable:
+    """Return the same as `embedded_grid`, measured on another day, with batches and bytes on the wire.
+
+    Nothing else ran on the host.
+    """
+    return _shipped("embedded_1000_bytes_undisturbed.csv")
 
 
 def producers_table() -> MeasuredTable:

@@ -80,6 +80,31 @@ def test_real_measurements_are_predicted_better_with_it() -> None:
     assert np.mean(with_it) < 0.85 * np.mean(without)
 
 
+def test_what_was_learnt_at_one_level_of_a_codec_says_little_about_another() -> None:
+    def zstd(level: int, linger_ms: float) -> ProducerConfig:
+        return ProducerConfig.parse({"compression.type": "zstd", "compression.level": level, "linger.ms": linger_ms})
+
+    seen = [
+        Observation(each, LOAD, {"records_per_s": 0.6 * performance(EMBEDDED, each, LOAD).records_per_s})
+        for each in (zstd(3, linger_ms) for linger_ms in (0, 1, 5, 20, 50, 100))
+    ]
+    found = corrections(seen, EMBEDDED)["records_per_s"]
+    (near, near_sd), (far, far_sd) = (found.at(Settings.of(zstd(level, 5), LOAD), LOAD) for level in (3, 15))
+    assert near < log(0.75) < far
+    assert far_sd > near_sd
+
+
+def test_without_a_latency_none_is_told() -> None:
+    """Neither if nothing was measured at a rate, nor with acks=0, whose records are never acknowledged."""
+    unmeasured = predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD)
+    assert (unmeasured.no_latency, "latency_p50_ms" in unmeasured.values) == ("not measured", False)
+    paced = Observation(config(1, 100_000), PACED_LOAD, {"latency_p50_ms": 2.0, "latency_p99_ms": 9.0})
+    calibration = calibrate([*SEEN, paced])
+    assert "latency_p50_ms" in predict(calibration, config(10, 100_000), PACED_LOAD).values
+    unsafe = ProducerConfig.parse({"acks": 0, "enable.idempotence": False})
+    assert predict(calibration, unsafe, PACED_LOAD).no_latency == "none with acks=0"
+
+
 def test_what_consumers_see_is_told_if_consumers_were_measured() -> None:
     def seen(config: ProducerConfig) -> Observation:
         told = performance(EMBEDDED, config, PACED_LOAD)
