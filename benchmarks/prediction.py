@@ -37,7 +37,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
-from tuner.prediction.correction import NOISE, without_outliers
+from tuner.prediction.correction import learnt
 from tuner.prediction.observations import BATCHES, CPU, PACED, SATURATED, Observation
 from tuner.prediction.predicting import LATENCIES, estimate, predict, stored_bytes_per_record
 from tuner.prediction.probes import spread_out
@@ -244,7 +244,7 @@ def _leave_one_out(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> _Err
             [log(each.values[metric] / value_of(one, metric)) for each, one in zip(measured, told, strict=True)]
         )
         # The process has learnt from the values without outliers, and is judged by the values as they are.
-        off = found.process.weights / np.diag(inverse) + logs - without_outliers(logs, NOISE[metric])
+        off = found.process.weights / np.diag(inverse) + logs - learnt(metric, logs)
         for each, left in zip(measured, off, strict=True):
             name = _shown(metric, each.values[metric] * each.workload.record_sizes.mean_bytes / 1e6)
             errors.ratios[name].append(abs(exp(-left) - 1))
