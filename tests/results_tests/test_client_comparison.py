@@ -13,7 +13,7 @@ from search_spaces import ClientKind, ProducerConfig, java
 from tests.builders.studies import Steady, Told, of_kind, on_record, simulated_study
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
-from tuner.model.trial import ClientKind as TrialKind
+from tuner.model.trial import Kind
 from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.results.client_comparison import ClientComparison, Contest, Side, comparison_of
 
@@ -78,7 +78,7 @@ def test_a_given_config_is_measured_in_the_same_rounds_and_compared_with_the_oth
     tmp_path: Path,
 ) -> None:
     found = compared(tmp_path, Contest(given={ClientKind.JAVA: TUNED}, rounds=ROUNDS))
-    rounds = of_kind(on_record(tmp_path), TrialKind.CONFIRM)
+    rounds = of_kind(on_record(tmp_path), Kind.CONFIRM)
     configs = {each.side.config.fingerprint for each in found.sides}
     assert len(configs) == 3
     in_rounds = {number: {trial.fingerprint for trial in rounds if trial.round == number} for number in range(ROUNDS)}

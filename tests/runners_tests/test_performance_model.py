@@ -271,7 +271,7 @@ def test_keys_are_not_compressed() -> None:
 
 def test_a_codec_makes_room_in_the_batches_of_the_java_client() -> None:
     """Its batch.size limits the compressed size; that of librdkafka the uncompressed one."""
-    asked = {"batch.size": 16_384, "linger.ms": 100, "compression.type": "zstd"}
+    asked: dict[str, Value] = {"batch.size": 16_384, "linger.ms": 100, "compression.type": "zstd"}
     java_config, own_config = ProducerConfig.parse(asked, java()), ProducerConfig.parse(asked)
     assert performance(EMBEDDED, own_config, load()).batch_records == pytest.approx(16, abs=1)
     assert 24 < performance(EMBEDDED, java_config, load()).batch_records < 32
