@@ -16,6 +16,7 @@ JAVA_LAPTOP: Final = ClusterConstants(
     client_s_per_byte=0.3e-9,
     client_s_per_request=20e-6,
     contention_ratio=0.45,
+    contention_s=2e-3,
     broker_s_per_record=0.05e-6,
     broker_s_per_byte=1.9e-9,
     broker_s_per_request=75e-6,

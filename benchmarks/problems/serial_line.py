@@ -19,7 +19,6 @@ _HEADER_BYTES: Final = 130.0
 _OVERHEAD_BYTES: Final = 8.0
 _MOST_IN_FLIGHT: Final = 20.0
 _WARM_BYTES: Final = 2_000.0
-_EAGER_S: Final = 1e-3
 _HICCUP_S: Final = 0.8e-3
 _COLLECTED_BYTES: Final = 2e6
 
@@ -81,7 +80,7 @@ def _times_s(cluster: ClusterConstants, settings: Settings, load: Workload, batc
         found = load.compressibility_ratio * codec.found(settings.level) * warm
         codec_s = (codec.cost_s(settings.level) + codec.opening_s_per_byte) * value + codec.s_per_batch / batch
     wire = value * (1.0 - found) + _OVERHEAD_BYTES + _HEADER_BYTES / batch
-    eager = 1.0 + cluster.contention_ratio * math.exp(-settings.linger_s / _EAGER_S)
+    eager = 1.0 + cluster.contention_ratio * math.exp(-settings.linger_s / cluster.contention_s)
     client_s = (cluster.sender_s_per_record + cluster.client_s_per_record) * eager + cluster.client_s_per_byte * value
     request_s = (cluster.client_s_per_request + cluster.broker_s_per_request) / batch
     broker_s = cluster.broker_s_per_record + cluster.broker_s_per_byte * wire * load.replication

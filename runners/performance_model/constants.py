@@ -22,8 +22,11 @@ class ClusterConstants:
         client_s_per_record: Cost of a record in the client's sending thread: building batches, checksums, deliveries.
         client_s_per_byte: Cost of a byte of value in the client's sending thread.
         client_s_per_request: Cost of a request in the client's sending thread.
-        contention_ratio: Extra cost of a record in the application's thread and in the client's thread while they keep
-            waking each other, as a ratio. `Settings.contention` says when they do.
+        contention_ratio: Extra cost of a record in the application's thread and in the client's thread if linger.ms is
+            0, as a ratio. The threads then keep waking each other.
+        contention_s: The linger time at which half of the extra cost `contention_ratio` is gone.
+        switching_ratio: Extra cost of a record in the same threads if each record goes to another partition than the
+            one before, as a ratio.
         broker_s_per_record: Cost of a record in the broker, which serves the requests of a connection one after
             another.
         broker_s_per_byte: Cost of a byte on the wire in the broker.
@@ -69,6 +72,8 @@ class ClusterConstants:
     client_s_per_byte: float = 0.2e-9
     client_s_per_request: float = 45e-6
     contention_ratio: float = 0.25
+    contention_s: float = 1e-3
+    switching_ratio: float = 0.2
     broker_s_per_record: float = 0.07e-6
     broker_s_per_byte: float = 1.05e-9
     broker_s_per_request: float = 95e-6

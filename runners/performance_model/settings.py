@@ -37,8 +37,7 @@ class Settings:
         send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
         nagle: Whether small requests wait for the response to earlier requests.
         counts_compressed: Whether `batch_bytes` limits the compressed size of a batch.
-        contention: Which part of the extra cost `ClusterConstants.contention_ratio` each record has, from 0 to 1: all
-            of it if each record goes to another partition than the one before.
+        switches: Whether each record goes to another partition than the one before.
         producers: Number of producers that share the load. They run on one host.
     """
 
@@ -55,7 +54,7 @@ class Settings:
     send_buffer_bytes: float = 0.0
     nagle: bool = False
     counts_compressed: bool = False
-    contention: float = 0.0
+    switches: bool = False
     producers: int = 1
 
     @staticmethod
@@ -71,8 +70,6 @@ class Settings:
 
 
 _FAST_LZ4: Final = "9"
-_JAVA_CONTENTION_MS: Final = 2.0
-"""The linger.ms with which half of the Java client's contention is gone. Source: fitted to the thesis's tables."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -103,7 +100,7 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
         nagle=not force.flag("socket.nagle.disable"),
-        contention=0.0 if sticky_s or partitions == 1 else 1.0,
+        switches=not sticky_s and partitions > 1,
     )
 
 
@@ -131,5 +128,4 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings
         send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
         nagle=False,
         counts_compressed=True,
-        contention=_JAVA_CONTENTION_MS / (_JAVA_CONTENTION_MS + linger_ms),
     )

@@ -153,7 +153,9 @@ class Line:
         record = value + workload.key_bytes + framing
         codec = CODECS.get(settings.codec)
         replicas, compressible = workload.replication, workload.compressibility_ratio
-        contention = 1.0 + cluster.contention_ratio * settings.contention
+        contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + linger_s)
+        if settings.switches:
+            contention += cluster.switching_ratio
         codec_ratio = cluster.codec_ratio(settings.codec) if codec else 1.0
         client_request_s = cluster.client_s_per_request + (codec_ratio * codec.s_per_batch if codec else 0.0)
         broker_request_s = cluster.broker_s_per_request
