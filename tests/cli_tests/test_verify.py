@@ -109,7 +109,7 @@ def test_a_baseline_without_acknowledgements_can_be_verified_against(tmp_path: P
 
 
 def test_an_interval_that_says_nothing_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
-    file = written(tmp_path / "alike.properties", "linger.ms=5.1\n")
+    file = written(tmp_path / "alike.properties", "linger.ms=5.5\n")
     done = tuner("verify", str(file), *QUICK, "--rounds", "2", "--max-rounds", "2", "--json")
     assert done.code == 98, done.err
     assert "1000 B: latency_p99_ms: undecided" in done.err
