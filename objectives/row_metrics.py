@@ -39,8 +39,8 @@ def full_buffer_ratio(seen: Measurement) -> float | None:
     """Return the mean latency, divided by the time that the records of a full buffer take to be sent.
 
     If the ratio is near 1 at saturation, the latency tells how large the buffer is, and not how fast the cluster is.
-    The buffer holds a number of records that follows from the config (`Limits.queue_holds`). The result is None if the
-    latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer hold more records.
+    The buffer holds a number of records that follows from the config (`ClientLimits.queue_holds`). The result is None
+    if the latency is unknown, if the load has a fixed rate, or with compression, which lets a buffer hold more records.
     """
     check, config = seen.latency_check, seen.config.in_force
     if check is None or seen.workload.rate_records_per_s is not None or config.text("compression.type") != "none":

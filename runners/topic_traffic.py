@@ -46,7 +46,7 @@ class TopicTraffic:
         partitions: The number of partitions of the topic.
         partitions_read: The number of partitions that batches were read from.
         batches: The number of batches.
-        set_aside: How many more batches were left out, by the reason (`Stretch.set_aside`).
+        set_aside: How many more batches were left out, by the reason (`BatchSequence.set_aside`).
         records: The records in the batches.
         bytes: The size of the batches in the log.
         plain_bytes: Their size without compression.

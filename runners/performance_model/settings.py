@@ -82,7 +82,9 @@ def _remembered(
 def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     if force.client.kind is ClientKind.JAVA:
         return _read_java(force, value_bytes, key_bytes)
-    sticks = not key_bytes and force.text("partitioner") in _RANDOM_PARTITIONERS
+    # Other partitioners send all records without a key to one partition.
+    scatters = force.text("partitioner") in _RANDOM_PARTITIONERS
+    sticks = not key_bytes and scatters
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
     messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
     codec, level = force.text("compression.type"), force.integer("compression.level")
@@ -100,7 +102,7 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
         nagle=not force.flag("socket.nagle.disable"),
-        switches=not sticky_s and partitions > 1,
+        switches=partitions > 1 and not sticky_s and (key_bytes > 0 or scatters),
     )
 
 

@@ -63,7 +63,7 @@ def predict(
 ) -> None:
     """Predict what a config would do, from what a study has measured, without sending anything.
 
-    A model of producer, network and broker is fitted to the trials of the study or experiment. Each number has the
+    A model of producer, network and broker is fitted to the trials of the study or experiment. Each metric has the
     interval in which one measurement would lie with a probability of 95 %. Nothing is told beyond what was measured:
     a codec or a replication factor that no trial had, or records of a very different size. The exit code is then 2.
 
@@ -90,7 +90,7 @@ def predict(
         try:
             limits.check(asked.workload)
         except ValueError as error:
-            raise typer.BadParameter(f"{error}; --rate and --brokers give them") from None
+            raise typer.BadParameter(f"{error} (--rate, --brokers)") from None
     if source.simulated:
         warn(SIMULATED)
     if sweep is None:

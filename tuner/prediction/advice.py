@@ -25,6 +25,8 @@ from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
 _TRIED: Final = 200
+_ESTIMATED_RATIO: Final = 1.05
+"""By how much the Java client overestimates the compressed size, so that batches stay below their limit."""
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 """Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
 
@@ -147,16 +149,23 @@ def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[
     were found.
     """
     traffic, ending = found.traffic, found.ending
+    wanted = traffic.records_per_batch.mean
     defaults = ProducerConfig.parse({}, java()).in_force
     settings = {
         "linger.ms": defaults.text("linger.ms"),
         "batch.size": str(ending.full_bytes or defaults.text("batch.size")),
         "compression.type": next(iter(traffic.codecs), UNCOMPRESSED),
     }
+    if ending.full_bytes and traffic.bytes < traffic.plain_bytes:
+        # librdkafka counts the size before compression, and the Java client, which is assumed here, the one after it.
+        compressed = round(ending.full_bytes * traffic.bytes / traffic.plain_bytes * _ESTIMATED_RATIO)
+        settings["batch.size"] = min(
+            (str(size) for size in (ending.full_bytes, compressed)),
+            key=lambda size: abs(log(_batch_records(calibration, {**settings, "batch.size": size}, load) / wanted)),
+        )
     if ending.linger_at_most_ms is not None:
         least, most = ceil(ending.linger_at_least_ms), max(1, round(ending.linger_at_most_ms))
         values = [str(value) for value in sorted({*range(least, min(most, least + _TRIED) + 1), most})]
-        wanted = traffic.records_per_batch.mean
         settings["linger.ms"] = min(
             values,
             key=lambda value: abs(log(_batch_records(calibration, {**settings, "linger.ms": value}, load) / wanted)),

@@ -159,8 +159,8 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
             found.append(Observation(row.row.config, row.row.workload, values, row.row.setup.producers))
     if not found:
         raise NothingToFit(
-            "a prediction needs rows in the control's zone, without consumers, bursts or killed brokers, but "
-            f"{experiment.spec.name} has none yet"
+            "a prediction needs rows in the control's zone, without consumers, bursts, killed brokers or a single "
+            f"payload, but {experiment.spec.name} has none yet"
         )
     return found
 

@@ -73,7 +73,7 @@ class Prediction:
 
     Attributes:
         config: The config.
-        workload: The load. Its rate is the rate at which the latencies hold; None without latencies.
+        workload: The load. Its rate is the rate at which the latencies hold.
         producers: Number of producers that share the load.
         values: The predicted metrics by name. Throughput, batches and bytes on the wire are those of a load as fast as
             the client takes it, and latencies those at the rate.

@@ -30,7 +30,7 @@ class Changes:
         partitions: Number of partitions of the topic.
         replication: Number of replicas of each partition.
         producers: Number of producers that share the load.
-        compressibility: Share of each value that compression removes.
+        compressibility: Share of each value that compression can remove.
         properties: Producer properties and their values.
     """
 

@@ -63,7 +63,10 @@ class Retention:
         """
         values = (retention_s, retention_bytes, disk_bytes, brokers)
         if any(value is not None and value < 1 for value in values):
-            raise ValueError("a retention limit, the size of a disk and the number of brokers must be at least 1")
+            raise ValueError(
+                "a retention limit and the size of a disk must be at least 1 second or byte, and the number of brokers "
+                "must be at least 1"
+            )
         if values[:3] == (None, None, None):
             if brokers is not None:
                 raise ValueError("the number of brokers needs the size of a disk or a retention limit")
@@ -112,7 +115,7 @@ class Retention:
 
     def kept_days(self, told: "Prediction") -> float | None:
         """Return the age at which records are deleted, in days; None if they never are, or without a rate."""
-        if not told.stored_gb_per_day:
+        if not told.stored_gb_per_day or not self.covers(told.workload):
             return None
         limits = [
             *([] if self.retention_s is None else [self.retention_s / _SECONDS_PER_DAY]),
@@ -134,12 +137,16 @@ class Retention:
 
     def full_after_days(self, told: "Prediction") -> float | None:
         """Return after how many days the first disk is full; None if records are deleted before, or without a rate."""
-        if self.disk_bytes is None or not told.stored_gb_per_day:
+        if self.disk_bytes is None or not told.stored_gb_per_day or not self.covers(told.workload):
             return None
         kept_gb = self.kept_gb(told)
         if kept_gb is not None and kept_gb * 1e9 <= self.disk_bytes:
             return None
         return self.disk_bytes / (_partition_bytes_per_day(told) * self._replicas(told.workload))
+
+    def covers(self, load: Workload) -> bool:
+        """Return whether something can be told of a load: it has a rate, and a broker for each replica."""
+        return load.rate_records_per_s is not None and (self.brokers or load.replication) >= load.replication
 
     def check(self, load: Workload) -> None:
         """Check that something can be told of the records of a load.

@@ -123,5 +123,5 @@ def _of_experiment(experiment: ExperimentResults) -> Source:
         control.config,
         control.name,
         workload,
-        control.setup.producers,
+        control.setup.producers or 1,  # a control may only read
     )

@@ -1,6 +1,7 @@
 """Predictions as text and JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import ceil, exp, floor, log10, sqrt
 from types import MappingProxyType
 from typing import Any, Final
@@ -87,7 +88,7 @@ def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterat
     if retention.disk_bytes is not None:
         full = [retention.full_after_days(each) for each in found]
         cells = [
-            "-" if each.stored_gb_per_day is None else "never" if days is None else number(days)
+            "-" if not retention.covers(each.workload) else "never" if days is None else number(days)
             for each, days in zip(found, full, strict=True)
         ]
         yield ["disks full after, days", *cells]
@@ -156,7 +157,7 @@ def _load_fields(source: Source, calibration: Calibration, asked: Question) -> I
     most_producers = floor(max(each.producers for each in source.observations) * FACTOR)
     yield _slider("producers", asked.producers, 1, most_producers, 1)
     if load.rate_records_per_s is not None:
-        settings = Settings.of(source.config, load, asked.producers)
+        settings = Settings.of(source.config, load, min(asked.producers, most_producers))
         most = perform(calibration.constants, settings, source.workload).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(most)) - 2)
         yield _slider(
@@ -235,7 +236,7 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
     Args:
         source: The study or experiment.
         setting: The setting that varies.
-        told: By value of the setting, the prediction, or why there is none; at least one prediction.
+        told: By value of the setting, the prediction, or why there is none.
     """
     rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), "bound by"]]
     for value, each in told.items():
@@ -243,10 +244,10 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
             rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])
         else:
             rows.append([value, *("-" for _ in _SWEPT), each])
-    first, shown = next((value, each) for value, each in told.items() if isinstance(each, Prediction))
+    known = ((value, each) for value, each in told.items() if isinstance(each, Prediction))
     return [
         f"{len(source.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
-        f"{setting}={first}: {_load(shown)}; {_config(shown)}",
+        *(f"{setting}={value}: {_load(each)}; {_config(each)}" for value, each in islice(known, 1)),
         *aligned(rows, right=False),
     ]
 

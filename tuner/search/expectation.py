@@ -110,9 +110,8 @@ def expectation_of(
     """Return what the search of a record size expects; None if it expects nothing.
 
     That is the case if the study file says so, if the search method learns nothing from it, if the model knows none of
-    the objectives, and if it does not describe the trials: those with several producers, those with
-    bursts, and those of the Java client. The model fits the Java client so badly that searches were faster without it
-    (`docs/evidence/search.md`).
+    the objectives, for trials with several producers or with bursts, and for the Java client. The model fits the Java
+    client so badly that searches were faster without it (`docs/evidence/search.md`).
 
     Args:
         spec: The specification of the study.

@@ -260,7 +260,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         producers: Annotated[int | None, Query(ge=1, le=1_000, description="Producers that share the load.")] = None,
         compressibility: Annotated[
             float | None,
-            Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression removes."),
+            Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression can remove."),
         ] = None,
         begin: Annotated[
             Literal["study", "defaults"],
@@ -277,7 +277,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             Query(ge=1, le=10**18, description="Size of a broker's disk, to learn after how long it is full."),
         ] = None,
         brokers: Annotated[
-            int | None, Query(ge=1, le=10_000, description="Number of brokers that share the records.")
+            int | None, Query(ge=1, le=10_000, description="Number of brokers that share the replicas.")
         ] = None,
         retention_s: Annotated[
             float | None,

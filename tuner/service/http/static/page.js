@@ -106,16 +106,14 @@ function selectLine(area, line) {
 // Asks for the page with the settings that the user has changed, and replaces the predictions. The newest question
 // wins. The other settings stay as the study has them: a slider would round them.
 const whatIf = document.getElementById("what-if");
-const begin = new Map([...whatIf?.elements ?? []].map((each) => [each, each.value]));
+const touched = new Set();
 let asking = null;
 async function predict(form) {
   for (const each of form.querySelectorAll("input[type=range]")) each.nextElementSibling.value = each.value;
   asking?.abort();
   asking = new AbortController();
   const asked = new URLSearchParams(location.search);
-  for (const [each, value] of begin) {
-    if (each.name && (each.value !== value || asked.has(each.name))) asked.set(each.name, each.value);
-  }
+  for (const each of touched) asked.set(each.name, each.value);
   const address = `${location.pathname}?${asked}`;
   try {
     const answer = await fetch(address, {signal: asking.signal});
@@ -139,4 +137,7 @@ document.getElementById("submit")?.addEventListener("submit", (event) => {
   event.preventDefault();
   submit(event.target);
 });
-whatIf?.addEventListener("input", (event) => predict(event.currentTarget));
+whatIf?.addEventListener("input", (event) => {
+  touched.add(event.target);
+  predict(event.currentTarget);
+});
