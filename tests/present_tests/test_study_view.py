@@ -13,9 +13,11 @@ from tests.builders.studies import simulated_study
 from tests.builders.trials import SIZE, confirming, failed, trial
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
+from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present import study_view
 from tuner.present.study_view import StudyView
+from tuner.results.recommend import recommend
 from tuner.results.size_record import SizeRecord
 
 P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
@@ -104,8 +106,8 @@ def test_a_record_size_is_recommended_before_the_next_one_is_measured(said: Stri
     lines = said.getvalue().splitlines()
     (at,) = (place for place, line in enumerate(lines) if line.startswith("100 B: recommended for "))
     assert not any(line.startswith("  1000 B ") for line in lines[:at])
-    won = study.sizes[0].confirmations[0].fingerprint
-    number = next(trial.number for trial in study.sizes[0].trials if trial.fingerprint == won)
+    goal = Goal(lines[at].removeprefix("100 B: recommended for ").partition(":")[0])
+    number = recommend(study, "100", goal).trial.number
     assert f": trial {number}, at least " in lines[at]
     assert "=" in lines[at + 1], "the changed properties follow"
     assert not any("1000 B: recommended" in line for line in lines), "the caller prints all recommendations at the end"
