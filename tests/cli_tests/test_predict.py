@@ -149,7 +149,7 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     assert [line.split()[0] for line in lines[2:]] == ["linger.ms", "0", "5", "20"]
 
 
-@pytest.mark.parametrize("sweep", ["linger.ms=0,5,20,100", "compression.type=none,lz4,gzip", "replication=3"])
+@pytest.mark.parametrize("sweep", ["linger.ms=0,5,20,100", "compression.type=none,lz4,gzip", "partitions=1..4"])
 def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     picture = tmp_path / "sweep.png"
     ran = tuner("predict", "small", "--sweep", sweep, "--rate", "20000", "--png", str(picture))

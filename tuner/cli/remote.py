@@ -57,6 +57,7 @@ from tuner.present.console import say, warn
 from tuner.present.export import Format
 from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
+from tuner.present.wording import SIMULATED
 
 _WATCH_S: Final = 2.0
 
@@ -340,6 +341,8 @@ def predict(
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (sweep is None and reasons[-1]):
             raise NothingToTell(f"the measurements of {study} can't tell: {reasons[-1]}")
+        if record["simulated"]:
+            warn(SIMULATED)
         if as_json:
             options.print_json(record)
         else:

@@ -239,7 +239,6 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
     from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
-    from tuner.present.wording import SIMULATED
 
     form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
@@ -268,7 +267,7 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
             if sweep is None
             else sweep_lines(source, sweep.setting, told)
         )
-        return CachedResponse.of("\n".join([*([SIMULATED] if source.simulated else []), *lines]) + "\n", TEXT)
+        return CachedResponse.of("\n".join(lines) + "\n", TEXT)
     setting = None if sweep is None else sweep.setting
     return CachedResponse.of(prediction_record(source, calibration, told, retention, setting=setting))
 
