@@ -114,7 +114,7 @@ def main() -> None:
         end=" ",
     )
     print(f"{', '.join(explained)}; close to 0.99 in the paper.")
-    print(f"\nThe defaults, which were measured again and again, scatter by {_scatters()}.")
+    print(f"\nStandard deviation of the repeated measurements of the defaults (throughput / p50 / p99): {_scatters()}.")
     print(f"\nA model that knew everything would be off in throughput by {_floors()}.")
     _print_times()
     print()
@@ -303,8 +303,8 @@ def _floors() -> str:
     """Return the mean error of predictions that know the true throughput of each config, by table, in words.
 
     At full speed all batches are full, so linger.ms makes no difference, as long as the client stays on a partition.
-    So configs that differ only in linger.ms are repeats. Each is compared with the mean of the others, and the error of
-    that mean is taken off.
+    So configs that differ only in linger.ms are repeated measurements of one throughput. Each is compared with the mean
+    of the others. This mean is uncertain too, so the difference is scaled down to what it would be without that.
     """
     found = []
     for name, read in TABLES.items():
@@ -334,7 +334,7 @@ def _scatters() -> str:
         defaults = [row for row in read().rows if not row.config.values]
         sds = [stdev(log(row.metrics[metric]) for row in defaults) for metric in ("mb_per_s", *LATENCIES)]
         found.append(f"{name}: {' / '.join(f'{sd:.0%}' for sd in sds)}")
-    return f"(throughput / p50 / p99): {'; '.join(found)}"
+    return "; ".join(found)
 
 
 def _print_times() -> None:

@@ -1,9 +1,8 @@
 """How far predictions for two and three producers are from measurements, if only one producer was measured before."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from math import exp, log
-from statistics import fmean
+from collections.abc import Mapping, Sequence
+from statistics import fmean, geometric_mean
 
 from benchmarks.problems.table import MeasuredTable, Row, producers_table
 from tuner.prediction.calibration import calibrate
@@ -39,16 +38,12 @@ def print_producers() -> None:
 def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
     first = rows[0]
     values: Mapping[str, float] = {
-        "records_per_s": _mean(row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes for row in rows)
+        "records_per_s": geometric_mean(row.metrics["mb_per_s"] * 1e6 / row.sizes.mean_bytes for row in rows)
     }
     if first.rate_records_per_s is not None:
         held = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
-        values = {name: _mean(row.metrics[name] for row in held) for name in PACED} if held else {}
+        values = {name: geometric_mean(row.metrics[name] for row in held) for name in PACED} if held else {}
     return Observation(first.config, table.load_of(first), values, first.producers)
-
-
-def _mean(values: Iterable[float]) -> float:
-    return exp(fmean(map(log, values)))
 
 
 def _cell(errors: Sequence[float]) -> str:

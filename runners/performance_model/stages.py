@@ -18,7 +18,7 @@ REQUEST_HEADER_BYTES: Final = 60.0
 _FIXED_OVERHEAD_BYTES: Final = 5
 """Bytes of a record's attributes, time (1 byte), place in the batch (2 bytes), and number of headers."""
 _VARINT_BITS: Final = 7
-_ESTIMATION_FACTOR: Final = 1.05
+ESTIMATION_FACTOR: Final = 1.05
 """By what the Java client multiplies the compressed size that it estimates, so that batches stay below their limit.
 
 Source: `MemoryRecordsBuilder.estimatedBytesWritten` of Kafka 4.3.
@@ -317,7 +317,7 @@ def _full_records(settings: Settings, record_bytes: float, found_bytes: float) -
         found_bytes: What the codec removes of a record in a large batch.
     """
     if settings.counts_compressed:
-        record_bytes = min(record_bytes, (record_bytes - found_bytes) * _ESTIMATION_FACTOR)
+        record_bytes = min(record_bytes, (record_bytes - found_bytes) * ESTIMATION_FACTOR)
     by_bytes = (settings.batch_bytes - _BATCH_HEADER_BYTES) // record_bytes
     return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
 

@@ -50,7 +50,9 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
 
     again = run_study(with_constraints(), "", free, Told())
     assert again.sizes[0].front != ()
-    assert not any(str(IMPOSSIBLE) in each.violations for each in again.sizes[0].trials)
+    # A config that missed the rate was not measured at full speed.
+    known = {*names(()), "mb_per_s measured"}
+    assert all(known >= set(each.violations) for each in again.sizes[0].trials)
     assert recommend(again, "1000").trial.fingerprint
 
 

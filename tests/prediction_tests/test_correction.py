@@ -95,7 +95,7 @@ def test_what_was_learnt_at_one_level_of_a_codec_says_little_about_another() -> 
 
 
 def test_without_a_latency_none_is_told() -> None:
-    """Neither if nothing was measured at a rate, nor with acks=0, whose records are never acknowledged."""
+    """A study without a fixed rate has no latencies, and records sent with acks=0 are never acknowledged."""
     unmeasured = predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD)
     assert (unmeasured.no_latency, "latency_p50_ms" in unmeasured.values) == ("not measured", False)
     paced = Observation(config(1, 100_000), PACED_LOAD, {"latency_p50_ms": 2.0, "latency_p99_ms": 9.0})

@@ -14,6 +14,7 @@ from runners.java_client.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.performance_model.constants import CODECS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
+from runners.performance_model.stages import ESTIMATION_FACTOR
 from runners.record_batch import UNCOMPRESSED
 from runners.topic_traffic import TopicTraffic
 from runners.workload import RecordSizes, Workload
@@ -25,8 +26,6 @@ from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
 _TRIED: Final = 200
-_ESTIMATED_RATIO: Final = 1.05
-"""By how much the Java client overestimates the compressed size, so that batches stay below their limit."""
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 """Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
 
@@ -158,7 +157,7 @@ def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[
     }
     if ending.full_bytes and traffic.bytes < traffic.plain_bytes:
         # librdkafka counts the size before compression, and the Java client, which is assumed here, the one after it.
-        compressed = round(ending.full_bytes * traffic.bytes / traffic.plain_bytes * _ESTIMATED_RATIO)
+        compressed = round(ending.full_bytes * traffic.bytes / traffic.plain_bytes * ESTIMATION_FACTOR)
         settings["batch.size"] = min(
             (str(size) for size in (ending.full_bytes, compressed)),
             key=lambda size: abs(log(_batch_records(calibration, {**settings, "batch.size": size}, load) / wanted)),

@@ -158,8 +158,8 @@ class Retention:
             raise ValueError("a disk and a retention limit need a rate at which records are stored")
         if self.brokers is not None and self.brokers < load.replication:
             raise ValueError(
-                f"each replica of a partition needs a broker of its own, but there are {load.replication} replicas and "
-                f"{self.brokers} brokers"
+                f"each replica of a partition needs a broker of its own, but there are {load.replication} replicas, "
+                f"and the number of brokers is {self.brokers}"
             )
 
     def _replicas(self, load: Workload) -> int:

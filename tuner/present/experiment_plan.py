@@ -104,7 +104,7 @@ def _unusual(values: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, s
 
 
 def _config(row: Row, usual: Mapping[str, str]) -> str:
-    """Return the config of a row before it is measured, or which search will find it."""
+    """Return the config of a row as text. If a search is still to find it, say which search."""
     if row.best_of is not None:
         return f"best for {row.best_of.goal} by {row.best_of.search}"
     return properties_text(_unusual(row.config.values, usual)) or "-"
