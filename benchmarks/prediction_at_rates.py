@@ -26,6 +26,8 @@ from tuner.prediction.predicting import predict
 
 _LOWEST: Final = 0.1
 """The lowest rate of a config is below this share of its throughput."""
+_PROBED: Final = 0.6
+"""The share of its throughput at which the latency of the defaults is known, as after `tuner calibrate`."""
 _QUANTILES: Final = {
     "latency_p50_ms": 0.5,
     "latency_p90_ms": 0.9,

@@ -36,7 +36,11 @@ _RARE_POWER: Final = 2.0
 _OUTRUN_POWER: Final = 6.0
 _OVERFLOW_POWER: Final = 60.0
 _FULL_QUEUE_POWER: Final = 3.0
-_BUSIEST: Final = 1.05
+# The share of the records that wait longer than the median and than the 99th percentile.
+_HALF, _HUNDREDTH = 0.5, 0.01
+# Source: latencies of six configs at 5 to 80 % of their throughput (`benchmarks.problems.table.rates_table`). If it is
+# smaller, pauses already show in the 99th percentile at 20 %.
+_PAUSE_POWER: Final = 4.0
 _FULL_WAIT_RATIO: Final = 0.9
 
 
@@ -184,10 +188,12 @@ def _saturated(line: Line, full: _Full) -> Performance:
 
 def _paced(line: Line, offered: float, full: _Full) -> Performance:
     rate = min(offered, full.rate)
-    overflow = (rate / full.rate) ** _OVERFLOW_POWER
+    used = rate / full.rate
+    overflow = used**_OVERFLOW_POWER
     p50_s, p99_s, batch, costs = _latency_s(line, rate, full.backed_up_s)
-    overflow_s = _queues_records(line) / rate * overflow
-    latency_s = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
+    buffer_s = _queues_records(line) / rate
+    usual_s, long_s = (_pauses_s(line.cluster, used, slowest, buffer_s) for slowest in (_HALF, _HUNDREDTH))
+    latency_s = (p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow))
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
     return _performance(line, full, rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
 
@@ -209,14 +215,35 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     queue_s = _queue_s(rate * as_opened.slowest_s, opened * as_opened.alone_s, standing / own_rate)
     fill_s = least_of(line.gather_s, line.full_records * line.spread(own_rate) / own_rate)
     late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(own_rate))
-    busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
-    tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
+    tail_s = cluster.tail_s + cluster.disk_tail_s * written
     burst = min(line.full_records, own_rate * cluster.stall_s)
     burst_s = _BURST_RATIO * burst * (costs.client_s + costs.broker_s)
     p50_s = _USUAL_WAIT_RATIO * fill_s + costs.turn_s + queue_s * cluster.usual_queue_ratio + tail_s / 4
     p99_s = _LONG_WAIT_RATIO * late_s + costs.turn_s + queue_s + tail_s + burst_s
     return p50_s, p99_s, batch, costs
+
+
+def _pauses_s(cluster: ClusterConstants, used: float, slowest: float, most_s: float) -> float:
+    """Return how long a record waits because the host has paused, in seconds.
+
+    Pauses come at random, and more often on a busier host. After a pause, the records of that time are sent with the
+    capacity that the load leaves. So the records wait as in a queue with one server (M/M/1) whose customers are the
+    pauses.
+
+    Args:
+        cluster: The constants.
+        used: The rate as a share of the capacity. The capacity is that of a load during which the host pauses, too.
+        slowest: The share of the records that wait longer.
+        most_s: The longest possible wait.
+    """
+    paused = cluster.pause_ratio * used**_PAUSE_POWER
+    queued = paused / (1.0 - used + paused)
+    if queued >= 1.0:
+        return most_s
+    # The logarithm of the ratio, but smooth, and 0 if hardly any records wait.
+    waits_s: float = cluster.pause_s / (1.0 - queued) * math.log1p((queued / slowest) ** 2) / 2
+    return waits_s / (1.0 + waits_s / most_s)
 
 
 def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float) -> float:

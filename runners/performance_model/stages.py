@@ -6,6 +6,7 @@ sending thread, the network, the broker and the disk.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Self
 
 from runners.performance_model.constants import CODECS, ClusterConstants
@@ -30,6 +31,7 @@ _IDEMPOTENT_IN_FLIGHT: Final = 5.0
 _IDEMPOTENT_RATIO: Final = 1.03
 _NAGLE_RATIO: Final = 0.5
 _SOFT: Final = 4.0
+_REMEMBERED: Final = 256
 
 
 def least_of(one: float, other: float) -> float:
@@ -37,6 +39,7 @@ def least_of(one: float, other: float) -> float:
     return float((one**-_SOFT + other**-_SOFT) ** (-1 / _SOFT))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def record_overhead_bytes(value_bytes: float, key_bytes: int) -> int:
     """Return the bytes that Kafka's format adds to a record in a batch, for a mean size of values.
 
