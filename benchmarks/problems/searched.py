@@ -91,7 +91,9 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
     constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else perform
     if kind == "like":
-        off = np.random.default_rng(zlib.crc32(cluster.encode())).normal(size=len(SPREAD)) * _UNLIKE
+        # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.
+        draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in SPREAD]
+        off = np.array(draws) * _UNLIKE
         constants = moved(constants, tuple(SPREAD), off)
     return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate)
 

@@ -15,6 +15,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+from threadpoolctl import threadpool_limits
 
 from objectives.dominance import dominated_by
 from tuner.regression.solving import Array
@@ -114,7 +115,8 @@ class BayesianSampler(BaseSampler):
         """
         if not search_space:
             return {}
-        with self._lock:
+        # The matrices are small: with two threads, a proposal took longer on two cores, and twice the CPU time.
+        with self._lock, threadpool_limits(limits=1, user_api="blas"):  # type: ignore[no-untyped-call]
             observed = self._observed
             if observed is None or not observed.of(study, search_space):
                 space = self._space or PlainSpace(search_space)
