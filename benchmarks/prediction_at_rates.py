@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.problems.table import MeasuredTable, Row, rates_table
+from benchmarks.problems.table import MeasuredTable, Row, unseen_rates_table
 from benchmarks.queueing import Array, fitted, mean_response_s
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
@@ -26,8 +26,6 @@ from tuner.prediction.predicting import predict
 
 _LOWEST: Final = 0.1
 """The lowest rate of a config is below this share of its throughput."""
-_PROBED: Final = 0.6
-"""The share of its throughput at which the latency of the defaults is known, as after `tuner calibrate`."""
 _QUANTILES: Final = {
     "latency_p50_ms": 0.5,
     "latency_p90_ms": 0.9,
@@ -42,7 +40,7 @@ OUR_MEAN, THEIR_MEAN = "end_to_end_mean_ms, ours", "end_to_end_mean_ms, M/PH/1"
 
 def print_latencies() -> None:
     """Print the errors by rate."""
-    table = rates_table()
+    table = unseen_rates_table()
     configs: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table.rows:
         configs[str(row.sizes), row.config.fingerprint].append(row)

@@ -219,7 +219,9 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     tail_s = cluster.tail_s + cluster.disk_tail_s * written
     burst = min(line.full_records, own_rate * cluster.stall_s)
     burst_s = _BURST_RATIO * burst * (costs.client_s + costs.broker_s)
-    p50_s = _USUAL_WAIT_RATIO * fill_s + costs.turn_s + queue_s * cluster.usual_queue_ratio + tail_s / 4
+    # A record that is alone in its batch waits for the whole time.
+    usual_ratio = _USUAL_WAIT_RATIO + (1.0 - _USUAL_WAIT_RATIO) / opened
+    p50_s = usual_ratio * fill_s + costs.turn_s + queue_s * cluster.usual_queue_ratio + tail_s / 4
     p99_s = _LONG_WAIT_RATIO * late_s + costs.turn_s + queue_s + tail_s + burst_s
     return p50_s, p99_s, batch, costs
 

@@ -29,7 +29,7 @@ class Settings:
         linger_s: How long a record waits for other records to share its batch.
         in_flight: Number of requests that may be in flight; a very large number means no limit.
         queue_records: Number of records that the client's queue can hold.
-        sticky_s: How long records without a key are sent to the same partition.
+        sticky_s: How long records without a key are sent to the same partition; infinite if all go to one.
         codec: `none`, or a name in `runners.performance_model.constants.CODECS`.
         level: Level of the codec; None is its default level.
         acks: 0, 1 or -1 (all).
@@ -89,6 +89,8 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
     messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
     codec, level = force.text("compression.type"), force.integer("compression.level")
     sticky_s = force.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0
+    if not key_bytes and not scatters:
+        sticky_s = inf
     return Settings(
         batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
         batch_records=force.integer("batch.num.messages"),

@@ -65,8 +65,8 @@ class Advice:
         today: The estimate for the settings of today, as far as the batches tell them.
         others: The estimates for other settings.
         measured_batch_records: Records in a batch as they were found; the estimate for today should be near it.
-        uncovered: Why the measurements that calibrate the model do not cover these producers; nothing if they do, or
-            without a calibration.
+        uncovered: Why the measurements that calibrate the model do not cover these producers or all of these settings;
+            nothing if they do, or without a calibration.
         uncounted: Whether there are several producers whose number is unknown. The estimates then take them for one.
     """
 
@@ -107,7 +107,9 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     wanted += [{"linger.ms": linger, "batch.size": size, "compression.type": codec} for linger, size in _WAITS]
     told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
     seen = calibration.observations
-    uncovered = outside(seen, ProducerConfig.parse(now, java()), load) if seen else ()
+    configs = [ProducerConfig.parse(settings, java()) for settings in (now, *wanted)] if seen else []
+    reasons = [reason for config in configs for reason in outside(seen, config, load, producers)]
+    uncovered = tuple(dict.fromkeys(reasons))
     uncounted = traffic.several_producers and producers == 1
     return Advice(load, producers, told[0], tuple(told[1:]), traffic.records_per_batch.mean, uncovered, uncounted)
 

@@ -11,7 +11,7 @@ import numpy as np
 from objectives.ratios import LEVEL
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import REQUEST_HEADER_BYTES
+from runners.performance_model.stages import REQUEST_HEADER_BYTES, Line
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, SCATTER, Calibration, value_of
@@ -32,7 +32,8 @@ CPU time is predicted only if it was measured.
 LATENCIES: Final = PACED
 AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 """The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
-_SAME_SCATTER: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s"}
+_SAME_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
+"""Metrics that are measured in another unit, with the name of what is measured."""
 _UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
 """The scatter of metrics that no measurement checks, if it is not 0.1. A study does not measure batches."""
 _WIRE: Final = "wire_bytes_per_value_byte"
@@ -65,6 +66,10 @@ class Interval:
     value: float
     low: float
     high: float
+
+    def within(self, least: float, most: float) -> "Interval":
+        """Return the interval without what lies below or above the possible values."""
+        return Interval(*(min(most, max(least, each)) for each in (self.value, self.low, self.high)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +221,17 @@ def _intervals(
     for name in metrics:
         value = value_of(here, name)
         slopes = np.array([log(value_of(each, name) / value) / _STEP for each in there])
-        measured = _SAME_SCATTER.get(name, name)
+        measured = _SAME_AS.get(name, name)
         if measured in corrections:
             missing, scatter = corrections[measured].at(settings, workload)
             value *= exp(missing)
         else:
             scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER.get(measured, 0.1)))
         sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
-        value *= calibration.factors.get(name, 1.0)
+        value *= calibration.factors.get(measured, 1.0)
         found[name] = Interval(value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd))
+        if name == BATCHES:
+            found[name] = found[name].within(1.0, Line.of(calibration.constants, settings, workload).full_records)
     return found
 
 

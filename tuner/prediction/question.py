@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import Prediction, outside, predict
 from tuner.prediction.source import Source
@@ -89,7 +90,7 @@ class Question:
         """Return the question with some settings changed.
 
         Raises:
-            ConfigError: The client would refuse a property, or not obey it.
+            ConfigError: The client would refuse a property or a record, or not obey a property.
             WorkloadRefused: The load is not possible.
         """
         producers = self.producers if changes.producers is None else changes.producers
@@ -104,6 +105,7 @@ class Question:
         }
         workload = replace(self.workload, **{name: value for name, value in wanted.items() if value is not None})
         config = self.config.recoded(changes.properties) if changes.properties else self.config
+        check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
         return Question(config, workload, producers)
 
     def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
@@ -156,6 +158,8 @@ def _values(listed: str) -> list[str]:
     values = [each.strip() for each in listed.split(",")]
     low, dots, high = listed.partition("..")
     if dots and low.isdecimal() and high.isdecimal():
+        if int(low) > int(high):
+            raise ValueError(f"the first number of a sweep must not exceed the last, but got {listed!r}")
         values = [str(number) for number in range(int(low), min(int(high), int(low) + MOST_POINTS) + 1)]
     if not values or not all(values) or len(values) > MOST_POINTS:
         raise ValueError(f"a sweep takes 1 to {MOST_POINTS} values, but got {listed!r}")

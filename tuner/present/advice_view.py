@@ -36,7 +36,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         f"The model is calibrated by {calibrated_by}."
         if calibrated_by
         else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
-        *(f"What {calibrated_by} measured does not cover these producers: {each}." for each in advice.uncovered),
+        *(f"What {calibrated_by} measured does not cover all of this: {each}." for each in advice.uncovered),
         *([_UNCOUNTED] if advice.uncounted else []),
         f"Measure it: {command(advice, topic)}",
     ]
