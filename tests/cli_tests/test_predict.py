@@ -178,7 +178,8 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
         (("--sweep", "linger.ms"), "a sweep must be SETTING=VALUES"),
         (("--sweep", "partitions=1,x"), "partitions must be a whole number"),
         (("--sweep", "linger.ms=1,,2"), "a sweep takes 1 to 1000 values"),
-        (("--sweep", "linger.ms=5..0"), "a sweep takes 1 to 1000 values"),
+        (("--sweep", "linger.ms=5..0"), "the first number of a sweep must not exceed the last, but got '5..0'"),
+        (("--record-bytes", "2500000"), "message.max.bytes"),
         (("-X", "linger.mss=1"), "linger.mss"),
     ],
 )

@@ -6,9 +6,12 @@ import pytest
 
 from runners.performance_model.constants import REMOTE
 from runners.record_batch import Merged
+from search_spaces.client import java
+from search_spaces.producer_config import ProducerConfig
 from tests.builders.batches import arrivals, batch, batch_of, batched, sample_of
 from tuner.prediction.advice import Advice, advice
-from tuner.prediction.calibration import uncalibrated
+from tuner.prediction.calibration import calibrate, uncalibrated
+from tuner.prediction.observations import Observation
 from tuner.present.advice_view import advice_lines, advice_record, command
 from tuner.results.inspection import Inspection, inspected
 
@@ -67,6 +70,19 @@ def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
     assert told.load.rate_records_per_s == pytest.approx(10.0)
     silent = replace(found, traffic=replace(found.traffic, recent_records=0))
     assert advice(silent, uncalibrated(REMOTE), DAY_S) is None
+
+
+def test_settings_that_the_calibration_does_not_cover_are_named() -> None:
+    found = inspection(10)
+    load = advised(10).load
+    full_load = replace(load, rate_records_per_s=None)
+    values = {"records_per_s": 300_000.0}
+    seen = [Observation(ProducerConfig.parse({"linger.ms": each}, java()), full_load, values) for each in ("0", "5")]
+    told = advice(found, calibrate(seen, REMOTE), DAY_S)
+    assert told is not None
+    assert told.uncovered == ("compression.type is lz4, and none was measured",)
+    text = "\n".join(advice_lines(told, "orders", "overnight"))
+    assert "does not cover all of this: compression.type is lz4, and none was measured" in text
 
 
 def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:

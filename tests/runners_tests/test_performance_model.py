@@ -144,6 +144,26 @@ def test_a_small_step_has_no_large_effect(
             assert theirs.latency_p99_ms == pytest.approx(ours.latency_p99_ms, rel=0.1)
 
 
+def test_a_record_that_is_alone_in_its_batch_waits_for_the_whole_time() -> None:
+    for linger_ms in (20, 100):
+        assert gives(1, linger_ms=linger_ms).latency_p50_ms == pytest.approx(linger_ms, rel=0.1)
+        assert gives(1e4, linger_ms=linger_ms).latency_p50_ms < 0.75 * linger_ms
+
+
+def test_pauses_show_in_the_median_only_if_the_host_is_busy() -> None:
+    steady = replace(EMBEDDED, pause_ratio=1e-9)
+    capacity = gives().records_per_s
+    waits = []
+    for share in (0.1, 0.5, 0.8, 0.9):
+        here, there = gives(share * capacity), gives(share * capacity, cluster=steady)
+        assert here.records_per_s == there.records_per_s
+        waits.append((here.latency_p50_ms - there.latency_p50_ms, here.latency_p99_ms - there.latency_p99_ms))
+    assert waits == sorted(waits)
+    assert waits[0] == pytest.approx((0.0, 0.0), abs=0.01)
+    assert waits[1][0] < 1.0 < 5.0 < waits[1][1]
+    assert waits[3][0] > 5.0
+
+
 @pytest.mark.parametrize("linger_ms", [5, 10, 20])
 def test_lingering_longer_than_batches_need_to_fill_adds_latency(linger_ms: float) -> None:
     shorter, longer = gives(2e4, linger_ms=linger_ms), gives(2e4, linger_ms=2 * linger_ms)
@@ -228,6 +248,15 @@ def test_properties_that_do_not_apply_change_nothing() -> None:
     keyed = replace(load(rate=2e4), key_bytes=8)
     sticky = ProducerConfig.parse({"sticky.partitioning.linger.ms": 200})
     assert performance(EMBEDDED, sticky, keyed) == performance(EMBEDDED, DEFAULTS, keyed)
+
+
+@pytest.mark.parametrize("partitioner", ["consistent", "murmur2", "fnv1a"])
+def test_records_without_a_key_go_to_one_partition_by_other_partitioners(partitioner: str) -> None:
+    one = gives(2e4, linger_ms=20, partitioner=partitioner)
+    assert one.batch_records == pytest.approx(2e4 * 0.02, rel=0.05)
+    keyed = replace(load(rate=2e4), key_bytes=8, partitions=12)
+    several = performance(EMBEDDED, ProducerConfig.parse({"linger.ms": 20, "partitioner": partitioner}), keyed)
+    assert several.batch_records < one.batch_records / 5
 
 
 def test_records_that_stay_on_a_partition_make_fuller_batches() -> None:

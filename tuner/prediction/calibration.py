@@ -68,7 +68,8 @@ FACTORED: Final = (*CPU, *CONSUMERS)
 """Metrics for which the model's value is multiplied by one factor, instead of fitting its constants."""
 _FACTORED_SCATTER: Final = 0.2
 """How far these lie from the model's value times its factor, as the standard deviation of their logarithm."""
-_STEP: Final = 1e-4
+STEP: Final = 1e-4
+"""By how much a logarithm is raised to find a slope."""
 _MOST_EVALUATIONS: Final = 60
 _FULL_LEVERAGE: Final = 0.9
 
@@ -98,15 +99,16 @@ class Calibration:
         """The correction of the model with these constants, by metric."""
         return corrections(self.observations, self.constants)
 
+    @cached_property
+    def beside(self) -> tuple[ClusterConstants, ...]:
+        """For each name, the constants with the logarithm of this one raised by `STEP`."""
+        return tuple(moved(self.constants, self.names, step) for step in STEP * np.eye(len(self.names)))
+
     @property
     def undetermined(self) -> tuple[str, ...]:
         """The constants that the measurements say little about: less than half of their uncertainty is gone."""
         spreads = np.sqrt(np.diag(self.covariance))
         return tuple(name for name, sd in zip(self.names, spreads, strict=True) if sd > SPREAD[name] / 2)
-
-    def with_logs(self, logs: NDArray[np.float64]) -> ClusterConstants:
-        """Return the constants with these numbers added to the logarithms of the fitted ones, shape (constants,)."""
-        return moved(self.constants, self.names, logs)
 
 
 def similar_host(bootstrap: str | None) -> ClusterConstants:
@@ -141,8 +143,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
 
     def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         here = off(logs)
-        beside = [off(logs + step) for step in _STEP * np.eye(len(names))]
-        return np.column_stack([(there - here) / _STEP for there in beside])
+        beside = [off(logs + step) for step in STEP * np.eye(len(names))]
+        return np.column_stack([(there - here) / STEP for there in beside])
 
     # mypy takes the function for the module of the same name.
     # Imported here, because it takes a quarter of a second, and every search imports this module.
@@ -152,9 +154,9 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         off, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
     constants = moved(start, names, found.x)
-    steps = _STEP * np.eye(len(names))
+    steps = STEP * np.eye(len(names))
     here = data.off(constants)
-    jacobian = np.column_stack([(data.off(moved(constants, names, step)) - here) / _STEP for step in steps])
+    jacobian = np.column_stack([(data.off(moved(constants, names, step)) - here) / STEP for step in steps])
     known = jacobian.T @ jacobian + np.diag(spreads**-2.0)
     bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)

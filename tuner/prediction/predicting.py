@@ -14,7 +14,7 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES, Line
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.prediction.calibration import FACTORED, SCATTER, Calibration, value_of
+from tuner.prediction.calibration import FACTORED, SCATTER, STEP, Calibration, value_of
 from tuner.prediction.observations import BATCHES, CONSUMERS, PACED, Observation
 
 AT_FULL_SPEED: Final = (
@@ -37,7 +37,6 @@ _SAME_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_c
 _UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
 """The scatter of metrics that no measurement checks, if it is not 0.1. A study does not measure batches."""
 _WIRE: Final = "wire_bytes_per_value_byte"
-_STEP: Final = 1e-4
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """How many standard deviations a 95 % interval extends to each side."""
 FACTOR: Final = 3.0
@@ -213,14 +212,13 @@ def _intervals(
     calibration: Calibration, settings: Settings, workload: Workload, metrics: Sequence[str]
 ) -> dict[str, Interval]:
     """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
-    steps = _STEP * np.eye(len(calibration.names))
     corrections = calibration.corrections
     here = perform(calibration.constants, settings, workload)
-    there = [perform(calibration.with_logs(step), settings, workload) for step in steps]
+    there = [perform(each, settings, workload) for each in calibration.beside]
     found = {}
     for name in metrics:
         value = value_of(here, name)
-        slopes = np.array([log(value_of(each, name) / value) / _STEP for each in there])
+        slopes = np.array([log(value_of(each, name) / value) / STEP for each in there])
         measured = _SAME_AS.get(name, name)
         if measured in corrections:
             missing, scatter = corrections[measured].at(settings, workload)
