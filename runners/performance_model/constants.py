@@ -93,7 +93,7 @@ class ClusterConstants:
     refill_s: float = 1.5e-3
     usual_queue_ratio: float = 0.04
     stall_s: float = 5e-3
-    tail_s: float = 0.4e-3
+    tail_s: float = 1.2e-3
     pause_s: float = 6e-3
     pause_ratio: float = 0.3
     disk_tail_s: float = 6e-3
