@@ -27,7 +27,7 @@ rows:
   - {row: two consumers afterwards, producers: 0, consumers: 2, stored_bytes: 20MB}
   - {row: on stored data, stored_bytes: 20MB}
   - {row: one payload, payload: one, compression.type: lz4}
-rounds: 2
+rounds: 3  # with two, readers of a busy host differ so much that nothing can be claimed
 metrics: [mb_per_s, end_to_end_p50_ms, consumer_records_per_s]
 findings:
   - id: reading-is-faster
@@ -71,13 +71,13 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     file.write_text(FILE)
     ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
     assert ran.code == 0, ran.err
-    assert "12 of 12 measurements" in ran.out
+    assert "18 of 18 measurements" in ran.out
     assert "holds here" in ran.out
     assert (tmp_path / "studies" / "reader" / "report.html").is_file()
 
     found = tuner("experiment", "report", "reader", "--json").json
     rows = {row["row"]: row["metrics"] for row in found["rows"]}
-    assert rows["alone"]["mb_per_s"]["rounds"] == 2
+    assert rows["alone"]["mb_per_s"]["rounds"] == 3
     assert rows["with a consumer"]["end_to_end_p50_ms"]["value"] > 0
     assert rows["with a consumer"]["consumer_records_per_s"]["value"] == pytest.approx(2000, rel=0.5)
     assert rows["two consumers afterwards"]["mb_per_s"] is None
@@ -93,7 +93,7 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     assert not [said for row in found["rows"] for said in row["warnings"] if "LOSS" in said or "came twice" in said]
 
     lines = list(csv.DictReader(io.StringIO(tuner("experiment", "report", "reader", "--csv").out)))
-    assert len(lines) == 12
+    assert len(lines) == 18
     assert "| alone (control) |" in tuner("experiment", "report", "reader", "--format", "markdown").out
     assert "reader (experiment)" in tuner("studies").out
     assert tuner("sync", "reader").code == 0
@@ -131,7 +131,7 @@ def test_an_experiment_that_was_killed_goes_on(
     with subprocess.Popen(arguments(*words), stderr=subprocess.PIPE, text=True, start_new_session=True) as killed:
         assert killed.stderr is not None
         for line in killed.stderr:
-            if line.startswith("round 1,   2/12"):
+            if line.startswith("round 1,   2/18"):
                 break
         os.killpg(killed.pid, signal.SIGKILL)
     time.sleep(1.0)  # its child processes end when their pipes close
@@ -139,7 +139,7 @@ def test_an_experiment_that_was_killed_goes_on(
     assert ran.code == 0, ran.err
     found = json.loads(tuner("experiment", "report", "reader", "--json").out)
     assert found["finished"]
-    assert found["rows"][0]["rounds"] == 2
+    assert found["rows"][0]["rounds"] == 3
 
 
 ZONES = """
