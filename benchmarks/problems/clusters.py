@@ -27,6 +27,7 @@ JAVA_LAPTOP: Final = ClusterConstants(
     usual_queue_ratio=0.5,
     large_ratio=0.0,
     tail_s=0.3e-3,
+    busy_tail_s=0.3e-3,
     pause_s=1e-3,
     disk_tail_s=0.0,
 )

@@ -51,6 +51,7 @@ class ClusterConstants:
         usual_queue_ratio: Usual length of the queue in front of a busy broker, as a share of the longest queue.
         stall_s: Time for which records pile up when something else uses the processor.
         tail_s: Wait of the slowest record in a hundred on an idle host.
+        busy_tail_s: Additional wait of the slowest record in a hundred on a host that is busy half of the time.
         pause_s: Mean duration of a pause, in which a busy host sends nothing.
         pause_ratio: Share of the time that pauses take under a saturating load.
         disk_tail_s: Additional wait of the slowest record in a hundred if the disk is written to at its full
@@ -93,9 +94,10 @@ class ClusterConstants:
     refill_s: float = 1.5e-3
     usual_queue_ratio: float = 0.04
     stall_s: float = 5e-3
-    tail_s: float = 1.2e-3
+    tail_s: float = 0.4e-3
+    busy_tail_s: float = 2.0e-3
     pause_s: float = 6e-3
-    pause_ratio: float = 0.3
+    pause_ratio: float = 0.4
     disk_tail_s: float = 6e-3
     capacity_norm: float = 6.0
     gzip_ratio: float = 1.0

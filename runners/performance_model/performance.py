@@ -36,11 +36,12 @@ _RARE_POWER: Final = 2.0
 _OUTRUN_POWER: Final = 6.0
 _OVERFLOW_POWER: Final = 60.0
 _FULL_QUEUE_POWER: Final = 3.0
+_BUSIEST: Final = 1.05
 # The share of the records that wait longer than the median and than the 99th percentile.
 _HALF, _HUNDREDTH = 0.5, 0.01
 # Source: latencies of six configs at 5 to 80 % of their throughput (`benchmarks.problems.table.rates_table`). If it is
 # smaller, pauses already show in the 99th percentile at 20 %.
-_PAUSE_POWER: Final = 4.0
+_PAUSE_POWER: Final = 6.0
 _FULL_WAIT_RATIO: Final = 0.9
 
 
@@ -215,8 +216,9 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     queue_s = _queue_s(rate * as_opened.slowest_s, opened * as_opened.alone_s, standing / own_rate)
     fill_s = least_of(line.gather_s, line.full_records * line.spread(own_rate) / own_rate)
     late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(own_rate))
+    busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
-    tail_s = cluster.tail_s + cluster.disk_tail_s * written
+    tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
     burst = min(line.full_records, own_rate * cluster.stall_s)
     burst_s = _BURST_RATIO * burst * (costs.client_s + costs.broker_s)
     # A record that is alone in its batch waits for the whole time.

@@ -50,6 +50,7 @@ SPREAD: Final[Mapping[str, float]] = MappingProxyType(
         "usual_queue_ratio": 1.0,
         "stall_s": 0.7,
         "tail_s": 0.7,
+        "busy_tail_s": 0.7,
         "pause_s": 0.7,
         "pause_ratio": 0.7,
         "disk_tail_s": 0.7,
