@@ -110,13 +110,13 @@ def main() -> None:
     print(f"which count as outside: {_counts(missed)}.")
     explained = [f"{fmean(found):.2f} with {count} probes" for count, found in straight.items()]
     print(
-        "\nThe paper's line of intervals over packet sizes explains this share of their variance (R2), on average:",
+        "\nThe paper fits a line to the time between two packets, over their size. Its R2 on these tables, on average:",
         end=" ",
     )
-    print(f"{', '.join(explained)}; close to 0.99 in the paper.")
+    print(f"{', '.join(explained)}; in the paper, it is close to 0.99.")
     print("\nStandard deviation of the logarithms of the repeated measurements of the defaults", end=" ")
     print(f"(throughput / p50 / p99): {_scatters()}.")
-    print(f"\nA model that knew everything would be off in throughput by about {_floors()}.")
+    print(f"\nWith the noise of these tables, even a perfect model would be off in throughput by about {_floors()}.")
     _print_times()
     print()
     print_latencies()

@@ -90,7 +90,7 @@ class Question:
         """Return the question with some settings changed.
 
         Raises:
-            ConfigError: The client would refuse a property or a record, or not obey a property.
+            ConfigError: The client would refuse a property or a record of this size, or ignore a property.
             WorkloadRefused: The load is not possible.
         """
         producers = self.producers if changes.producers is None else changes.producers

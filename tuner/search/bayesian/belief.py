@@ -21,10 +21,9 @@ _AMPLITUDE_SPREAD: Final = 0.7
 One objective may differ by 5 % between good configs, and another objective by a factor of 2; the data show which.
 """
 _LEFT_OVER: Final = 0.05
-"""`AMPLITUDE` of what is left over if gains are expected: how far they are wrong between configs.
+"""How much an objective differs from the expected gains, if gains are expected; takes the place of `AMPLITUDE`.
 
-With 0.2, searches on the simulated cluster `embedded` took 24 to 33 trials to 95 % of the best area, and 15 to 17 with
-0.05, because they measured configs of which the model says that they are bad.
+With as large a value as `AMPLITUDE`, searches measured many configs of which the model says that they are bad.
 """
 _LEFT_OVER_SPREAD: Final = 1.0
 _DRAWS: Final = 8
