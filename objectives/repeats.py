@@ -188,10 +188,9 @@ class Drift:
         logs = np.array([np.log(np.asarray(values, dtype=float)[part]).mean() for part in parts])
         centred = logs - logs.mean()
         shared = np.minimum.outer(at - at[0], at - at[0])
-        likelihoods = {
-            candidate: _log_likelihood(centred, _covariance(shared, *candidate))
-            for candidate in product(_STEPS, _NOISES)
-        }
+        candidates = list(product(_STEPS, _NOISES))
+        covariances = np.stack([_covariance(shared, *candidate) for candidate in candidates])
+        likelihoods = dict(zip(candidates, _log_likelihoods(centred, covariances), strict=True))
         constant = max((candidate for candidate in likelihoods if candidate[0] == 0), key=likelihoods.__getitem__)
         walk = max((candidate for candidate in likelihoods if candidate[0] > 0), key=likelihoods.__getitem__)
         step, noise = walk if likelihoods[walk] > likelihoods[constant] + _EVIDENCE else constant
@@ -220,7 +219,10 @@ def _covariance(shared: NDArray[np.float64], step: float, noise: float) -> NDArr
     return step**2 * shared + _VAGUE + noise**2 * np.eye(len(shared))
 
 
-def _log_likelihood(values: NDArray[np.float64], covariance: NDArray[np.float64]) -> float:
-    lower = np.linalg.cholesky(covariance)
-    scaled = np.linalg.solve(lower, values)
-    return float(-0.5 * scaled @ scaled - np.log(np.diag(lower)).sum() - 0.5 * len(values) * log(2 * pi))
+def _log_likelihoods(values: NDArray[np.float64], covariances: NDArray[np.float64]) -> list[float]:
+    """Return the log-likelihood of the values under each of the covariances, shape (covariances, values, values)."""
+    lower = np.linalg.cholesky(covariances)
+    scaled = np.linalg.solve(lower, values[:, np.newaxis])[..., 0]
+    halves = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    found: list[float] = (-0.5 * (scaled**2).sum(axis=1) - halves - 0.5 * len(values) * log(2 * pi)).tolist()
+    return found

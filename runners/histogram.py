@@ -30,6 +30,13 @@ def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return indices
 
 
+def _bucket_us(index: int, *, highest: bool) -> float:
+    """Return the highest or the lowest value of the bucket `index`."""
+    bucket = max((index >> _HALF_BITS) - 1, 0)
+    lowest = (index - (bucket << _HALF_BITS)) << bucket
+    return float(lowest + ((1 << bucket) - 1 if highest else 0))
+
+
 _SIZE: Final = int(_indices(np.array([HIGHEST_US]))[0]) + 1
 
 
@@ -106,16 +113,21 @@ class Histogram:
         Raises:
             ValueError: `ratio` is not within 0 to 1.
         """
-        if not 0.0 <= ratio <= 1.0:
-            raise ValueError(f"0 <= ratio <= 1 must hold for a percentile, but got ratio={ratio}")
-        if not self.count:
-            return float("nan")
+        return self.percentiles_us(ratio)[0]
+
+    def percentiles_us(self, *ratios: float) -> list[float]:
+        """Return several percentiles, as `percentile_us` does, in little more time than one takes."""
+        for ratio in ratios:
+            if not 0.0 <= ratio <= 1.0:
+                raise ValueError(f"0 <= ratio <= 1 must hold for a percentile, but got ratio={ratio}")
+        reached = np.cumsum(self.counts)
+        count = int(reached[-1])
+        if not count:
+            return [float("nan")] * len(ratios)
         # HdrHistogram does the same: it wants at least one value, and rounds to the nearest count.
-        wanted = max(1, int(ratio * self.count + 0.5))
-        index = int(np.searchsorted(np.cumsum(self.counts), wanted))
-        bucket = max((index >> _HALF_BITS) - 1, 0)
-        lowest = (index - (bucket << _HALF_BITS)) << bucket
-        return float(lowest + ((1 << bucket) - 1 if ratio else 0))
+        wanted = [max(1, int(ratio * count + 0.5)) for ratio in ratios]
+        found = zip(ratios, np.searchsorted(reached, wanted).tolist(), strict=True)
+        return [_bucket_us(index, highest=ratio > 0) for ratio, index in found]
 
     def encoded(self) -> str:
         """Return the histogram in HdrHistogram's compressed base64 format.

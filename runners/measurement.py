@@ -97,12 +97,13 @@ class TimePoint:
     @classmethod
     def of(cls, window: Window) -> Self:
         """Return the summary of a window."""
+        p50_us, p99_us = window.latency.percentiles_us(0.5, 0.99)
         return cls(
             at_s=window.at_s,
             phase=window.phase,
             records_per_s=window.records_per_s,
-            p50_ms=window.latency.percentile_us(0.5) / 1e3,
-            p99_ms=window.latency.percentile_us(0.99) / 1e3,
+            p50_ms=p50_us / 1e3,
+            p99_ms=p99_us / 1e3,
             queue_full_ratio=window.queue_full_ratio,
         )
 

@@ -94,11 +94,12 @@ def _end_to_end(seen: EndToEnd) -> dict[str, Any]:
 def _histogram(histogram: Histogram) -> dict[str, Any] | None:
     if not histogram.count:
         return None
+    percentiles_us = histogram.percentiles_us(*PERCENTILES)
     return {
         "unit": "us",
         "count": histogram.count,
         "mean": histogram.mean_us,
-        "percentiles": {f"{ratio:g}": histogram.percentile_us(ratio) for ratio in PERCENTILES},
+        "percentiles": {f"{ratio:g}": found for ratio, found in zip(PERCENTILES, percentiles_us, strict=True)},
         "hdr": histogram.encoded(),
         "sum": histogram.sum_us,
     }

@@ -4,6 +4,7 @@ It proposes the config that is expected to improve the Pareto front most. It wor
 study's parameters, values and constraints, and knows nothing about Kafka.
 """
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from objectives.dominance import dominated_by
 from tuner.regression.solving import Array
@@ -116,7 +117,7 @@ class BayesianSampler(BaseSampler):
         if not search_space:
             return {}
         # The matrices are small: with two threads, a proposal took longer on two cores, and twice the CPU time.
-        with self._lock, threadpool_limits(limits=1, user_api="blas"):  # type: ignore[no-untyped-call]
+        with self._lock, _libraries().limit(limits=1, user_api="blas"):
             observed = self._observed
             if observed is None or not observed.of(study, search_space):
                 space = self._space or PlainSpace(search_space)
@@ -312,3 +313,9 @@ def _values_at(space: Space, row: Array) -> dict[str, Any]:
 def _entropy() -> int:
     """Return a random seed."""
     return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    """Find the libraries for linear algebra that this process has loaded; once, because that takes milliseconds."""
+    return ThreadpoolController()  # type: ignore[no-untyped-call]
