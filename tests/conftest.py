@@ -35,9 +35,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark all of `campaign_tests` as `campaign`, and leave out long tests unless the long campaign was requested."""
+    """Mark `campaign_tests` and long tests as `campaign`, and leave out long tests unless they were requested."""
     for item in items:
-        if "tests/campaign_tests/" in item.nodeid:
+        if "tests/campaign_tests/" in item.nodeid or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.campaign)
     left_out = [] if LONG_CAMPAIGN else [item for item in items if item.get_closest_marker("long")]
     if left_out:

@@ -121,7 +121,14 @@ class Stopping(Told):
             raise Stopped
 
 
-@pytest.mark.parametrize("method", [Method.BAYESIAN, Method.NSGA2, Method.RANDOM, Method.QUASI_RANDOM, Method.GRID])
+@pytest.mark.parametrize(
+    "method",
+    [
+        Method.BAYESIAN,
+        Method.NSGA2,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (Method.RANDOM, Method.QUASI_RANDOM, Method.GRID)),
+    ],
+)
 def test_a_driver_stopped_repeatedly_searches_like_one_that_is_not(tmp_path: Path, method: Method) -> None:
     # A generation of NSGA-II has 16 trials, so this is more than one.
     spec = simulated_study((100,), trials=22, method=method, burn_in_max=1, rounds=0)

@@ -98,7 +98,13 @@ class StoppingAt(Told):
             raise Stopped
 
 
-@pytest.mark.parametrize("method", [Method.RANDOM, Method.QUASI_RANDOM, Method.GRID, Method.BAYESIAN])
+@pytest.mark.parametrize(
+    "method",
+    [
+        Method.BAYESIAN,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (Method.RANDOM, Method.QUASI_RANDOM, Method.GRID)),
+    ],
+)
 def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: Path, method: Method) -> None:
     spec = two_places(trials=14, baseline_every=100, method=method, rounds=0)
     run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())

@@ -210,7 +210,7 @@ safety: {max_bytes_per_trial: 1GB}
 
 
 @pytest.mark.broker
-@pytest.mark.campaign
+@pytest.mark.long
 def test_records_go_on_after_a_broker_was_killed_and_all_counts_agree(
     own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

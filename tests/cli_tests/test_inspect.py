@@ -66,7 +66,7 @@ def test_figures_and_sentences_without_any_content(broker: RunningCluster, new_t
         assert "accepted" not in said
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, each=1)
@@ -112,7 +112,7 @@ def test_transactions_and_the_time_of_the_broker_are_told(broker: RunningCluster
     assert any("10 that end transactions were left out" in sentence for sentence in found["says"])
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_a_batch_that_grows_without_bounds_is_left_out(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(partitions=2)
     write(broker, topic, 1)

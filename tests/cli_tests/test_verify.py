@@ -154,7 +154,7 @@ def test_each_verification_is_a_new_study(better: Path, studies: Path) -> None:
     assert {trial.kind for trial in trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_verifications_on_shared_storage_have_names_of_their_own(
     database: str, better: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,9 @@ _CONNECTOR: Final = {"name": "connector", "connector.class": "Connector", "tasks
 _APPLICATION: Final = {"application.id": "application", "bootstrap.servers": "127.0.0.1:1"}
 
 
-@pytest.fixture(scope="module", params=["tuned", pytest.param("weak", marks=pytest.mark.long), "defaults"])
+@pytest.fixture(
+    scope="module", params=["tuned", *(pytest.param(each, marks=pytest.mark.long) for each in ("weak", "defaults"))]
+)
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
     confirmed = recommend(study(tmp_path_factory.mktemp("confirmed")), "1000", Goal.BALANCED)
     return of_java(confirmed, _CONFIGS[request.param], _RELEASE)

@@ -82,6 +82,7 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
     assert nodes.files_with(SECRET, nodes.token) == []
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_consumers_on_another_host_have_another_clock(
     nodes: Nodes, broker: RunningCluster, new_topic: TopicMaker

@@ -120,7 +120,7 @@ def test_a_topic_that_ends_in_the_warm_up_says_so(broker: RunningCluster, new_to
     assert any("within the warm-up" in warning for warning in seen.warnings)
 
 
-@pytest.mark.parametrize("client", ["librdkafka", pytest.param("java", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("client", ["librdkafka", pytest.param("java", marks=pytest.mark.long)])
 def test_transactions_and_deleted_records_leave_gaps_that_are_no_loss(
     broker: RunningCluster, new_topic: TopicMaker, client: str
 ) -> None:
@@ -241,7 +241,7 @@ def test_topics_that_can_not_be_read_are_refused(broker: RunningCluster, new_top
     ("client", "signal_number"),
     [
         ("librdkafka", signal.SIGKILL),
-        pytest.param("java", signal.SIGKILL, marks=pytest.mark.campaign),
+        pytest.param("java", signal.SIGKILL, marks=pytest.mark.long),
         pytest.param("librdkafka", signal.SIGSTOP, marks=pytest.mark.long),
     ],
 )

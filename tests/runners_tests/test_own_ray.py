@@ -67,7 +67,10 @@ def answer_to(address: str, variables: Mapping[str, str]) -> str:
     return subprocess.run(command, env=environ(variables), capture_output=True, text=True, check=True).stdout.strip()
 
 
-@pytest.mark.parametrize("imported", [(), ("ray",)], ids=["imported by us", "imported before"])
+@pytest.mark.parametrize(
+    "imported",
+    [pytest.param((), id="imported by us"), pytest.param(("ray",), id="imported before", marks=pytest.mark.long)],
+)
 def test_own_ray_serves_only_this_host_and_asks_for_its_token(tmp_path: Path, imported: tuple[str, ...]) -> None:
     with own_ray_in(tmp_path / "home", HOSTILE, *imported) as ray:
         assert ray["worked"] == "worked"

@@ -61,7 +61,7 @@ def test_the_tool_runs_with_a_warm_up(broker: RunningCluster, new_topic: TopicMa
     assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == 20_000
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.broker
 def test_the_report_contains_errors_of_failed_records(broker: RunningCluster, tmp_path: Path) -> None:
     payloads = tmp_path / "payloads.txt"
@@ -89,7 +89,7 @@ def test_a_wrong_property_makes_the_tool_fail(broker: RunningCluster, tmp_path: 
         )
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.broker
 def test_a_quota_is_set_and_lifted(broker: RunningCluster) -> None:
     arguments = ["--bootstrap-server", broker.bootstrap, "--describe", "--entity-type", "clients"]

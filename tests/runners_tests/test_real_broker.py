@@ -98,7 +98,10 @@ def measure(
     return seen
 
 
-@pytest.mark.parametrize("durability", [{"acks": 1}, {"acks": "all"}, {"enable_idempotence": True}])
+@pytest.mark.parametrize(
+    "durability",
+    [{"acks": 1}, pytest.param({"acks": "all"}, marks=pytest.mark.long), {"enable_idempotence": True}],
+)
 def test_three_counts_agree_exactly(
     tested: ClientCase, broker: RunningCluster, new_topic: TopicMaker, durability: dict[str, Value]
 ) -> None:

@@ -112,7 +112,7 @@ class TestWithConsumers(RealRunnerContract):
 class TestLibrdkafka(RealRunnerContract):
     covers = LibrdkafkaRunner
 
-    @pytest.fixture(params=["native", "python"])
+    @pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.long)])
     def generator(self, request: pytest.FixtureRequest) -> str:
         return str(request.param)
 
@@ -189,6 +189,7 @@ class TestIsolated(RealRunnerContract):
         return Isolated(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)))
 
 
+@pytest.mark.long
 class TestKept(RealRunnerContract):
     covers = Isolated
 
@@ -208,6 +209,7 @@ class TestKept(RealRunnerContract):
         return Isolated(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)), kept=True)
 
 
+@pytest.mark.long
 class TestLeased(RealRunnerContract):
     covers = Leased
 

@@ -62,14 +62,14 @@ def test_20_000_random_configs_and_climbing_hardly_extend_the_front() -> None:
     assert 0.0 <= shortfall(SPACE, TRUTH, draws=20_000, steps=10) < SHORTFALL
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.parametrize("record_bytes", [100, 10_000])
 def test_search_hardly_extends_the_front_for_other_record_sizes(record_bytes: int) -> None:
     space, truth = SearchSpace.of(record_bytes, DEFAULTS), Truth.of(record_bytes)
     assert 0.0 <= shortfall(space, truth, draws=500, steps=4) < SHORTFALL
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_search_hardly_extends_the_front_of_another_cluster_and_space() -> None:
     changes = {"acks": KnobChange(choices=("1", "all")), "linger.ms": KnobChange(low=0.5, high=20)}
     space = SearchSpace.of(1_000, DEFAULTS.updated({"acks": 1}), changes=changes)

@@ -108,7 +108,7 @@ def test_a_bad_input_gives_an_error_that_names_the_place(first: int, count: int,
     try_all(first, count, check, lambda: {path.name: path.read_bytes()[:2_000] for path in tmp_path.glob("bad.*")})
 
 
-@of_lengths(200, 1_000, 6_000)
+@of_lengths(200, 400, 6_000)
 def test_a_bad_connection_file_is_named_and_its_secrets_are_not_shown(first: int, count: int, tmp_path: Path) -> None:
     place = tmp_path / "client.properties"
     by_study = tmp_path / "by.yaml"

@@ -29,7 +29,9 @@ def filled(secured: Secured) -> None:
             assert producer.flush(30) == 0
 
 
-@pytest.mark.parametrize("listener", ["SCRAM", "PLAIN", "MUTUAL"])
+@pytest.mark.parametrize(
+    "listener", ["SCRAM", *(pytest.param(each, marks=pytest.mark.long) for each in ("PLAIN", "MUTUAL"))]
+)
 def test_batches_are_read_through_every_login(secured: Secured, client_file: Path, listener: str) -> None:
     grant_only(secured.admin, rights(READING, user=principal(listener)))
     at = ("--bootstrap", secured.address(listener), "--command-config")

@@ -18,14 +18,13 @@ from tuner.tracking.connection import connect
 
 pytestmark = [
     pytest.mark.campaign,
-    pytest.mark.campaign,
     # These warnings come from SQLAlchemy's pools, when the engine that MLflow has made is garbage-collected.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
-@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
+@pytest.mark.parametrize("scheme", ["postgresql", pytest.param("postgresql+psycopg", marks=pytest.mark.long)])
 def test_a_study_is_written_once_and_its_recommendation_read_back(
     tmp_path: Path,
     database: str,
