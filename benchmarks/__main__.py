@@ -27,6 +27,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "overhead": ("--real-trials", "3", "--trials", "40", "--large", "300"),
     "end_to_end": ("--rounds", "1", "--records", "2000"),
     "prediction": (),
+    "fetch_sizes": ("--rounds", "1", "--megabytes", "1000"),
     "inspection": ("--topics", "32", "--runs", "1"),
     "simulated_agreement": (),
     "racing": ("--seeds", "2", "--trials", "20"),

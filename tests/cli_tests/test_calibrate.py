@@ -23,3 +23,15 @@ def test_a_few_probes_calibrate_the_model(
     told = tuner("predict", "calibration-1", "--json").json["predictions"]["defaults"]
     measured = tuner("experiment", "report", "calibration-1", "--json").json["rows"][0]["metrics"]["mb_per_s"]["value"]
     assert told["metrics"]["mb_per_s"]["low"] < measured < told["metrics"]["mb_per_s"]["high"]
+
+
+def test_records_that_the_defaults_forbid_are_refused_with_the_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    refused = tuner("calibrate", "--record-bytes", "2000000")
+    assert refused.code == 2
+    assert "message.max.bytes" in refused.err
+    assert "2000000 bytes" in refused.err
+    assert "rows[" not in refused.err
+    assert not (tmp_path / "studies").exists()

@@ -21,7 +21,7 @@ from tests.clusters_tests.waiting import eventually
 from tests.java_client_tests.loads import ENDLESS, NEWEST, PACED, load_of, on_fake_broker, started
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "3.9.1", NEWEST])
+@pytest.mark.parametrize("version", ["2.8.2", pytest.param("3.9.1", marks=pytest.mark.long), NEWEST])
 def test_every_release_sends_a_paced_load_and_reports_it(version: str) -> None:
     with started(version) as jvm:
         seen = on_fake_broker(load_of(jvm, PACED), {"linger.ms": "1"})
@@ -148,7 +148,7 @@ def libraries_in(folder: Path) -> list[str]:
 
 
 # The library of zstd deletes its file as soon as it is loaded.
-@pytest.mark.parametrize("codec", ["lz4", "snappy"])
+@pytest.mark.parametrize("codec", ["lz4", pytest.param("snappy", marks=pytest.mark.long)])
 def test_a_process_that_is_killed_leaves_no_library_of_its_codec(
     codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
 from tuner.prediction.correction import distances, point
@@ -119,16 +120,21 @@ def calibration_file(
         load: The load; without a rate, one is chosen that the defaults should hold by far.
         count: The number of probes; one of them has the client's defaults.
         start: The constants of a similar host.
+
+    Raises:
+        RuleBroken: The client's defaults don't allow records of this size.
     """
+    defaults = ProducerConfig.parse({}, client)
+    check_record(defaults, load.record_sizes.largest_bytes)
     if load.rate_records_per_s is None:
-        capacity = performance(start, ProducerConfig.parse({}, client), load).capacity_records_per_s
+        capacity = performance(start, defaults, load).capacity_records_per_s
         load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
     probes = {
         f"probe {number}": config
         for number, config in enumerate(spread_out(candidates(client), count - 1, load, start), 1)
     }
     rows = []
-    for name, config in {_DEFAULTS: ProducerConfig.parse({}, client), **probes}.items():
+    for name, config in {_DEFAULTS: defaults, **probes}.items():
         rows += [
             {"row": name, **config.values},
             {"row": f"{name} at the rate", **config.values, "rate_records_per_s": load.rate_records_per_s},
