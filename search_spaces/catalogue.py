@@ -227,9 +227,10 @@ def _integer(entry: Property, text: str) -> str:
         return "-1"
     if not (_INTEGER if entry.octal else _ANY_INTEGER).fullmatch(text):
         raise InvalidValue(entry.name, _takes(entry), text)
-    number = int(text)
+    # int() refuses texts of thousands of digits.
+    number = Decimal(text)
     _check_range(entry, number, text)
-    return str(number)
+    return str(int(number))
 
 
 def _milliseconds(entry: Property, text: str) -> str:
@@ -245,7 +246,7 @@ def _milliseconds(entry: Property, text: str) -> str:
     return digits.rstrip("0").rstrip(".").removeprefix("-")
 
 
-def _check_range(entry: Property, number: int | Decimal, text: str) -> None:
+def _check_range(entry: Property, number: Decimal, text: str) -> None:
     low = -math.inf if entry.low is None else entry.low
     high = math.inf if entry.high is None else entry.high
     if not low <= number <= high:

@@ -84,6 +84,7 @@ def test_any_sections(data: dict[str, Any]) -> None:
         {"workload": st.just({"record_bytes": [100]})}, optional={"space": _VALUES, "search": _VALUES}
     )
 )
+@example({"workload": {"record_bytes": [100]}, "space": {"acks": "9" * 5000}})
 def test_any_values_beside_a_good_workload(data: dict[str, Any]) -> None:
     _answers(yaml.safe_dump(data, allow_unicode=True))
 
