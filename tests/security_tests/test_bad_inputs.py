@@ -48,7 +48,7 @@ CONNECTIONS: Final = (
     "sasl.oauthbearer.token.endpoint.url=https://login.example\n",
 )
 SHORT: Final = 200
-CAMPAIGN: Final = 2_000
+CAMPAIGN: Final = 800
 FORMS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
     "recommendation": tuple({"form": each} for each in ("json", "properties", "java", "spring")),
     "front": ({"form": "text"}, {"form": "csv"}, {}),
