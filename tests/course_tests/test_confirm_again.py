@@ -66,7 +66,9 @@ def confirming_trials(study: StudyResults) -> int:
     return sum(trial.kind in CONFIRMING_KINDS for size in study.sizes for trial in size.trials)
 
 
-@pytest.mark.parametrize("stopped_after", [1, 5, 10])
+@pytest.mark.parametrize(
+    "stopped_after", [pytest.param(1, marks=pytest.mark.long), 5, pytest.param(10, marks=pytest.mark.long)]
+)
 def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path, stopped_after: int) -> None:
     first = run_study(SPEC, "", tmp_path, SilentReporter())
     broken_off = again(tmp_path, stopped_after=stopped_after)

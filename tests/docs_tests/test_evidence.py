@@ -14,6 +14,7 @@ from benchmarks.evidence import END, PAGES, commands, page_of, with_result
 COMMANDS = commands()
 
 
+@pytest.mark.campaign  # it imports every benchmark
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another command ran the same module
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_place_is_for_a_benchmark_that_can_write_to_it(

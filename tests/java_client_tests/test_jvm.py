@@ -21,7 +21,10 @@ from tests.clusters_tests.waiting import eventually
 from tests.java_client_tests.loads import ENDLESS, NEWEST, PACED, load_of, on_fake_broker, started
 
 
-@pytest.mark.parametrize("version", ["2.8.2", pytest.param("3.9.1", marks=pytest.mark.long), NEWEST])
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param("2.8.2", marks=pytest.mark.campaign), pytest.param("3.9.1", marks=pytest.mark.long), NEWEST],
+)
 def test_every_release_sends_a_paced_load_and_reports_it(version: str) -> None:
     with started(version) as jvm:
         seen = on_fake_broker(load_of(jvm, PACED), {"linger.ms": "1"})

@@ -20,7 +20,7 @@ def keytool(*words: str) -> None:
     subprocess.run([program, *words], check=True, capture_output=True, timeout=60)
 
 
-@pytest.fixture(scope="module", params=["JKS", "PKCS12"])
+@pytest.fixture(scope="module", params=[pytest.param("JKS", marks=pytest.mark.long), "PKCS12"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A store with a key and its certificate, and its type."""
     path = tmp_path_factory.mktemp("stores") / "made.store"

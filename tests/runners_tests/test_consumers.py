@@ -58,7 +58,7 @@ def filled(
     ("client", "consumers", "partitions"),
     [
         *(("librdkafka", consumers, partitions) for consumers, partitions in ((1, 1), (1, 3), (3, 3), (2, 5))),
-        ("java", 2, 3),
+        pytest.param("java", 2, 3, marks=pytest.mark.campaign),
     ],
 )
 def test_produced_stored_and_consumed_agree(

@@ -91,6 +91,7 @@ class TestStartingAt(RunnerContract):
         assert slept == [0.1]
 
 
+@pytest.mark.long
 class TestWithConsumers(RealRunnerContract):
     """Without consumers in the workload; `test_end_to_end.py` has them."""
 

@@ -17,6 +17,7 @@ from tuner.study_file.fields import LONGEST_TEXT
 from tuner.study_file.strict_yaml import MAX_BYTES
 
 
+@pytest.mark.campaign
 def test_no_regular_expression_tries_every_way_to_split_a_text() -> None:
     asked = [sys.executable, "-m", "tests.security_tests.hostile_patterns"]
     ran = subprocess.run(asked, capture_output=True, text=True, check=False)
