@@ -27,7 +27,7 @@ run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker 
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
 test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those without a broker)
-	$(BIN)/pytest -q -n 3 --dist loadscope -m "not campaign" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadscope -m "not campaign" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
