@@ -1,9 +1,9 @@
 """Measures how the time between a consumer's fetches grows with their size, and fits a straight line to it.
 
-    python -m benchmarks.fetch_sizes [--partitions 1,3,6] [--rounds 3] [--seconds 1.5] [--megabytes 1500]
+    python -m benchmarks.fetch_sizes [--partitions 1 3 6] [--rounds 3] [--seconds 1.5] [--megabytes 1500]
 
 The line is f_c in the model of Wu, Shang and Wolter (2019, section IV-C). There, a fetch brings a few batches of each
-partition. Here, max.partition.fetch.bytes says how much it brings of each, and batches are small. For each number of
+partition. Here, batches are small, and max.partition.fetch.bytes limits how much it brings. For each number of
 partitions, a topic is filled once, and one consumer reads it with each of these limits in turn.
 """
 
@@ -31,13 +31,13 @@ _RECORD_BYTES: Final = 1_000
 _PRODUCER: Final = {"linger.ms": "10", "batch.size": "10000"}
 _WARMUP_S: Final = 0.5
 Fetches = tuple[Packet, float]
-"""A usual fetch, and the records per second that came with such fetches."""
+"""The mean fetch of a measurement, and its throughput in records per second."""
 
 
 def main() -> None:
-    """Measure each number of partitions and print a table."""
+    """Measure with each number of partitions, and print a table."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--partitions", default="1,3,6", help="numbers of partitions, with commas between them")
+    parser.add_argument("--partitions", type=whole_number, nargs="+", default=[1, 3, 6], help="numbers of partitions")
     parser.add_argument("--rounds", type=whole_number, default=3)
     parser.add_argument("--seconds", type=positive_number, default=1.5, help="how long each measurement takes")
     parser.add_argument("--megabytes", type=positive_number, default=1_500.0, help="values in each topic, in MB")
@@ -46,7 +46,7 @@ def main() -> None:
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     order = random.Random(0)
     with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
-        for partitions in map(int, asked.partitions.split(",")):
+        for partitions in asked.partitions:
             topic = opened.topics.create(partitions, 1, KEPT)
             load, records = Workload(RecordSizes.fixed(_RECORD_BYTES)), int(asked.megabytes * 1e6 / _RECORD_BYTES)
             fill(opened.cluster, topic, ProducerConfig.parse(_PRODUCER), load, records, DEFAULT_LIMITS)
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _fetches(opened: OpenTarget, topic: Topic, limit: int, seconds: float) -> Fetches:
-    """Read the topic with fetches of at most `limit` bytes of each partition."""
+    """Read the topic with this `max.partition.fetch.bytes`, and return the mean fetch and the throughput."""
     properties = {**CONSUMER, "max.partition.fetch.bytes": str(limit)}
     reading = Reading(warmup_s=_WARMUP_S, measured_s=seconds, properties=properties)
     seen = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run()

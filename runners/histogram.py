@@ -31,7 +31,7 @@ def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _bucket_us(index: int, *, highest: bool) -> float:
-    """Return the highest or the lowest value of the bucket `index`."""
+    """Return the highest value of a bucket in microseconds, or the lowest. `index` is its place in the counts."""
     bucket = max((index >> _HALF_BITS) - 1, 0)
     lowest = (index - (bucket << _HALF_BITS)) << bucket
     return float(lowest + ((1 << bucket) - 1 if highest else 0))
@@ -116,7 +116,7 @@ class Histogram:
         return self.percentiles_us(ratio)[0]
 
     def percentiles_us(self, *ratios: float) -> list[float]:
-        """Return several percentiles, as `percentile_us` does, in little more time than one takes."""
+        """Return several percentiles, each as `percentile_us` does. This takes little more time than one percentile."""
         for ratio in ratios:
             if not 0.0 <= ratio <= 1.0:
                 raise ValueError(f"0 <= ratio <= 1 must hold for a percentile, but got ratio={ratio}")

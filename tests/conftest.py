@@ -35,7 +35,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark `campaign_tests` and long tests as `campaign`, and leave out long tests unless they were requested."""
+    """Mark the tests of `campaign_tests` and all long tests as `campaign`. Leave out long tests in the short form."""
     for item in items:
         if "tests/campaign_tests/" in item.nodeid or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.campaign)

@@ -42,9 +42,7 @@ def study_on(broker: RunningCluster, *topics: str, max_bytes: int | None = None,
 
 
 @pytest.mark.usefixtures("short_temporary")
-@pytest.mark.parametrize(
-    "executor", [Executor.LOCAL, pytest.param(Executor.RAY, marks=[pytest.mark.campaign, pytest.mark.long])]
-)
+@pytest.mark.parametrize("executor", [Executor.LOCAL, pytest.param(Executor.RAY, marks=pytest.mark.long)])
 def test_runs_that_end_in_an_error_count(
     broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path, executor: Executor
 ) -> None:

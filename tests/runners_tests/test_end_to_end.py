@@ -57,9 +57,7 @@ def test_of_a_record_that_came_twice_the_first_time_counts() -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(
-    "generator", ["native", pytest.param("python", marks=[pytest.mark.campaign, pytest.mark.long])]
-)
+@pytest.mark.parametrize("generator", ["native", pytest.param("python", marks=pytest.mark.long)])
 @pytest.mark.parametrize("rate", [2_000.0, pytest.param(None, marks=pytest.mark.campaign)])
 def test_consumers_beside_a_load_take_every_record(
     broker: RunningCluster, new_topic: TopicMaker, generator: str, rate: float | None

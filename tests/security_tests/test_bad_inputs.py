@@ -69,7 +69,7 @@ def of_lengths(short: int, campaign: int, long: int) -> pytest.MarkDecorator:
         [
             (0, short),
             pytest.param(short, campaign - short, marks=pytest.mark.campaign),
-            pytest.param(campaign, long - campaign, marks=[pytest.mark.campaign, pytest.mark.long]),
+            pytest.param(campaign, long - campaign, marks=pytest.mark.long),
         ],
     )
 

@@ -90,7 +90,7 @@ class Question:
         """Return the question with some settings changed.
 
         Raises:
-            ConfigError: The client would refuse a property or a record of this size, or ignore a property.
+            ConfigError: The client refuses or ignores a property, or refuses a record of this size.
             WorkloadRefused: The load is not possible.
         """
         producers = self.producers if changes.producers is None else changes.producers

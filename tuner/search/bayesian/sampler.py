@@ -317,5 +317,5 @@ def _entropy() -> int:
 
 @functools.cache
 def _libraries() -> ThreadpoolController:
-    """Find the libraries for linear algebra that this process has loaded; once, because that takes milliseconds."""
+    """Return the libraries for linear algebra in this process. Finding them takes milliseconds, so it is done once."""
     return ThreadpoolController()  # type: ignore[no-untyped-call]
