@@ -14,6 +14,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.places import cache_root
+from tests.builders.quick_java import quick_java
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.postgres_server import PostgresServer, served
 
@@ -60,6 +61,7 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the state of this session in its own folders, but use the user's cache, which holds Kafka's jars."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_CACHE", str(cache_root()))
+        patch.setenv("KAFKA_TUNER_JAVA", str(quick_java()))
         patch.setenv("KAFKA_TUNER_HOME", str(tmp_path_factory.mktemp("kafka-tuner-home")))
         patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path_factory.mktemp("studies")))
         # Studies of other test processes run at the same time, because most tests do not ask for true measurements.

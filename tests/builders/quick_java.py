@@ -1,0 +1,25 @@
+"""A Java runtime for tests, without the optimising compiler."""
+
+import hashlib
+import shlex
+from pathlib import Path
+
+from runners.clusters.java import find_java
+from runners.places import cache_root, write_atomically
+
+
+def quick_java() -> Path:
+    """Return a program that runs Java without its optimising compiler.
+
+    The compiler takes a third of the processor time of a broker that runs for seconds only. The path is the same in
+    each session, because a broker's ahead-of-time cache belongs to the path of its Java runtime.
+
+    Raises:
+        JavaNotFound: No Java runtime is usable.
+    """
+    program = f'#!/bin/sh\nexec {shlex.quote(str(find_java().path))} -XX:TieredStopAtLevel=1 "$@"\n'
+    folder = f"java-for-tests-{hashlib.sha256(program.encode()).hexdigest()[:12]}"
+    path = cache_root() / folder / "java"
+    if not path.exists():
+        write_atomically(path, program, mode=0o755)
+    return path
