@@ -1,6 +1,7 @@
 """Checks that constraints.txt pins every installed package that the project needs, at its installed version.
 
 If somebody adds a dependency to pyproject.toml without `make lock`, it is installed at the newest version of the day.
+A package may also need a newer Python than the oldest that the project supports, such as the 3.11.2 of Debian 12.
 """
 
 import sys
@@ -8,13 +9,15 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+OLDEST_PYTHON = "3.11.0"
 CONSTRAINTS = Path(__file__).resolve().parents[1] / "constraints.txt"
 
 
 def main() -> int:
-    """Print the packages that are not pinned and return the exit status."""
+    """Print the packages with a wrong pin or with none, and return the exit status."""
     pins = read_pins(CONSTRAINTS.read_text(encoding="utf-8"))
     wrong = []
     for name, version in sorted(installed_for("kafka-tuner", {"dev"}).items()):
@@ -23,6 +26,9 @@ def main() -> int:
             wrong.append(f"{name} {version} is installed but not pinned")
         elif pinned != version:
             wrong.append(f"{name} is pinned to {pinned}, but {version} is installed")
+        python = distribution(name).metadata["Requires-Python"] or ""
+        if OLDEST_PYTHON not in SpecifierSet(python):
+            wrong.append(f"{name} {version} needs Python {python}: pin a version that runs on {OLDEST_PYTHON}")
     if wrong:
         print(
             "constraints.txt must pin the installed packages:",
