@@ -1,5 +1,6 @@
 """A Java runtime for tests, without the optimising compiler."""
 
+import contextlib
 import hashlib
 import shlex
 from pathlib import Path
@@ -17,9 +18,11 @@ def quick_java() -> Path:
     Raises:
         JavaNotFound: No Java runtime is usable.
     """
-    program = f'#!/bin/sh\nexec {shlex.quote(str(find_java().path))} -XX:TieredStopAtLevel=1 "$@"\n'
-    folder = f"java-for-tests-{hashlib.sha256(program.encode()).hexdigest()[:12]}"
-    path = cache_root() / folder / "java"
+    real = find_java().path
+    program = f'#!/bin/sh\nexec {shlex.quote(str(real))} -XX:TieredStopAtLevel=1 "$@"\n'
+    path = cache_root() / f"java-for-tests-{hashlib.sha256(program.encode()).hexdigest()[:12]}" / "java"
     if not path.exists():
         write_atomically(path, program, mode=0o755)
+    with contextlib.suppress(FileExistsError):
+        (path.parent / "keytool").symlink_to(real.parent / "keytool")
     return path
