@@ -137,6 +137,15 @@ class GaussianProcess:
         variance = np.maximum(self.prior_variance(points) - (seen**2).sum(axis=0), _JITTER)
         return self.expected(points) + cross @ self.weights, np.sqrt(variance)
 
+    def foreseen(self) -> float:
+        """Return how well each measured value is predicted from the others: the sum of the logarithms of its density.
+
+        Source: Rasmussen and Williams (2006), equations 5.10 to 5.12.
+        """
+        halves = whitened(self.root, np.eye(len(self.weights)))
+        precision = (halves**2).sum(axis=0)
+        return float(0.5 * (np.log(precision / (2 * math.pi)) - self.weights**2 / precision).sum())
+
     def believed_together(self, points: Array) -> tuple[Array, Array]:
         """Predict the numbers at all points together, without the noise of a measurement.
 

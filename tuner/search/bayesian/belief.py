@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,8 @@ _LEFT_OVER: Final = 0.05
 With as large a value as `AMPLITUDE`, searches measured many configs of which the model says that they are bad.
 """
 _LEFT_OVER_SPREAD: Final = 1.0
+_NEGLIGIBLE: Final = 0.02
+"""The weight below which a rating is left out, to save time."""
 _DRAWS: Final = 8
 _SOFTENED: Final = 0.05
 """The distance below the reference from which values are compressed noticeably, as a difference of logarithms.
@@ -75,18 +77,42 @@ class Belief:
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
+        If gains are expected, they may mislead, so configs are rated both with and without them. Each rating counts by
+        how well the measured values are predicted in its way, each value from the others.
+
+        Args:
+            rng: The source of randomness.
+        """
+        beliefs = [self]
+        if self.gains is not None:
+            beliefs.append(replace(self, gains=None))
+        processes = [[each._objective(index) for index in range(len(self.reference))] for each in beliefs]
+        told = np.array([sum(process.foreseen() for process in each) for each in processes])
+        weights = np.exp(told - told.max())
+        weights /= weights.sum()
+        counted = [
+            (weight, each._worth_of(of_objectives, rng))
+            for weight, each, of_objectives in zip(weights, beliefs, processes, strict=True)
+            if weight > _NEGLIGIBLE
+        ]
+        return lambda wanted: np.asarray(sum(weight * worth(wanted) for weight, worth in counted))
+
+    def _worth_of(self, processes: Sequence[GaussianProcess], rng: np.random.Generator) -> Callable[[Array], Array]:
+        """Return a function that rates configs by how much it is worth to measure them.
+
         The worth of a config is the expected improvement of the Pareto front, times the probability that the config
         keeps all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one
         number per config.
 
         Args:
+            processes: The Gaussian process of each objective.
             rng: The source of randomness.
         """
         seen, pending = self.observations, [*self.pending]
         rows = seen.rows()
         support = self._points(np.concatenate([rows, np.stack(pending)]) if pending else rows)
         usable = np.concatenate([seen.feasible(), np.full(len(pending), True)])
-        draws = [Draws.of(self._objective(index), support, _DRAWS, rng) for index in range(len(self.reference))]
+        draws = [Draws.of(process, support, _DRAWS, rng) for process in processes]
         improvement = Improvement(draws, usable, self.reference * self.factors, rng)
         constraints = [self._constraint(name) for name in seen.missed_constraints()]
 
