@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
 
 from objectives.dominance import dominated_by
 from objectives.front import hypervolume
@@ -23,6 +24,8 @@ from tests.search_spaces_tests.spaces import spaces
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 from tuner.search.bayesian import observations as observations_module
+from tuner.search.bayesian.axes import PlainSpace
+from tuner.search.bayesian.belief import Belief
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.bayesian.improvement import Draws, Improvement
 from tuner.search.bayesian.observations import Observations
@@ -149,6 +152,39 @@ def test_without_values_a_process_predicts_its_prior() -> None:
     empty = fitted(np.zeros((0, 2)), np.zeros(0), mean=3.0)
     mean, sd = empty.believed(np.array([[0.5, 0.5]]))
     assert (mean[0], sd[0]) == pytest.approx((3.0, math.sqrt(1.25)))
+
+
+def test_how_well_values_are_foreseen_is_what_each_is_worth_to_a_process_without_it() -> None:
+    points = np.array([[0.0], [0.2], [0.5], [0.9]])
+    process = fitted(points, np.array([0.1, 0.4, -0.2, 0.3]), noise_sd=0.1)
+    covariance, left_over = process.root @ process.root.T, process.root @ (process.root.T @ process.weights)
+    total = 0.0
+    for index in range(len(points)):
+        others = np.arange(len(points)) != index
+        pull = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, index])
+        variance = covariance[index, index] - covariance[index, others] @ pull
+        off = left_over[index] - pull @ left_over[others]
+        total -= 0.5 * (math.log(2 * math.pi * variance) + off**2 / variance)
+    assert process.foreseen() == pytest.approx(total)
+    assert fitted(np.zeros((0, 1)), np.zeros(0)).foreseen() == 0.0
+
+
+def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:
+    space, seen = PlainSpace({"x": FloatDistribution(0.0, 1.0)}), Observations(1)
+    for at in np.linspace(0.0, 0.7, 15):
+        seen.add(np.array([at]), [0.5 * float(at)], {})
+    promised = np.array([[0.9]])
+
+    def worth_of_the_promise(elsewhere: float) -> float:
+        """Rate a config with an expected gain of 2, if gains elsewhere are expected to grow with this slope."""
+
+        def gains(rows: Array) -> Array:
+            return np.where(rows == promised, 2.0, elsewhere * rows)
+
+        belief = Belief(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
+        return float(belief.worth(np.random.default_rng(0))(promised)[0])
+
+    assert worth_of_the_promise(-0.5) < 0.5 * worth_of_the_promise(0.5)
 
 
 def improvement(
