@@ -36,7 +36,8 @@ def image(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     context = tmp_path_factory.mktemp("image")
     shutil.copytree(Path(__file__).parent / "image", context, dirs_exist_ok=True)
     kafka = KafkaJava.prepare()
-    shutil.copytree(find_java().path.parent.parent, context / "java")
+    whole_runtime = find_java({}).path.parent.parent  # not the program that KAFKA_TUNER_JAVA names in tests
+    shutil.copytree(whole_runtime, context / "java")
     shutil.copytree(Path(kafka.class_path.partition(":")[0]).parent, context / "jars")
     engine.images.build(path=str(context), tag=STAND_IN, rm=True)
     return STAND_IN
