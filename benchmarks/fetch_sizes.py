@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _fetches(opened: OpenTarget, topic: Topic, limit: int, seconds: float) -> Fetches:
-    """Read the topic with this `max.partition.fetch.bytes`, and return the mean fetch and the throughput."""
+    """Read the topic with this limit per partition. Return the mean size of a fetch, and the throughput."""
     properties = {**CONSUMER, "max.partition.fetch.bytes": str(limit)}
     reading = Reading(warmup_s=_WARMUP_S, measured_s=seconds, properties=properties)
     seen = TopicConsumption(opened.cluster, topic.name, reading, sole_writer=True).run()

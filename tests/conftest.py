@@ -1,5 +1,6 @@
 """Fixtures for all tests: separate folders, one real broker, topics on it, and a PostgreSQL server."""
 
+import contextlib
 import itertools
 import signal
 import tempfile
@@ -13,6 +14,7 @@ from hypothesis import settings
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topics import OwnedTopics, Topic
+from runners.errors import JavaNotFound
 from runners.places import cache_root
 from tests.builders.quick_java import quick_java
 from tests.campaign_form import LONG_CAMPAIGN
@@ -36,7 +38,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of `campaign_tests` and all long tests as `campaign`. Leave out long tests in the short form."""
+    """Mark every test in `campaign_tests`, and every test marked `long`, as `campaign`.
+
+    Tests marked `long` run only with `KAFKA_TUNER_CAMPAIGN=long`.
+    """
     for item in items:
         if "tests/campaign_tests/" in item.nodeid or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.campaign)
@@ -61,7 +66,8 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the state of this session in its own folders, but use the user's cache, which holds Kafka's jars."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_CACHE", str(cache_root()))
-        patch.setenv("KAFKA_TUNER_JAVA", str(quick_java()))
+        with contextlib.suppress(JavaNotFound):  # many tests need no Java
+            patch.setenv("KAFKA_TUNER_JAVA", str(quick_java()))
         patch.setenv("KAFKA_TUNER_HOME", str(tmp_path_factory.mktemp("kafka-tuner-home")))
         patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path_factory.mktemp("studies")))
         # Studies of other test processes run at the same time, because most tests do not ask for true measurements.

@@ -176,7 +176,7 @@ def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:
     promised = np.array([[0.9]])
 
     def worth_of_the_promise(elsewhere: float) -> float:
-        """Rate a config with an expected gain of 2, if gains elsewhere are expected to grow with this slope."""
+        """Rate a config whose expected gain is 2. At other configs, the expected gain is `elsewhere` times x."""
 
         def gains(rows: Array) -> Array:
             return np.where(rows == promised, 2.0, elsewhere * rows)

@@ -317,5 +317,5 @@ def _entropy() -> int:
 
 @functools.cache
 def _libraries() -> ThreadpoolController:
-    """Return the libraries for linear algebra in this process. Finding them takes milliseconds, so it is done once."""
+    """Return the linear algebra libraries that this process has loaded. The search for them takes milliseconds."""
     return ThreadpoolController()  # type: ignore[no-untyped-call]
