@@ -1,17 +1,19 @@
-# The tuner with its own Kafka: needs no network at run time unless it is pointed at a cluster. See docs/how-to/containers.md.
+# The image of the tuner and of Kafka. A container of it needs a network only to measure a cluster of yours. See
+# docs/how-to/containers.md.
 #
 #   scripts/image build
-#   docker run --rm --network none kafka-tuner            the quick-start: ends with a recommendation
+#   docker run --rm --network none kafka-tuner            runs the quick start, up to its recommendation
 #   docker run --rm --network host kafka-tuner bench --bootstrap broker:9092
 #
-# Behind a mirror: --build-arg PIP_INDEX_URL=... and --build-arg KAFKA_TUNER_MAVEN_REPOSITORY=...; both stay in stages
-# that are thrown away, and so out of the image. Needs no BuildKit.
+# To download from mirrors, use --build-arg PIP_INDEX_URL=... and --build-arg KAFKA_TUNER_MAVEN_REPOSITORY=... Only stages
+# that are not part of the image know these addresses. The build does not need BuildKit.
 
-# An init, so that processes whose parents died are buried and a signal reaches the tuner and nobody else.
+# tini is process 1 of the container: it passes signals on to the tuner, and collects the exit codes of orphaned processes.
 FROM python:3.11-slim-bookworm AS init
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends tini
 
-# Apart, so that only a change to the dependencies has them installed anew, and not any in pyproject.toml.
+# A stage of its own, so that the dependencies are installed again only when they change, and not whenever pyproject.toml
+# does.
 FROM python:3.11-slim-bookworm AS requirements
 WORKDIR /src
 COPY pyproject.toml ./
@@ -21,10 +23,11 @@ RUN python3 scripts/image_requirements.py > requirements.txt
 FROM python:3.11-slim-bookworm AS install
 ARG PIP_INDEX_URL
 WORKDIR /src
-# The build's own tools are pinned too: an older pip takes the one, a newer one the other.
+# The packages that build ours are pinned, too. Older versions of pip read PIP_CONSTRAINT for it, newer ones
+# PIP_BUILD_CONSTRAINT.
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
     PIP_CONSTRAINT=/src/constraints.txt PIP_BUILD_CONSTRAINT=/src/constraints.txt
-# No pip in the environment: the one outside fills it.
+# The environment has no pip: that of the base image installs into it.
 RUN python3 -m venv --without-pip /opt/kafka-tuner
 COPY --from=requirements /src/requirements.txt ./
 COPY constraints.txt ./
@@ -34,9 +37,9 @@ RUN python3 -m pip --python /opt/kafka-tuner/bin/python install --quiet --no-com
 COPY . .
 RUN python3 -m pip --python /opt/kafka-tuner/bin/python install --quiet --no-compile --no-deps .
 
-# All that is left over from one real study: the jars of Kafka and of its Java client, the compiled load generator for the
-# latter, what makes starts of a broker quick, and the bytecode of the modules
-# that were used. (That of all modules would be 200 MB.) An image that can't run a study is not built.
+# Runs a study, so that the image contains what the first study makes: the jars of Kafka and of its Java client, the
+# compiled load generator of the Java client, the archive of classes with which brokers start quickly, and the bytecode of
+# the modules that were used. The bytecode of all modules would take 200 MB. If the study fails, so does the build.
 FROM install AS warm
 ARG KAFKA_TUNER_MAVEN_REPOSITORY
 RUN KAFKA_TUNER_CACHE=/opt/kafka-tuner-cache /opt/kafka-tuner/bin/python scripts/prefetch_kafka.py \
@@ -44,7 +47,7 @@ RUN KAFKA_TUNER_CACHE=/opt/kafka-tuner-cache /opt/kafka-tuner/bin/python scripts
  && chmod -R a+rX /opt/kafka-tuner-cache
 
 FROM python:3.11-slim-bookworm
-# Broker logs, records of runs, studies, and MLflow's files; open to all, so that `--user` works with any id.
+# The folder of broker logs, studies and MLflow's files. Every user can write to it, so `--user` works with any id.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/kafka-tuner --shell /usr/sbin/nologin tuner \
  && install -d -o tuner -g tuner -m 1777 /var/lib/kafka-tuner /var/lib/kafka-tuner/studies /var/lib/kafka-tuner/artifacts
 COPY --from=init /usr/bin/tini /usr/bin/tini
@@ -59,18 +62,18 @@ ENV PATH=/opt/kafka-tuner/bin:$PATH \
     KAFKA_TUNER_CACHE=/opt/kafka-tuner-cache \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
-# What `docker volume` keeps when the container goes: the record of the studies.
+# The studies are on a volume, which outlives the container.
 VOLUME /var/lib/kafka-tuner/studies
 USER 10001:10001
 WORKDIR /var/lib/kafka-tuner
-# The service, and a broker; whatever runs otherwise ends when it is ill.
+# The ports of the service and of the broker.
 EXPOSE 8080 9092
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python3", "-I", "-S", "/opt/kafka-tuner/container_health.py"]
-# On SIGTERM the tuner ends as on Ctrl-C: topics deleted, brokers stopped, the study to be gone on with.
+# On SIGTERM, the tuner does what it does on Ctrl-C: it deletes its topics, stops its brokers, and the study can be resumed.
 ENTRYPOINT ["tini", "--", "tuner"]
 CMD ["run", "/usr/share/kafka-tuner/quickstart.yaml"]
-# Last: they change with each build, and nothing after them has to be built again.
+# The labels are last, because they change with each build, and everything after a change is built again.
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="kafka-tuner" \

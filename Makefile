@@ -1,4 +1,4 @@
-# `make` lists what can be done. Every target works first and alone in a new clone: it makes what it needs.
+# `make` lists the targets. Each works in a new clone, because it first makes what it needs.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,10 +7,12 @@ DEV := $(VENV)/.dev-installed
 
 # What more `tuner run`, pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
 ARGS ?=
+# How many processes the tests run in. Tests often wait, so three processes keep two cores busy.
+TEST_PROCESSES ?= 3
 # What `make experiments` runs.
 EXPERIMENTS ?= linkedin-stored-data linkedin-consumers linkedin-end-to-end
 
-# setup-env leaves compiling to the first import of each module: most are never imported. That must be allowed then.
+# setup-env compiles no modules, so Python must be allowed to keep what it compiles at the first import.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -27,10 +29,10 @@ run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker 
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
 test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those without a broker)
-	$(BIN)/pytest -q -n 2 --dist loadscope -m "not campaign" $(ARGS)
+	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "not campaign" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
-	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
+	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
 
 experiments: $(DEV) ## Run three of the papers' experiments with one round, and report them (ARGS="--rounds 5" for more)
@@ -42,7 +44,7 @@ failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100
 	$(BIN)/python -m benchmarks.failures $(ARGS)
 
 containers: $(DEV) ## Build the image and test it; starts a Docker engine where none runs (root, Debian)
-	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -n 2 --dist loadscope -m docker $(ARGS)'
+	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m docker $(ARGS)'
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, files named in documents, tracked files
 	$(BIN)/ruff check .

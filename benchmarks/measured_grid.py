@@ -1,12 +1,14 @@
 """Measures each config of a grid, for a table on which samplers and predictions are tested.
 
-    python -m benchmarks.measured_grid FILE.csv [--record-bytes 1000] [--brokers 1] [--client librdkafka] [--rounds 1]
+    python -m benchmarks.measured_grid FILE.csv [--record-bytes 1000] [--brokers 1] [--client librdkafka]
+        [--rounds 1] [--seconds 1.5]
 
 The grid has 168 configs, which are measured in random order on embedded brokers, with a replica on each. Each config
 has a paced phase at 30 % of the throughput of the client's defaults, and then a saturating phase. The client's defaults
 are measured first, after burn-in runs whose values are not used, and again after every ten configs. If FILE exists, the
 benchmark repeats the burn-in runs and continues where FILE ends. A round of the whole grid takes about 15 minutes and
-writes 40 GB to the brokers. Each further round measures all configs again, in another random order.
+writes 40 GB to the brokers; with `--seconds 4`, it takes 33 minutes. Each further round measures all configs again, in
+another random order.
 """
 
 import argparse
@@ -79,13 +81,14 @@ def main() -> None:
     )
     parser.add_argument("--client", default="librdkafka", help="librdkafka, java, or java:VERSION")
     parser.add_argument("--rounds", type=whole_number, default=1, help="how often each config is measured")
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of each phase, without 0.5 s of warm-up")
     parser.add_argument("--minutes", type=float, default=60.0)
     asked = parser.parse_args()
     ends_s = time.monotonic() + 60 * asked.minutes
     client = client_of(asked.client)
     order = [config for number in range(asked.rounds) for config in _order(client, SEED + number)]
     done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
-    load = load_of(asked.record_bytes, asked.brokers)
+    load = load_of(asked.record_bytes, asked.brokers, asked.seconds)
     with open_target(Target(brokers=asked.brokers), print, client) as opened:
         capacity = burn_in(opened, load)
         rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
@@ -120,7 +123,7 @@ def _order(client: Client, seed: int) -> list[tuple[str, ...]]:
     return found
 
 
-def load_of(record_bytes: int, brokers: int) -> Workload:
+def load_of(record_bytes: int, brokers: int, measured_s: float = 1.5) -> Workload:
     """Return the saturating load of a table."""
     return Workload(
         RecordSizes.fixed(record_bytes),
@@ -128,7 +131,7 @@ def load_of(record_bytes: int, brokers: int) -> Workload:
         partitions=3,
         replication=brokers,
         warmup_s=0.5,
-        measured_s=1.5,
+        measured_s=measured_s,
     )
 
 
@@ -177,9 +180,9 @@ def _rate(file: Path) -> float | None:
 def _head(rate: float, client: Client, load: Workload, rounds: int) -> str:
     title = f"168 configs, records of {load.record_sizes} B, {_brokers_in_words(load)}"
     how = (
-        f"each config {'once' if rounds == 1 else f'once in each of {rounds} rounds'}: paced 0.5 + 1.5 s, then "
-        "saturating 0.5 + 1.5 s, on one topic; the defaults (no properties) after every 10 configs; random order, "
-        f"seed {SEED}"
+        f"each config {'once' if rounds == 1 else f'once in each of {rounds} rounds'}: paced "
+        f"{load.warmup_s:g} + {load.measured_s:g} s, then saturating as long, on one topic; the defaults "
+        f"(no properties) after every 10 configs; random order, seed {SEED}"
     )
     columns = ",".join(("record_bytes", *NAMES, *METRICS))
     said = facts(title, "python -m benchmarks.measured_grid", how, client, load)

@@ -167,7 +167,7 @@ def three_brokers_grid() -> MeasuredTable:
 
 
 def undisturbed_grid() -> MeasuredTable:
-    """Return the same as `embedded_grid`, measured on another day, with batches and bytes on the wire.
+    """Return the same as `embedded_grid`, measured for 4 s each, with batches and bytes on the wire.
 
     Nothing else ran on the host.
     """

@@ -1,4 +1,4 @@
-"""A study that goes through all stages in half a minute. Its results mean nothing."""
+"""A study that goes through all stages in about a minute, on one start of the broker. Its results mean nothing."""
 
 
 def short_study(name: str, target: str) -> str:
@@ -16,5 +16,6 @@ workload:
   saturate: {{warmup: 0.5s, measured: 1s}}
   paced: {{warmup: 0.5s, measured: 1s}}
 search: {{trials: 3, startup_trials: 2, burn_in_max: 2}}
-confirm: {{goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, ablation_rounds: 0}}
+confirm:
+  {{goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, ablation_rounds: 0, new_broker: never, spread_over: 0s}}
 """

@@ -70,7 +70,8 @@ def prediction_rows(told: Iterable[Prediction], retention: Retention | None = No
     for name in (*AT_FULL_SPEED, *AT_RATE):
         cells = [_cell(each, name) for each in found]
         if any(cell != "-" for cell in cells):
-            rows.append([ROW_METRICS[name].title, *cells])
+            load = "full speed" if name in AT_FULL_SPEED else "the rate"
+            rows.append([f"{ROW_METRICS[name].title}, at {load}", *cells])
     taken = [each.consumer_mb_per_s for each in found]
     if any(each is not None for each in taken):
         rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
