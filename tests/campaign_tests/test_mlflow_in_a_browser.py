@@ -26,7 +26,7 @@ from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, Study
 from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults
 from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.record_reader import RecordReader
+from tuner.service.cache.responder import Responder
 from tuner.storage.home import storage_at
 from tuner.tracking import MlflowMirror
 
@@ -188,7 +188,7 @@ def test_the_service_links_to_the_same_views(
     address: str, links: dict[str, str], studies: tuple[Path, list[StudyResults]]
 ) -> None:
     query = ResultQuery.of("first", "mlflow_views", address=address)
-    answer = RecordReader(storage_at(), studies[0]).responses(query)[query]
+    answer = Responder(storage_at(), studies[0]).responses(query)[query]
     assert json.loads(answer.body) == links
 
 

@@ -1,4 +1,7 @@
-"""A study that goes through all stages in about a minute, on one start of the broker. Its results mean nothing."""
+"""A study that goes through all stages in about a minute, on one start of the broker. Its results mean nothing.
+
+The rate is low, so that a config holds it even if other studies run beside.
+"""
 
 
 def short_study(name: str, target: str) -> str:
@@ -14,7 +17,7 @@ target: {target}
 workload:
   record_bytes: [1000]
   saturate: {{warmup: 0.5s, measured: 1s}}
-  paced: {{warmup: 0.5s, measured: 1s}}
+  paced: {{warmup: 0.5s, measured: 1s, rate_records_per_s: 1000}}
 search: {{trials: 3, startup_trials: 2, burn_in_max: 2}}
 confirm:
   {{goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, ablation_rounds: 0, new_broker: never, spread_over: 0s}}

@@ -23,7 +23,7 @@ from tuner.model.trial import Progress, StudyState
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.record_reader import RecordReader
+from tuner.service.cache.responder import Responder
 from tuner.storage.home import storage_at
 from tuner.storage.sqlite import FolderStorage
 from tuner.study_file import parse_study, read_study_file
@@ -188,10 +188,10 @@ def test_a_damaged_record_is_named_by_every_reader(first: int, count: int, studi
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(studies / name, folder)
         damaged = damage(r, folder)
-        reader = RecordReader(storage_at(), tmp_path)
+        responder = Responder(storage_at(), tmp_path)
         for what in r.choices(list(FORMS), WEIGHTS, k=2):
             query = ResultQuery.of(name, what, **r.choice(FORMS[what]))
-            response = reader.responses(query)[query]
+            response = responder.responses(query)[query]
             assert response.status in (200, 404, 422), (what, response.body)
             if response.status != 200:
                 places = (

@@ -10,7 +10,7 @@ from tests.present_tests.studies import write_study
 from tests.service_tests.test_pages import page
 from tuner.model.facts import IN_MLFLOW
 from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.record_reader import RecordReader
+from tuner.service.cache.responder import Responder
 from tuner.storage.home import storage_at
 
 ADDRESS = "https://mlflow.example/team"
@@ -19,7 +19,7 @@ ADDRESS = "https://mlflow.example/team"
 def links(root: Path, **facts: Any) -> dict[str, str]:
     write_study(root / "overnight", trials=12, facts=facts)
     query = ResultQuery.of("overnight", "mlflow_views", address=ADDRESS)
-    found: dict[str, str] = json.loads(RecordReader(storage_at(), root).responses(query)[query].body)
+    found: dict[str, str] = json.loads(Responder(storage_at(), root).responses(query)[query].body)
     return found
 
 

@@ -23,7 +23,7 @@ class ResultQuery:
 
     Attributes:
         study: The study's name.
-        what: The kind of response: a key of `tuner.service.cache.record_reader.RESPONSES`, or `EVERY_RECOMMENDATION`.
+        what: The kind of response: a key of `tuner.service.cache.responder.RESPONSES`, or `EVERY_RECOMMENDATION`.
         given: The parameters of the query as pairs of name and value, sorted by name.
     """
 

@@ -191,7 +191,7 @@ class ReadingProcess:
         """Send a query to the process.
 
         Returns:
-            A future with the result of `RecordReader.responses`. The future never raises an exception.
+            A future with the result of `Responder.responses`. The future never raises an exception.
         """
         return self._thread.submit(self._responses, query)
 
@@ -261,9 +261,9 @@ def _serve(pipe: Connection, root: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     # Imported here, because the server imports this module and does not need these libraries.
-    from tuner.service.cache.record_reader import RecordReader
+    from tuner.service.cache.responder import Responder
 
-    reader = RecordReader(storage_at(), root)
+    responder = Responder(storage_at(), root)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            pipe.send(reader.responses(pipe.recv()))
+            pipe.send(responder.responses(pipe.recv()))

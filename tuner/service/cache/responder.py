@@ -1,7 +1,6 @@
 """Computes the responses to queries from the results of a study.
 
-This code runs in a separate process, which `ReadingProcess` in `response_cache.py` starts. It keeps the results of the
-studies that were asked for most recently in memory.
+This code runs in a separate process, which `ReadingProcess` in `response_cache.py` starts.
 """
 
 import io
@@ -9,13 +8,12 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from cachetools import LRUCache
 from rich.console import Console
 
 from search_spaces.client import client_of
@@ -27,7 +25,6 @@ from tuner.model.facts import (
     OBJECTIVES,
     RECORD_SIZES,
     STARTED_AT,
-    STUDY_ID,
     TARGET,
     TOTALS,
     TRIALS_PER_SIZE,
@@ -44,7 +41,8 @@ from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
-from tuner.results.study_results import SizeResults, StudyResults, results_of
+from tuner.results.study_results import SizeResults, StudyResults
+from tuner.service.cache.kept_results import KeptResults, no_study
 from tuner.service.cache.query import (
     CSV,
     EVERY_RECOMMENDATION,
@@ -60,26 +58,11 @@ from tuner.service.cache.query import (
 from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 
-if TYPE_CHECKING:
-    from tuner.prediction.calibration import Calibration
-    from tuner.prediction.source import Source
-
-_KEPT_TRIALS: Final = 6_000
-_KEPT_EXTENTS: Final = 10_000
-_KEPT_CALIBRATIONS: Final = 100
 _MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
 """The media types of formats, by the end of their files' names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    """The number of trials of a study, and the sequence number of its last trial."""
-
-    last: int = 0
-    trials: int = 0
-
-
-class RecordReader:
+class Responder:
     """Responds to queries about the studies in one folder.
 
     Args:
@@ -90,10 +73,7 @@ class RecordReader:
     def __init__(self, storage: Storage, root: Path) -> None:
         self._storage = storage
         self._root = root
-        self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
-        """The results of the most recently read studies, each with the value that `stamp` returned for the study."""
-        self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
-        self._calibrations: LRUCache[str, tuple[object, Calibration]] = LRUCache(_KEPT_CALIBRATIONS)
+        self._kept = KeptResults(storage, root)
 
     def responses(self, query: ResultQuery) -> Responses:
         """Return the response to a query.
@@ -104,7 +84,7 @@ class RecordReader:
         try:
             with closing(self._storage.read(self._root / query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
-                    asked = _recommendations(query.study, self.results(query.study, store))
+                    asked = _recommendations(query.study, self._kept.results(query.study, store))
                 else:
                     asked = [query]
                 return {each: self._response(each, store) for each in asked}
@@ -113,58 +93,9 @@ class RecordReader:
 
     def _response(self, query: ResultQuery, store: ResultsStore) -> CachedResponse:
         try:
-            return RESPONSES[query.what](self, query.study, store, dict(query.given))
+            return RESPONSES[query.what](self._kept, query.study, store, dict(query.given))
         except Exception as error:  # noqa: BLE001 - `_problem` says why
             return _problem(query, error)
-
-    def results(self, study: str, store: ResultsStore) -> StudyResults:
-        """Return the study's present results. Read them again only if they have changed since the last call."""
-        # The stamp is computed before the results are read. If a trial is written in between, the results are read once
-        # more than necessary, but a change is never missed.
-        stamp = self.stamp(study, store)
-        kept_stamp, results = self._kept.get(study, (None, None))
-        if results is None or kept_stamp != stamp:
-            results = results_of(store, self._root / study)
-            self._kept[study] = (stamp, results)
-        return results
-
-    def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
-        """Return the constants of the performance model, fitted to the results that the study has now."""
-        stamp = self.stamp(study, store)
-        kept_stamp, calibration = self._calibrations.get(study, (None, None))
-        if calibration is None or kept_stamp != stamp:
-            calibration = source.calibrated()
-            self._calibrations[study] = (stamp, calibration)
-        return calibration
-
-    def other_results(self, study: str) -> StudyResults:
-        """Return the present results of a study beside the one that a query is about.
-
-        Raises:
-            Problem: There is no such study.
-        """
-        try:
-            with closing(self._storage.read(self._root / study)) as store:
-                return self.results(study, store)
-        except StudyNotFound:
-            raise no_study(study) from None
-
-    def stamp(self, study: str, store: ResultsStore) -> object:
-        """Return a value that changes whenever the study's results change."""
-        facts = store.facts()
-        return self.extent(study, store, facts).last, sorted(facts.items())
-
-    def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
-        """Return the number of the study's trials and the sequence number of its last trial.
-
-        Only the trials that are new since the last call are read.
-        """
-        key = (study, facts.get(STUDY_ID))
-        before = self._extents.get(key, _Extent())
-        new = store.trials(before.last)
-        found = _Extent(new[-1][0], before.trials + len(new)) if new else before
-        self._extents[key] = found
-        return found
 
 
 def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
@@ -181,11 +112,6 @@ def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
     return CachedResponse.of_problem(problem)
 
 
-def no_study(name: str) -> Problem:
-    """Return the problem that a study does not exist, or has not begun."""
-    return Problem(404, "not-found", f"there is no study {name}, or it has no results yet")
-
-
 def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
     formats = offered(client_of(results.newest.client)) if results.newest is not None else ()
     return [
@@ -196,13 +122,8 @@ def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
     ]
 
 
-def _share(kept: tuple[object, StudyResults]) -> int:
-    """Return the size of a study's results in the cache: their number of trials, but at most the cache's size."""
-    return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
-
-
-def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    results = reader.results(study, store)
+def _recommendation(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    results = kept.results(study, store)
     form = Format(given.get("form", Format.JSON))
     found, missing = _recommended(results, given)
     if missing:
@@ -217,12 +138,12 @@ def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[
     return recommend_each(results, given.get("record_bytes"), goal, conditions, given.get("allow_loss"))
 
 
-def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.export.record import explanations_record
     from tuner.present.why import print_explanations
     from tuner.results.explanation import explain, knob_importance
 
-    results = reader.results(study, store)
+    results = kept.results(study, store)
     recommended, missing = _recommended(results, given)
     if missing:
         raise NoFeasibleConfig(missing)
@@ -234,7 +155,7 @@ def _explanation(reader: RecordReader, study: str, store: ResultsStore, given: M
     return CachedResponse.of(explanations_record(results.name, found))
 
 
-def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
@@ -248,7 +169,7 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
         changes = Changes.of(settings)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
-    source = source_of(reader.results(study, store), changes.record_bytes)
+    source = source_of(kept.results(study, store), changes.record_bytes)
     asked = Question.of(source)
     asked = (asked.of_defaults() if given.get("begin") == "defaults" else asked).changed(changes)
     try:
@@ -257,7 +178,7 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
             retention.check(asked.workload)
     except ValueError as error:
         raise Problem(422, "invalid", str(error)) from None
-    calibration = reader.calibration(study, store, source)
+    calibration = kept.calibration(study, store, source)
     if form == "page":
         return CachedResponse.of(what_if_record(source, calibration, asked, retention, typed))
     told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
@@ -272,10 +193,10 @@ def _prediction(reader: RecordReader, study: str, store: ResultsStore, given: Ma
     return CachedResponse.of(prediction_record(source, calibration, told, retention, setting=setting))
 
 
-def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
 
-    results = reader.results(study, store)
+    results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
     match given.get("form", "json"):
         case "csv":
@@ -292,10 +213,10 @@ def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping
             )
 
 
-def _grid(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.grid_view import grid_csv, grid_record, print_grid
 
-    results = reader.results(study, store)
+    results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     match given.get("form", "json"):
@@ -308,8 +229,8 @@ def _grid(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[
             return CachedResponse.of(grid_record(results.name, tables))
 
 
-def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    found = status_of(reader.results(study, store), store.progress(), datetime.now(UTC))
+def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    found = status_of(kept.results(study, store), store.progress(), datetime.now(UTC))
     if given.get("form") == "text":
         from tuner.present.text_view import status_text
 
@@ -317,7 +238,7 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
     return CachedResponse.of(found.as_json())
 
 
-def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _summary(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the values that the list of studies shows for one study.
 
     What a running study is doing, how long it still takes, and the best gain need all results of the study. So the
@@ -326,12 +247,12 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
     reads = OBJECTIVES in facts and (given.get("at_work", False) or bool(facts.get(FINISHED_AT)))
-    now = status_of(reader.results(study, store), progress, datetime.now(UTC)) if reads else None
+    now = status_of(kept.results(study, store), progress, datetime.now(UTC)) if reads else None
     best = listed_study(study, facts, now.as_json()).best_gain if now else None
     names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
     return CachedResponse.of(
         {
-            "trials": reader.extent(study, store, facts).trials,
+            "trials": kept.extent(study, store, facts).trials,
             **{name: facts.get(name) for name in names},
             "simulated": facts.get(CLIENT_VERSION) == "simulated",
             "doing": now.doing if now else "",
@@ -342,12 +263,12 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
     )
 
 
-def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
     found = store.trials(after, limit)
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
     # page, so that they hold every trial of the page.
-    sizes = reader.results(study, store).sizes if found else ()
+    sizes = kept.results(study, store).sizes if found else ()
     known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
     rows = [
         {"sequence": sequence, **trial_record(*known[trial.record_bytes, trial.number])} for sequence, trial in found
@@ -359,25 +280,25 @@ def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
     return CachedResponse.of(page)
 
 
-def _trials_table(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _trials_table(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     # Imported here, because it imports pandas.
     from tuner.present.frames import trials_csv, trials_frame, trials_record
 
-    results = reader.results(study, store)
+    results = kept.results(study, store)
     frame = trials_frame(_sizes(results, given.get("record_bytes")))
     if given["form"] == "csv":
         return CachedResponse.of(trials_csv(frame), CSV)
     return CachedResponse.of(trials_record(results.name, frame))
 
 
-def _report(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _report(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.page import report_page
 
-    return CachedResponse.of(report_page(reader.results(study, store)), HTML)
+    return CachedResponse.of(report_page(kept.results(study, store)), HTML)
 
 
-def _comparison(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    found_in = (reader.results(study, store), reader.other_results(given["second"]))
+def _comparison(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    found_in = (kept.results(study, store), kept.other_results(given["second"]))
     # The names of the folders: two studies that are called the same would be shown with their paths on this host.
     found = replace(compare(*found_in), names=(study, given["second"]))
     match given["form"]:
@@ -395,17 +316,17 @@ def _comparison(reader: RecordReader, study: str, store: ResultsStore, given: Ma
             return CachedResponse.of(found.as_json())
 
 
-def _newest(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _newest(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     facts = store.facts()
-    rows = newest_trials(reader.results(study, store)) if OBJECTIVES in facts else []
-    return CachedResponse.of({"last": reader.extent(study, store, facts).last, "trials": rows})
+    rows = newest_trials(kept.results(study, store)) if OBJECTIVES in facts else []
+    return CachedResponse.of({"last": kept.extent(study, store, facts).last, "trials": rows})
 
 
-def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _picture(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.pictures import draw_front
     from tuner.results.by_goal import labels, recommendations
 
-    results = reader.results(study, store)
+    results = kept.results(study, store)
     (size,) = _sizes(results, given["record_bytes"])
     with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
         path = Path(folder) / "front.png"
@@ -413,16 +334,16 @@ def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
         return CachedResponse.of(path.read_bytes(), PNG)
 
 
-def _figure(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _figure(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.interactive import figure_json, front_figure
     from tuner.results.by_goal import labels, recommendations
 
-    results = reader.results(study, store)
+    results = kept.results(study, store)
     (size,) = _sizes(results, given["record_bytes"])
     return CachedResponse.of(figure_json(front_figure(size, labels(recommendations(results, size)))), JSON)
 
 
-def _mlflow_views(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+def _mlflow_views(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the links to the study's views in MLflow, by name; none if MLflow is not known to hold the study."""
     from tuner.tracking.views import SavedView, views_of
 
@@ -430,20 +351,20 @@ def _mlflow_views(reader: RecordReader, study: str, store: ResultsStore, given: 
     if place is None:
         return CachedResponse.of({})
     link = partial(SavedView.link, address=given["address"], experiment_id=place["experiment_id"], saved=place["views"])
-    return CachedResponse.of({each.name: link(each) for each in views_of(reader.results(study, store))})
+    return CachedResponse.of({each.name: link(each) for each in views_of(kept.results(study, store))})
 
 
-def _verification(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    kept = store.facts().get(VERIFICATION)
-    if kept is None:
+def _verification(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    stored = store.facts().get(VERIFICATION)
+    if stored is None:
         raise Problem(404, "not-found", f"{study} verifies no config, or has not ended yet")
     if given.get("form") == "text":
-        return CachedResponse.of(kept["text"] + "\n", TEXT)
-    return CachedResponse.of({**kept["record"], "unmeasured": kept["unmeasured"], "simulated": kept["simulated"]})
+        return CachedResponse.of(stored["text"] + "\n", TEXT)
+    return CachedResponse.of({**stored["record"], "unmeasured": stored["unmeasured"], "simulated": stored["simulated"]})
 
 
-def _stamp(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    return CachedResponse.of(repr(reader.stamp(study, store)), TEXT)
+def _stamp(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    return CachedResponse.of(repr(kept.stamp(study, store)), TEXT)
 
 
 def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
@@ -464,7 +385,7 @@ def _as_text(show: Callable[[Console], None]) -> str:
     return text.getvalue()
 
 
-_Respond = Callable[[RecordReader, str, ResultsStore, Mapping[str, Any]], CachedResponse]
+_Respond = Callable[[KeptResults, str, ResultsStore, Mapping[str, Any]], CachedResponse]
 RESPONSES: Final[Mapping[str, _Respond]] = {
     "recommendation": _recommendation,
     "front": _front,

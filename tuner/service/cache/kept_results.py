@@ -1,0 +1,107 @@
+"""Keeps the results of the studies that were asked for most recently in memory."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from cachetools import LRUCache
+
+from tuner.model.errors import StudyNotFound
+from tuner.model.facts import STUDY_ID
+from tuner.results.study_results import StudyResults, results_of
+from tuner.service.problems import Problem
+from tuner.storage.protocols import ResultsStore, Storage
+
+if TYPE_CHECKING:
+    from tuner.prediction.calibration import Calibration
+    from tuner.prediction.source import Source
+
+_KEPT_TRIALS: Final = 6_000
+_KEPT_EXTENTS: Final = 10_000
+_KEPT_CALIBRATIONS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """The number of trials of a study, and the sequence number of its last trial."""
+
+    last: int = 0
+    trials: int = 0
+
+
+class KeptResults:
+    """The results of the studies in one folder. They are read again only if they have changed.
+
+    Args:
+        storage: The storage that holds the studies' results.
+        root: The folder of the studies on this host.
+    """
+
+    def __init__(self, storage: Storage, root: Path) -> None:
+        self._storage = storage
+        self._root = root
+        self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
+        """The results of the most recently read studies, each with the value that `stamp` returned for the study."""
+        self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
+        self._calibrations: LRUCache[str, tuple[object, Calibration]] = LRUCache(_KEPT_CALIBRATIONS)
+
+    def results(self, study: str, store: ResultsStore) -> StudyResults:
+        """Return the study's present results. Read them again only if they have changed since the last call."""
+        # The stamp is computed before the results are read. If a trial is written in between, the results are read once
+        # more than necessary, but a change is never missed.
+        stamp = self.stamp(study, store)
+        kept_stamp, results = self._kept.get(study, (None, None))
+        if results is None or kept_stamp != stamp:
+            results = results_of(store, self._root / study)
+            self._kept[study] = (stamp, results)
+        return results
+
+    def calibration(self, study: str, store: ResultsStore, source: "Source") -> "Calibration":
+        """Return the constants of the performance model, fitted to the results that the study has now."""
+        stamp = self.stamp(study, store)
+        kept_stamp, calibration = self._calibrations.get(study, (None, None))
+        if calibration is None or kept_stamp != stamp:
+            calibration = source.calibrated()
+            self._calibrations[study] = (stamp, calibration)
+        return calibration
+
+    def other_results(self, study: str) -> StudyResults:
+        """Return the present results of a study beside the one that a query is about.
+
+        Raises:
+            Problem: There is no such study.
+        """
+        try:
+            with closing(self._storage.read(self._root / study)) as store:
+                return self.results(study, store)
+        except StudyNotFound:
+            raise no_study(study) from None
+
+    def stamp(self, study: str, store: ResultsStore) -> object:
+        """Return a value that changes whenever the study's results change."""
+        facts = store.facts()
+        return self.extent(study, store, facts).last, sorted(facts.items())
+
+    def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
+        """Return the number of the study's trials and the sequence number of its last trial.
+
+        Only the trials that are new since the last call are read.
+        """
+        key = (study, facts.get(STUDY_ID))
+        before = self._extents.get(key, _Extent())
+        new = store.trials(before.last)
+        found = _Extent(new[-1][0], before.trials + len(new)) if new else before
+        self._extents[key] = found
+        return found
+
+
+def no_study(name: str) -> Problem:
+    """Return the problem that a study does not exist, or has not begun."""
+    return Problem(404, "not-found", f"there is no study {name}, or it has no results yet")
+
+
+def _share(kept: tuple[object, StudyResults]) -> int:
+    """Return the size of a study's results in the cache: their number of trials, but at most the cache's size."""
+    return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
