@@ -79,8 +79,8 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
         "log.dirs": str(node.log_dir),
         "auto.create.topics.enable": "false",
-        # We delete the topic of a trial and wait until its disk space is free. By default Kafka removes the files only
-        # a minute later. With a delay of 0 or 1 ms, the broker looks for such files 1,000 times a second, which takes 6 %
+        # We delete the topic of a trial and wait until its disk space is free. By default Kafka removes the files a
+        # minute later. With a delay of 0 or 1 ms, the broker looks for such files 1,000 times a second, which takes 6 %
         # of a core.
         "log.segment.delete.delay.ms": "20",
         # By default Kafka checks retention only every 5 minutes, in which 300 MB/s fill 90 GB.
