@@ -29,6 +29,7 @@ import psutil
 from benchmarks.evidence import whole_number
 from objectives.outcome import metrics_of
 from runners.clusters.cluster import LocalBroker
+from runners.errors import WorkloadRefused
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated, end_kept
@@ -88,7 +89,12 @@ def main() -> None:
     client = client_of(asked.client)
     order = [config for number in range(asked.rounds) for config in _order(client, SEED + number)]
     done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
-    load = load_of(asked.record_bytes, asked.brokers, asked.seconds)
+    try:
+        load = load_of(asked.record_bytes, asked.brokers, asked.seconds)
+    except WorkloadRefused as error:
+        parser.error(str(error))
+    if done and f"# how: {_how(load, asked.rounds)}\n" not in asked.file.read_text():
+        parser.error(f"{asked.file} was measured in another way than --seconds and --rounds say; see its line `# how`")
     with open_target(Target(brokers=asked.brokers), print, client) as opened:
         capacity = burn_in(opened, load)
         rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
@@ -179,14 +185,17 @@ def _rate(file: Path) -> float | None:
 
 def _head(rate: float, client: Client, load: Workload, rounds: int) -> str:
     title = f"168 configs, records of {load.record_sizes} B, {_brokers_in_words(load)}"
-    how = (
+    columns = ",".join(("record_bytes", *NAMES, *METRICS))
+    said = facts(title, "python -m benchmarks.measured_grid", _how(load, rounds), client, load)
+    return f"{said}# rate_records_per_s: {rate}\n{columns}\n"
+
+
+def _how(load: Workload, rounds: int) -> str:
+    return (
         f"each config {'once' if rounds == 1 else f'once in each of {rounds} rounds'}: paced "
         f"{load.warmup_s:g} + {load.measured_s:g} s, then saturating as long, on one topic; the defaults "
         f"(no properties) after every 10 configs; random order, seed {SEED}"
     )
-    columns = ",".join(("record_bytes", *NAMES, *METRICS))
-    said = facts(title, "python -m benchmarks.measured_grid", how, client, load)
-    return f"{said}# rate_records_per_s: {rate}\n{columns}\n"
 
 
 def facts(title: str, program: str, how: str, client: Client, load: Workload) -> str:

@@ -354,7 +354,8 @@ def _print_times() -> None:
     for config in configs:
         predict(calibration, config, load)
     sweep_s = time.perf_counter() - began_s
-    print(f"\nA prediction takes {once_ms:.1f} ms (goal: 50 ms), a sweep of {_POINTS:,} points {sweep_s:.1f} s (5 s).")
+    print(f"\nA prediction takes {once_ms:.1f} ms. The goal is 50 ms.", end=" ")
+    print(f"A sweep of {_POINTS:,} points takes {sweep_s:.1f} s. The goal is 5 s.")
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -83,7 +83,7 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         # minute later. With a delay of 0 or 1 ms, the broker looks for such files 1,000 times a second, which takes 6 %
         # of a core.
         "log.segment.delete.delay.ms": "20",
-        # By default Kafka checks retention only every 5 minutes, in which 300 MB/s fill 90 GB.
+        # By default Kafka checks retention every 5 minutes. In that time, a load of 300 MB/s fills 90 GB.
         "log.retention.check.interval.ms": "1000",
         "log.initial.task.delay.ms": "1000",
         "log.segment.bytes": str(128 * _MIB),

@@ -1,6 +1,6 @@
-"""A study that goes through all stages in about a minute, on one start of the broker. Its results mean nothing.
+"""A short study for tests of containers. It has all stages and takes about a minute. Its results mean nothing.
 
-The rate is low, so that a config holds it even if other studies run beside.
+The rate is low, so that every config holds it even while other studies run on the same machine.
 """
 
 

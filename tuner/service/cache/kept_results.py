@@ -47,6 +47,14 @@ class KeptResults:
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
         self._calibrations: LRUCache[str, tuple[object, Calibration]] = LRUCache(_KEPT_CALIBRATIONS)
 
+    def opened(self, study: str) -> ResultsStore:
+        """Open the stored results of a study for reading. The caller closes them.
+
+        Raises:
+            StudyNotFound: There is no such study.
+        """
+        return self._storage.read(self._root / study)
+
     def results(self, study: str, store: ResultsStore) -> StudyResults:
         """Return the study's present results. Read them again only if they have changed since the last call."""
         # The stamp is computed before the results are read. If a trial is written in between, the results are read once
@@ -68,13 +76,13 @@ class KeptResults:
         return calibration
 
     def other_results(self, study: str) -> StudyResults:
-        """Return the present results of a study beside the one that a query is about.
+        """Return the present results of another study, with which that of a query is compared.
 
         Raises:
             Problem: There is no such study.
         """
         try:
-            with closing(self._storage.read(self._root / study)) as store:
+            with closing(self.opened(study)) as store:
                 return self.results(study, store)
         except StudyNotFound:
             raise no_study(study) from None
@@ -87,7 +95,7 @@ class KeptResults:
     def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
         """Return the number of the study's trials and the sequence number of its last trial.
 
-        Only the trials that are new since the last call are read.
+        Read only the trials that were added since the last call.
         """
         key = (study, facts.get(STUDY_ID))
         before = self._extents.get(key, _Extent())

@@ -71,8 +71,6 @@ class Responder:
     """
 
     def __init__(self, storage: Storage, root: Path) -> None:
-        self._storage = storage
-        self._root = root
         self._kept = KeptResults(storage, root)
 
     def responses(self, query: ResultQuery) -> Responses:
@@ -82,7 +80,7 @@ class Responder:
         poll. When a query fails, return an error response.
         """
         try:
-            with closing(self._storage.read(self._root / query.study)) as store:
+            with closing(self._kept.opened(query.study)) as store:
                 if query.what == EVERY_RECOMMENDATION:
                     asked = _recommendations(query.study, self._kept.results(query.study, store))
                 else:
