@@ -24,17 +24,18 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import confirmation_of_command, ended
-from tuner.course.bench import Bench, StartedTrial
+from tuner.course.bench import Bench
 from tuner.course.budget import Budget, next_occurrence
 from tuner.course.driver import drive
 from tuner.course.reporter import SilentReporter
+from tuner.course.steadiness import capacity_of, is_steady
+from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_loop import TrialLoop
-from tuner.model.spec import StudySpec
+from tuner.model.spec import UNBROKEN_S, StudySpec
 from tuner.model.trial import Kind, Progress, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.expectation import ModelExpectation
-from tuner.search.schedule import UNBROKEN_S, capacity_of, is_ready
 from tuner.search.strategy import Strategy
 from tuner.storage.protocols import Hold, ResultsStore
 
@@ -94,11 +95,11 @@ class MemoryStore(ResultsStore):
         return None
 
     @override
-    def tenure(self) -> int | None:
+    def lost_leases(self) -> int | None:
         return 0
 
     @override
-    def await_tenure(self) -> None:
+    def await_lease(self) -> None:
         """Return at once."""
 
     @override
@@ -175,7 +176,7 @@ class LightLoop(TrialLoop):
         began, load_s = self.machine.now(), self.spec.trial_s
         windows: list[float] = []
         if until_ready:
-            while not is_ready(windows) and len(windows) < UNBROKEN_S:
+            while not is_steady(windows) and len(windows) < UNBROKEN_S:
                 windows.append(self.machine.measure(config, 1.0)[0])
             load_s = float(len(windows))
             metrics = metrics_of(capacity_of(windows), inf, None)

@@ -36,8 +36,8 @@ from runners.wrappers import Isolated, end_kept
 from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
+from tuner.course.steadiness import has_enough_burn_ins
 from tuner.model.target import Target
-from tuner.search.schedule import is_stable
 
 LINGER_MS = {
     ClientKind.LIBRDKAFKA: ("0", "0.1", "0.5", "2", "5", "20", "100"),
@@ -151,7 +151,7 @@ def _runner(opened: OpenTarget, load: Workload) -> Iterator[tuple[Runner, str]]:
 def burn_in(opened: OpenTarget, load: Workload) -> float:
     """Measure the client's defaults until their throughput no longer rises, and return it in records per second."""
     capacities: list[float] = []
-    while not is_stable(capacities, 5):
+    while not has_enough_burn_ins(capacities, 5):
         with _runner(opened, load) as (runner, _):
             capacities.append(runner.run(ProducerConfig.parse({}, client=opened.client), load).records_per_s)
         print(f"burn-in run: {capacities[-1]:,.0f} records/s")

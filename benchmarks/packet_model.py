@@ -16,11 +16,10 @@ import numpy as np
 
 from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import record_overhead_bytes
+from runners.performance_model.stages import BATCH_HEADER_BYTES, record_overhead_bytes
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
-_BATCH_HEADER_BYTES: Final = 61.0
 _PACKET_HEADER_BYTES: Final = 60.0
 _INDEX_BYTES: Final = 8.0
 _INDEX_EVERY_BYTES: Final = 4_096.0
@@ -47,10 +46,10 @@ class Packet:
         """Return the packet that a producer with this config sends when its batches are full (equation 1)."""
         settings, value = Settings.of(config, load), load.record_sizes.mean_bytes
         record = value + load.key_bytes + record_overhead_bytes(value, load.key_bytes)
-        batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - _BATCH_HEADER_BYTES) / record))
+        batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - BATCH_HEADER_BYTES) / record))
         codec = CODECS.get(settings.codec)
         left = 1.0 - (load.compressibility_ratio * codec.found(settings.level) if codec else 0.0)
-        batch_bytes = (record * batch_records + _BATCH_HEADER_BYTES) * left
+        batch_bytes = (record * batch_records + BATCH_HEADER_BYTES) * left
         partitions = load.partitions / brokers
         return cls(
             batch_records * partitions,

@@ -20,10 +20,10 @@ from typing import Final
 
 from benchmarks.evidence import PAGES, add_keep, benchmark_parser, run_benchmark
 from tuner.experiment_file import paper_experiments
-from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.present.report.experiment_pictures import draw_experiment
 from tuner.results.experiment_results import load_experiment
 from tuner.storage.home import ROOT_VARIABLE
+from tuner.study_file import QUICK_SUFFIX
 
 MOST_MINUTES: Final = 40.0
 METRICS_DRAWN: Final = 2

@@ -38,12 +38,11 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import learnt
-from tuner.prediction.observations import BATCHES, CPU, PACED, SATURATED, Observation
+from tuner.prediction.observations import BATCHES, CPU, FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import LATENCIES, estimate, predict, stored_bytes_per_record
-from tuner.prediction.probes import spread_out
+from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solved
 
-PHASES: Final[Mapping[str, tuple[str, ...]]] = {"saturated": SATURATED, "paced": PACED}
 TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "100 B": small_records_grid,
     "1 kB": embedded_grid,
@@ -92,7 +91,7 @@ def main() -> None:
     for name, read in TABLES.items():
         seen = observed(read())
         for count in PROBES:
-            chosen = spread_out(list(seen), count, paced_load(seen), EMBEDDED)
+            chosen = chosen_probes(list(seen), count, paced_load(seen), EMBEDDED)
             rest = {config: each for config, each in seen.items() if config not in chosen}
             errors = _errors(chosen, seen, rest)
             print(f"| {name} | {count or 'none'} | {' | '.join(map(errors.cell, GOAL_RATIO))} |")
@@ -104,7 +103,8 @@ def main() -> None:
             missed[count] += errors.missed
         print(f"| {name} | all others | {' | '.join(map(_leave_one_out(seen).cell, GOAL_RATIO))} |")
     print(
-        f"\nIn their intervals (goal: 90 %): {_shares(inside)}. Latencies that were measured and could not be told,",
+        f"\nShare of the measurements inside their intervals (goal: 90 %): {_shares(inside)}.",
+        "Measured latencies that the model does not predict,",
         end=" ",
     )
     print(f"which count as outside: {_counts(missed)}.")
@@ -139,11 +139,11 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
     first = repeats[0]
     load = replace(table.load_of(first), rate_records_per_s=None)
     records_per_s = _mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
-    values = {"records_per_s": records_per_s, **_known(repeats, (SATURATED[1], *CPU, BATCHES))}
+    values = {"records_per_s": records_per_s, **_known(repeats, (FULL_SPEED_METRICS[1], *CPU, BATCHES))}
     found = [Observation(first.config, load, values)]
     held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
     if held:
-        values = _known(held, (*PACED, "paced_batch_records", "stored_bytes_per_record"))
+        values = _known(held, (*RATE_METRICS, "paced_batch_records", "stored_bytes_per_record"))
         if "paced_batch_records" in values:
             values[BATCHES] = values.pop("paced_batch_records")
         found.append(Observation(first.config, replace(load, rate_records_per_s=first.rate_records_per_s), values))
@@ -161,7 +161,7 @@ def paced_load(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Workload
 
 
 def _calibration(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Calibration:
-    chosen = spread_out(list(seen), PROBES[1], paced_load(seen), EMBEDDED)
+    chosen = chosen_probes(list(seen), PROBES[1], paced_load(seen), EMBEDDED)
     return calibrate([each for config in chosen for each in seen[config]])
 
 
@@ -206,11 +206,11 @@ def _errors(
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
             told[_shown("records_per_s", mb_per_s)] = here["records_per_s"].value, values["records_per_s"]
-            wire = here[SATURATED[1]].value
-            if SATURATED[1] in values:
-                told[WIRE] = wire, values[SATURATED[1]]
+            wire = here[FULL_SPEED_METRICS[1]].value
+            if FULL_SPEED_METRICS[1] in values:
+                told[WIRE] = wire, values[FULL_SPEED_METRICS[1]]
                 if config.compression == "none":
-                    told[PAYLOAD] = 1 / wire, 1 / values[SATURATED[1]]
+                    told[PAYLOAD] = 1 / wire, 1 / values[FULL_SPEED_METRICS[1]]
         else:
             told |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
             missed = len({*LATENCIES} & values.keys() - here.keys())
@@ -225,7 +225,7 @@ def _errors(
             told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
         for name, (predicted, measured) in told.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
-        fitted = {*SATURATED, *PACED, *CPU} & here.keys() & values.keys()
+        fitted = {*FULL_SPEED_METRICS, *RATE_METRICS, *CPU} & here.keys() & values.keys()
         intervals = {name: here[name] for name in fitted} | {BATCHES: batches}
         errors.inside += [each.low <= values[name] <= each.high for name, each in intervals.items() if name in values]
     return errors
@@ -261,7 +261,7 @@ def _shown(metric: str, mb_per_s: float) -> str:
     """Return the heading under which the errors of a metric are shown; a throughput has two."""
     if metric == "records_per_s":
         return SLOW if mb_per_s <= _SLOW_MB_PER_S else FAST
-    return {SATURATED[1]: WIRE, BATCHES: RECORDS_IN_BATCH}.get(metric, metric)
+    return {FULL_SPEED_METRICS[1]: WIRE, BATCHES: RECORDS_IN_BATCH}.get(metric, metric)
 
 
 def _by_the_paper(
@@ -289,10 +289,10 @@ def _by_the_paper(
         if load.rate_records_per_s is None:
             mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
             told[_shown("records_per_s", mb_per_s)] = model.records_per_s(packet), values["records_per_s"]
-            if SATURATED[1] in values:
-                told[WIRE] = 1 / packet.payload_ratio, values[SATURATED[1]]
+            if FULL_SPEED_METRICS[1] in values:
+                told[WIRE] = 1 / packet.payload_ratio, values[FULL_SPEED_METRICS[1]]
                 if config.compression == "none":
-                    told[PAYLOAD] = packet.payload_ratio, 1 / values[SATURATED[1]]
+                    told[PAYLOAD] = packet.payload_ratio, 1 / values[FULL_SPEED_METRICS[1]]
         for name, (predicted, measured) in told.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
     return errors

@@ -6,7 +6,7 @@ from statistics import fmean, geometric_mean
 
 from benchmarks.problems.table import MeasuredTable, Row, producers_table
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.observations import PACED, SATURATED, Observation
+from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import predict
 
 _HELD = 0.95
@@ -20,7 +20,7 @@ def print_producers() -> None:
         groups[row.producers, row.config.fingerprint, row.rate_records_per_s].append(row)
     seen = [found for rows in groups.values() if (found := _observation(table, rows)).values]
     calibration = calibrate([each for each in seen if each.producers == 1])
-    metrics = (SATURATED[0], *PACED)
+    metrics = (FULL_SPEED_METRICS[0], *RATE_METRICS)
     print(f"| producers | {' | '.join(metrics)} | in their intervals |")
     print("| ---: |", " ---: |" * (len(metrics) + 1), sep="")
     for producers in (2, 3):
@@ -42,7 +42,7 @@ def _observation(table: MeasuredTable, rows: Sequence[Row]) -> Observation:
     }
     if first.rate_records_per_s is not None:
         held = [row for row in rows if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
-        values = {name: geometric_mean(row.metrics[name] for row in held) for name in PACED} if held else {}
+        values = {name: geometric_mean(row.metrics[name] for row in held) for name in RATE_METRICS} if held else {}
     return Observation(first.config, table.load_of(first), values, first.producers)
 
 

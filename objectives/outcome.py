@@ -15,7 +15,7 @@ from typing import Final
 from runners.end_to_end import EndToEnd
 from runners.measurement import Measurement, Window
 
-SATURATED: Final = "saturated_"
+SATURATED_PREFIX: Final = "saturated_"
 """Prefix of the names of latencies from the saturating phase."""
 
 
@@ -70,7 +70,7 @@ class Metric:
     def title(self) -> str:
         """The name for people with the unit, such as `latency p99, ms`."""
         named = f"{self.label}, {self.unit}" if self.unit else self.label
-        return f"{named} with a full queue" if self.name.startswith(SATURATED) else named
+        return f"{named} with a full queue" if self.name.startswith(SATURATED_PREFIX) else named
 
     def value_in(self, measurement: Measurement) -> float | None:
         """Return the metric's value in a measurement; None if the measurement has no meaningful value.
@@ -136,7 +136,7 @@ def _latencies(
             shown=shown,
         ),
         Metric(
-            SATURATED + name,
+            SATURATED_PREFIX + name,
             label,
             "ms",
             Direction.MINIMIZE,

@@ -13,7 +13,7 @@ from typing import Final, Self
 from objectives.signs import (
     BUSY_RATIO,
     CLOSE_BEHIND_S,
-    HOST_BUSY_RATIO,
+    broker_on_a_full_host,
     busy_broker,
     on_a_full_host,
     other_processes,
@@ -25,7 +25,7 @@ from runners.consumers.reading import Start
 from runners.measurement import Resources
 
 HARDLY_WAITED_RATIO: Final = 0.1
-"""A thread that had no record to take for less than this share of the time could not have taken them faster."""
+"""A thread that waits for records for less than this share of the time takes them as fast as it can."""
 FEW_IN_FLIGHT: Final = 0.5
 """With fewer requests in flight than this on average, the client does not ask for records most of the time."""
 RECEIVING_RATIO: Final = 0.9
@@ -134,11 +134,7 @@ def _broker(evidence: ReadEvidence) -> str | None:
     used = evidence.resources
     if (busy := busy_broker(used)) is not None:
         return busy
-    if (used.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and used.broker_cpu_cores is not None:
-        return (
-            f"the host's CPU is {used.host_cpu_ratio:.0%} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
-        )
-    return None
+    return broker_on_a_full_host(used)
 
 
 def _network(evidence: ReadEvidence) -> str | None:

@@ -9,7 +9,7 @@ from statistics import fmean, median, stdev
 from types import MappingProxyType
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, SATURATED, Direction, Metric
+from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, Direction, Metric
 from runners.consumers.consumption import Consumption
 from runners.end_to_end import EndToEnd
 from runners.measurement import BrokerUse, ClientActivity, LatencyCheck, Measurement, Phase, Resources
@@ -347,7 +347,7 @@ _DETAILS: Final = (
 
 ROW_METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
-        **{name: metric for name, metric in OUTCOME_METRICS.items() if not name.startswith(SATURATED)},
+        **{name: metric for name, metric in OUTCOME_METRICS.items() if not name.startswith(SATURATED_PREFIX)},
         **{metric.name: metric for metric in _DETAILS},
     }
 )

@@ -11,7 +11,7 @@ OTHERS_RATIO: Final = 0.5
 """If other processes use this share of a busy host's cores, they, and not the config, limit the measurement."""
 THROTTLE_MS: Final = 1.0
 CLOSE_BEHIND_S: Final = 1.0
-"""Consumers that are less than so many seconds of records behind the end of the topic have read what was written."""
+"""Consumers keep up with the producers if their lag is at most what they read in this many seconds."""
 
 
 def quota(throttle_ms: float | None) -> str | None:
@@ -59,6 +59,13 @@ def busy_broker(used: Resources) -> str | None:
     if used.broker_cpu_cores is not None and used.host_cores and used.broker_cpu_cores >= BUSY_RATIO * used.host_cores:
         return f"the broker used {used.broker_cpu_cores:.1f} of {used.host_cores} cores"
     return None
+
+
+def broker_on_a_full_host(used: Resources) -> str | None:
+    """Return what a local broker uses of a host that is full; None if the host is not full, or if it is unknown."""
+    if (used.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO or used.broker_cpu_cores is None:
+        return None
+    return f"the host's CPU is {used.host_cpu_ratio:.0%} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
 
 
 def on_a_full_host(used: Resources) -> str:

@@ -17,7 +17,7 @@ from typing import Final, Self
 from objectives.signs import (
     BUSY_RATIO,
     CLOSE_BEHIND_S,
-    HOST_BUSY_RATIO,
+    broker_on_a_full_host,
     busy_broker,
     on_a_full_host,
     other_processes,
@@ -305,10 +305,8 @@ def _broker(evidence: Evidence) -> str | None:
     in_flight = evidence.in_flight_requests
     if not waits or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
         return None
-    if (used.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and used.broker_cpu_cores is not None:
-        return (
-            f"the host's CPU is {used.host_cpu_ratio:.0%} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
-        )
+    if (shared := broker_on_a_full_host(used)) is not None:
+        return shared
     if in_flight is not None:
         return f"{in_flight:.1f} requests on average waited for the broker while the client had more to send"
     return None

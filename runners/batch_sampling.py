@@ -33,7 +33,7 @@ _FILL: Final = 0.9
 _ALONE_BYTES: Final = 65_536
 
 
-class Reader(Protocol):
+class BatchFetcher(Protocol):
     """Reads batches; see `BatchReader`."""
 
     @property
@@ -150,7 +150,7 @@ class _Cursor:
         self.behind, self.read, self.end, self.spent_bytes = self.read, BatchSequence(), first, 0
 
 
-def sample_batches(reader: Reader, topics: Sequence[StoredTopic], limits: SampleLimits) -> list[BatchSample]:
+def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: SampleLimits) -> list[BatchSample]:
     """Return some of the newest batches of each topic.
 
     Args:
@@ -182,7 +182,7 @@ def sample_batches(reader: Reader, topics: Sequence[StoredTopic], limits: Sample
     return [_sample(topic, [each for each in cursors if each.topic == topic.name]) for topic in topics]
 
 
-def _left(reader: Reader, limits: SampleLimits) -> bool:
+def _left(reader: BatchFetcher, limits: SampleLimits) -> bool:
     """Return whether the largest response still fits into what may be read."""
     return reader.received_bytes + limits.most_response_bytes <= limits.most_bytes
 
@@ -224,7 +224,7 @@ def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cu
         yield longest.partition.leader, [longest]
 
 
-def _read(reader: Reader, leader: BrokerAddress, cursors: Sequence[_Cursor], room_bytes: int) -> None:
+def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor], room_bytes: int) -> None:
     parts = [each.part(max(1, min(each.most_bytes, room_bytes))) for each in cursors]
     try:
         found = reader.fetch(leader, parts, room_bytes)

@@ -84,7 +84,7 @@ class Child:
         Args:
             work: The work; see `Work`.
             answer: Answers the questions of the work, in this thread.
-            patience_s: If the process asks nothing and has no result for so many seconds, it is killed.
+            patience_s: If the process asks nothing and has no result for this many seconds, it is killed.
 
         Raises:
             WorkerLost: The process ended without reporting an error, or hung and was killed.

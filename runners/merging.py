@@ -71,7 +71,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         stopped_early=any(each.stopped_early for each in measurements),
         flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
-        sent_bytes=_sum(each.sent_bytes for each in measurements),
+        sent_bytes=sum_of_known(each.sent_bytes for each in measurements),
         # Only the first producer has consumers beside it. They read what all producers write.
         end_to_end=first.end_to_end,
     )
@@ -120,7 +120,7 @@ def _counts(counts: Sequence[Counts]) -> Counts:
         handed_over=sum(each.handed_over for each in counts),
         acknowledged=sum(each.acknowledged for each in counts),
         failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
-        transmitted=_sum(each.transmitted for each in counts),
+        transmitted=sum_of_known(each.transmitted for each in counts),
         retries=sum(each.retries for each in counts),
         stored=None,  # each producer also saw the other producers' records in the topic
         acks=counts[0].acks,
@@ -170,8 +170,8 @@ def merge_resources(all_resources: Sequence[Resources]) -> Resources:
         drain_demand_ratio=highest(lambda each: each.drain_demand_ratio),
         client_thread_cpu_ratio=highest(lambda each: each.client_thread_cpu_ratio),
         client_thread_demand_ratio=highest(lambda each: each.client_thread_demand_ratio),
-        client_user_demand_cores=_sum(each.client_user_demand_cores for each in all_resources),
-        process_cpu_cores=_sum(each.process_cpu_cores for each in all_resources),
+        client_user_demand_cores=sum_of_known(each.client_user_demand_cores for each in all_resources),
+        process_cpu_cores=sum_of_known(each.process_cpu_cores for each in all_resources),
         host_cpu_ratio=highest(lambda each: each.host_cpu_ratio),
         host_cores=max((each.host_cores for each in all_resources if each.host_cores is not None), default=None),
         broker_cpu_cores=highest(lambda each: each.broker_cpu_cores),
@@ -179,7 +179,7 @@ def merge_resources(all_resources: Sequence[Resources]) -> Resources:
         broker_thread_demand_ratio=highest(lambda each: each.broker_thread_demand_ratio),
         network_limited_ratio=highest(lambda each: each.network_limited_ratio),
         receiver_limited_ratio=highest(lambda each: each.receiver_limited_ratio),
-        collector_cpu_cores=_sum(each.collector_cpu_cores for each in all_resources),
+        collector_cpu_cores=sum_of_known(each.collector_cpu_cores for each in all_resources),
         sender_in_client_ratio=highest(lambda each: each.sender_in_client_ratio),
         brokers=max((each.brokers for each in all_resources), key=len, default=()),
     )
@@ -205,7 +205,7 @@ def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int
         queued_bytes=of(lambda each: each.queued_bytes),
         in_flight_requests=of(lambda each: each.in_flight_requests),
         throttle_ms=of(lambda each: each.throttle_ms),
-        wire_bytes=_sum(each.wire_bytes for each in clients),
+        wire_bytes=sum_of_known(each.wire_bytes for each in clients),
         batch_records=of(lambda each: each.batch_records),
         batch_bytes=of(lambda each: each.batch_bytes),
         retries=sum(each.retries for each in clients),
@@ -213,7 +213,7 @@ def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int
     )
 
 
-def _sum(values: Iterable[Number | None]) -> Number | None:
+def sum_of_known(values: Iterable[Number | None]) -> Number | None:
     """Return the sum of all values; None if any of them is unknown."""
     known = list(values)
     parts = [value for value in known if value is not None]

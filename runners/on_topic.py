@@ -70,7 +70,7 @@ class RawResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadOutcome:
     """What the load of a client found. The names mean what they mean in a `Measurement`.
 
     Attributes:
@@ -126,7 +126,7 @@ def measured_on(
     cluster: RunningCluster,
     config: ProducerConfig,
     workload: Workload,
-    load: Callable[[PayloadPool], Found],
+    load: Callable[[PayloadPool], LoadOutcome],
     *,
     generator: str,
     client_version: str,

@@ -34,7 +34,7 @@ class RayConsumerHost(ConsumerHost):
         actor: Ray's handle of the worker that runs the consumers.
         name: Name of that worker.
         run: Number of the run, by which it can be stopped.
-        patience_s: If it sends no message for so many seconds, it counts as lost.
+        patience_s: If it sends no message for this many seconds, it counts as lost.
     """
 
     actor: Any

@@ -72,8 +72,8 @@ class RayPool(Pool):
                 first are started now. By default, all jobs have `producers` on any nodes.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
             tell: Called with a short sentence that says what went wrong and what was done about it.
-            patience_s: A worker that sends no message for so many seconds of its job is killed and counts as lost. The
-                config's `linger.ms` is added.
+            patience_s: A worker that sends no message for this many seconds of its job is killed and counts as lost.
+                The config's `linger.ms` is added.
 
         Raises:
             GeneratorError: Ray could not be started or reached, or it has no room for the workers.

@@ -51,7 +51,7 @@ class RecordBatch:
 
     @property
     def span_ms(self) -> int:
-        """Time from the creation of the first record to that of the newest one: so long a record waited for another."""
+        """Time from the creation of the first record to that of the newest one, for which the first record waited."""
         return self.last_created_ms - self.first_created_ms
 
 

@@ -61,6 +61,9 @@ class TopicTraffic:
         append_lag_ms: Time from the creation of a batch's first record until the broker appended the batch. None if the
             topic has the times of the producers only.
         producers: The number of different producer ids.
+        producers_at_once: How many producers send at the same time, at least 1. A producer that was started anew has a
+            new id, so ids that follow one another count as one producer.
+        partitions_of_each: Number of the read partitions to which a producer sends, in the mean.
         several_producers: Whether batches without a producer id overlap in time, so that they are of several producers.
         idempotent_ratio: The share of the batches with a producer id.
         transactional_ratio: The share of the batches that belong to transactions.
@@ -86,6 +89,8 @@ class TopicTraffic:
     between_ms: Spread | None
     append_lag_ms: Spread | None
     producers: int
+    producers_at_once: int
+    partitions_of_each: float
     several_producers: bool
     idempotent_ratio: float
     transactional_ratio: float
@@ -106,6 +111,7 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
     timed = [each for each in batches if each.timed]
     pairs = [pair for stream in streams(sample) for pair in successions(stream)]
     stored = [each.records for each in sample.topic.partitions]
+    ids = {each.producer_id for each in batches}
     return TopicTraffic(
         partitions=len(sample.topic.partitions) + len(sample.topic.unknown),
         partitions_read=len(sample.stretches),
@@ -123,7 +129,9 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
         append_lag_ms=Spread.of(
             [each.appended_ms - each.first_created_ms for each in timed if each.appended_ms is not None]
         ),
-        producers=len({each.producer_id for each in batches} - {None}),
+        producers=len(ids - {None}),
+        producers_at_once=at_once(sample),
+        partitions_of_each=sum(1 for _ in streams(sample)) / len(ids),
         several_producers=overlapping(sample),
         idempotent_ratio=sum(each.producer_id is not None for each in batches) / len(batches),
         transactional_ratio=sum(each.transactional for each in batches) / len(batches),
@@ -145,6 +153,32 @@ def streams(sample: BatchSample) -> Iterator[list[RecordBatch]]:
         for batch in stretch.batches:
             by_producer.setdefault(batch.producer_id, []).append(batch)
         yield from by_producer.values()
+
+
+def at_once(sample: BatchSample) -> int:
+    """Return how many producers send at the same time, at least 1. Those without an id count as one.
+
+    Each producer counts by the share of the time in which it sends, in the partition where this share is largest. If it
+    has a single batch there, nothing tells the share, and it counts as 1.
+    """
+    shares: dict[int | None, float] = {}
+    for stretch in sample.stretches.values():
+        own: dict[int | None, list[RecordBatch]] = {}
+        for batch in stretch.batches:
+            own.setdefault(batch.producer_id, []).append(batch)
+        whole_ms = _lasted_ms(stretch.batches)
+        for producer, batches in own.items():
+            share = 1.0 if len(batches) == 1 or not whole_ms else min(1.0, _lasted_ms(batches) / whole_ms)
+            shares[producer] = max(share, shares.get(producer, 0.0))
+    return max(1, round(sum(shares.values())))
+
+
+def _lasted_ms(batches: Sequence[RecordBatch]) -> int:
+    """Return the time from the first record to the last one; 0 if it is unknown."""
+    timed = [each for each in batches if each.timed]
+    if not timed:
+        return 0
+    return max(each.last_created_ms for each in timed) - min(each.first_created_ms for each in timed)
 
 
 def successions(stream: Sequence[RecordBatch]) -> Iterator[tuple[RecordBatch, RecordBatch]]:

@@ -104,8 +104,8 @@ class Isolated:
         kept: Whether the child process is kept for the next run, because starting one takes most of a second. A child
             process is kept only if its run gave a measurement, and only for a limited number of runs. `end_kept` ends
             the child processes that wait for a run. They also end when this process ends, even if it is killed.
-        patience_s: A child process that shows no window and gives no result for so many seconds is killed. The config's
-            `linger.ms` is added.
+        patience_s: A child process that shows no window and gives no result for this many seconds is killed. The
+            config's `linger.ms` is added.
     """
 
     runner: Runner
@@ -135,7 +135,7 @@ class Isolated:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
-    """The work of a child process: a run, whose windows are its questions."""
+    """A run in a child process. It sends each window to the parent, which replies whether to go on."""
 
     runner: Runner
     config: ProducerConfig

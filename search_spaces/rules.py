@@ -60,7 +60,7 @@ def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
 
 
 class RuleOutcome(StrEnum):
-    """What comes of a config that breaks a rule."""
+    """What happens to a config that breaks a rule."""
 
     REFUSED = "refused"
     """The client does not start, or can't send."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from runners.measurement import Measurement
     from search_spaces.producer_config import ProducerConfig
-    from search_spaces.space import SearchSpace
     from tuner.course.reporter import ExperimentReporter, Reporter
     from tuner.model.experiment import ExperimentSpec
     from tuner.model.spec import Goal, StudySpec
@@ -124,7 +123,7 @@ def run_study(
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
-    from tuner.course.limits import check_limits
+    from tuner.course.least_limits import check_limits
     from tuner.course.reporter import SilentReporter
     from tuner.course.run import run_study as run
     from tuner.model.spec import StudySpec
@@ -376,12 +375,19 @@ def optuna_study(
         StudyFileError: The study file that was kept with the results can't be read any more, for example because an
             environment variable in it is not set.
     """
+    from runners.workload import RecordSizes
+    from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
     from tuner.search.optuna_export import export, open_storage
+    from tuner.search.schedule import space_of
+    from tuner.study_file import parse_stored_study
 
     loaded = _loaded(study)
     size = loaded.size(record_bytes)
     kept = open_storage(storage) if isinstance(storage, str) else storage
-    return export(loaded.results, size, _space_of(loaded, size.record_bytes), kept)
+    spec = parse_stored_study(loaded.results.study_file, name=loaded.name, origin=str(loaded.folder / "study.yaml"))
+    topic_max = loaded.results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
+    space = space_of(spec, RecordSizes.parse(size.record_bytes), topic_max)
+    return export(loaded.results, size, space, kept)
 
 
 def bench(
@@ -448,31 +454,3 @@ def _config(config: "ProducerConfig | Mapping[str, Any] | str | Path | None") ->
         return ProducerConfig.parse(config or {})
     with named_file(Path(config)):
         return read_producer_file(Path(config)).config
-
-
-def _space_of(study: Study, record_bytes: str) -> "SearchSpace":
-    """Return the search space of a record size, made from the study file that was kept with the results."""
-    from collections import defaultdict
-
-    from runners.workload import RecordSizes
-    from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
-    from tuner.search.schedule import space_of
-    from tuner.study_file import StudyFileError, parse_study
-
-    results = study.results
-
-    def parsed(environ: Mapping[str, str]) -> "StudySpec":
-        origin = str(results.folder / "study.yaml")
-        return parse_study(results.study_file, name=results.name, folder=Path.cwd(), origin=origin, environ=environ)
-
-    try:
-        spec = parsed(os.environ)
-    except StudyFileError as error:
-        # Variables usually hold addresses and secrets, on which the search space does not depend. So any value will do
-        # for a variable that is not set here.
-        try:
-            spec = parsed(defaultdict(lambda: "1", os.environ))
-        except StudyFileError:
-            raise error from None
-    topic_max = results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
-    return space_of(spec, RecordSizes.parse(record_bytes), topic_max)

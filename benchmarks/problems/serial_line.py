@@ -66,8 +66,8 @@ def _capacity(cluster: ClusterConstants, settings: Settings, load: Workload, bat
     """Return the records per second of a saturating load, which fills its batches."""
     each_s, _ = _times_s(cluster, settings, load, batch)
     in_flight = _MOST_IN_FLIGHT if settings.acks == 0 else min(settings.in_flight, _MOST_IN_FLIGHT)
-    turn_s = cluster.round_trip_s + batch * each_s
-    return 1.0 / max(each_s, turn_s / (in_flight * batch))
+    batch_latency_s = cluster.round_trip_s + batch * each_s
+    return 1.0 / max(each_s, batch_latency_s / (in_flight * batch))
 
 
 def _times_s(cluster: ClusterConstants, settings: Settings, load: Workload, batch: float) -> tuple[float, float]:
@@ -78,7 +78,7 @@ def _times_s(cluster: ClusterConstants, settings: Settings, load: Workload, batc
     if codec is not None:
         warm = 1.0 - math.exp(-batch * value / _WARM_BYTES)
         found = load.compressibility_ratio * codec.found(settings.level) * warm
-        codec_s = (codec.cost_s(settings.level) + codec.opening_s_per_byte) * value + codec.s_per_batch / batch
+        codec_s = (codec.cost_s(settings.level) + codec.decompression_s_per_byte) * value + codec.s_per_batch / batch
     wire = value * (1.0 - found) + _OVERHEAD_BYTES + _HEADER_BYTES / batch
     eager = 1.0 + cluster.contention_ratio * math.exp(-settings.linger_s / cluster.contention_s)
     client_s = (cluster.sender_s_per_record + cluster.client_s_per_record) * eager + cluster.client_s_per_byte * value

@@ -12,11 +12,12 @@ import psutil
 
 from runners.clusters import keeper
 from runners.clusters.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.first_start import first_start
 from runners.clusters.java import KafkaJava
-from runners.clusters.keeper_control import await_answers, clear_leftovers, identities, launch_keeper
-from runners.clusters.processes import ProcessIdentity, Record, records, require_free
+from runners.clusters.keeper_control import await_answers, identities, launch_keeper, remove_dead_brokers
+from runners.clusters.processes import ProcessIdentity, require_free
 from runners.errors import BrokerDidNotStart
 from runners.reporting import Say, silent
 
@@ -38,7 +39,7 @@ class Brokers:
             outlive this process.
     """
 
-    record: Record
+    record: CleanUpList
     local_brokers: tuple[LocalBroker, ...]
     lifeline: subprocess.Popen[bytes] | None
 
@@ -58,7 +59,7 @@ def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> B
         BrokerDidNotStart: A port is taken, or a broker ended or did not answer in time. The message names its log.
         DiskTooFull: There is too little free disk space.
     """
-    clear_leftovers()
+    remove_dead_brokers()
     kafka = KafkaJava.prepare(progress)
     first = first_start(kafka, progress)
     progress(f"starting Kafka ({cluster.brokers} broker{'s' if cluster.brokers > 1 else ''})")
@@ -72,7 +73,7 @@ def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> B
     return _try_to_start(kind, cluster, kafka, first)
 
 
-def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
+def bring_down(record: CleanUpList, lifeline: subprocess.Popen[bytes] | None = None) -> None:
     """Stop the brokers that a record in the state folder lists, remove their data, and wait until both are done.
 
     Args:
@@ -107,7 +108,7 @@ def log_dir_of(pid: int) -> Path | None:
     The result is None if that broker was not started by kafka-tuner, or was started by another user.
     """
     for kind in ("persistent", "broker"):
-        for record in records(kind):
+        for record in clean_up_lists(kind):
             pids = [broker for broker, _ in record.facts["brokers"]]
             if pid in pids and record.state == "live":
                 return Path(str(record.facts["log_dirs"][pids.index(pid)]))
@@ -130,7 +131,7 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
         "brokers": [],
     }
     owned = kind != "persistent"
-    record = Record(kind, layout.run_id if owned else "broker", ProcessIdentity.of(), facts)
+    record = CleanUpList(kind, layout.run_id if owned else "broker", ProcessIdentity.of(), facts)
     record.save()
     lifeline = None
     try:

@@ -18,9 +18,10 @@ from confluent_kafka import KafkaException
 
 from runners.clusters import keeper
 from runners.clusters.broker_layout import Layout, remove_folders
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.contact import Contact
 from runners.clusters.java import java_environment
-from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.processes import ProcessIdentity
 from runners.errors import BrokerDidNotStart
 
 _POLL_S = 0.03
@@ -31,7 +32,7 @@ _SIGNS_OF_FAILURE = (" ERROR ", " FATAL ", "Exception", "Error:")
 
 
 def launch_keeper(
-    layout: Layout, brokers: Sequence[dict[str, Any]], record: Record, *, owned: bool
+    layout: Layout, brokers: Sequence[dict[str, Any]], record: CleanUpList, *, owned: bool
 ) -> tuple[subprocess.Popen[bytes], list[int]]:
     """Start the keeper: a small process that starts the brokers, and later stops them and removes their data.
 
@@ -143,13 +144,13 @@ def await_answers(
         time.sleep(_POLL_S)
 
 
-def clear_leftovers() -> None:
+def remove_dead_brokers() -> None:
     """Kill the brokers and remove the folders that earlier runs left behind because they were killed.
 
     Clusters whose keeper process is still running are left alone.
     """
     for kind in ("broker", "persistent"):
-        for record in records(kind):
+        for record in clean_up_lists(kind):
             if record.state != "dead":
                 continue
             for pid, started in record.facts.get("brokers", ()):

@@ -13,10 +13,11 @@ from typing import Final
 
 import psutil
 
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster, bring_down, bring_up
-from runners.clusters.keeper_control import clear_leftovers
-from runners.clusters.processes import Record, free_ports, records, require_free
+from runners.clusters.keeper_control import remove_dead_brokers
+from runners.clusters.processes import free_ports, require_free
 from runners.errors import EmbeddedBrokerError
 from runners.places import locked, state_root
 from runners.reporting import Say, silent
@@ -95,15 +96,15 @@ def stop_persistent() -> PersistentBroker | None:
         record = _live()
         if record:
             bring_down(record)
-        clear_leftovers()
+        remove_dead_brokers()
     return _broker(record) if record else None
 
 
-def _live() -> Record | None:
-    return next((record for record in records(_KIND) if record.state == "live"), None)
+def _live() -> CleanUpList | None:
+    return next((record for record in clean_up_lists(_KIND) if record.state == "live"), None)
 
 
-def _broker(record: Record) -> PersistentBroker:
+def _broker(record: CleanUpList) -> PersistentBroker:
     facts = record.facts
     return PersistentBroker(
         bootstrap=str(facts["bootstrap"]),

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.processes import records
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import RECORD_KIND, run_of
 
@@ -86,7 +86,7 @@ def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
     dead = [leftover for leftover in _find(admin) if leftover.state == "dead"]
     deleted = remove_leftovers(cluster, dead)
     cluster_id, _ = admin.cluster()
-    for record in records(RECORD_KIND):
+    for record in clean_up_lists(RECORD_KIND):
         # The topics of an embedded cluster were removed together with the cluster.
         gone = record.facts.get("cluster_kind") == "embedded" or record.facts.get("cluster_id") == cluster_id
         if gone and record.state == "dead":
@@ -97,7 +97,9 @@ def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
 def _find(admin: TopicAdmin) -> list[Leftover]:
     cluster_id, _ = admin.cluster()
     states: dict[str, RunState] = {
-        record.run_id: record.state for record in records(RECORD_KIND) if record.facts.get("cluster_id") == cluster_id
+        record.run_id: record.state
+        for record in clean_up_lists(RECORD_KIND)
+        if record.facts.get("cluster_id") == cluster_id
     }
     return [
         Leftover(name, run_id, states.get(run_id, "unknown"))

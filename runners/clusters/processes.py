@@ -5,19 +5,16 @@ boot of the host and not read from a clock, because somebody may set the clock.
 """
 
 import contextlib
-import json
 import os
 import platform
 import socket
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import psutil
 
 from runners.errors import BrokerDidNotStart
-from runners.places import state_root, write_atomically
 
 _SAME_START_S = 2.0
 """How far the start times in the files of earlier releases may be off, since psutil computes them from the clock."""
@@ -68,55 +65,6 @@ class ProcessIdentity:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A file in the state folder that lists what a process has created and must remove in the end.
-
-    If the process is killed before that, a later process finds the file and removes what it lists.
-
-    Attributes:
-        kind: `broker`, `java`, `mlflow`, `persistent`, `ray` or `topics`. The files of each kind have their own folder.
-        run_id: The id of the record. No other record of the same kind has it.
-        owner: The process that removes everything that is listed, unless it is killed before.
-        facts: The things to remove, and where they are. This mapping contains no secrets.
-        host: The host on which the owner's process id is valid.
-    """
-
-    kind: str
-    run_id: str
-    owner: ProcessIdentity
-    facts: dict[str, Any]
-    host: str = field(default_factory=lambda: this_host())
-
-    @property
-    def path(self) -> Path:
-        """The file of this record."""
-        return state_root() / "live" / self.kind / f"{self.run_id}.json"
-
-    @property
-    def state(self) -> Literal["live", "dead", "unknown"]:
-        """`live` if the process that owns the record is still running, and `dead` if that process has ended.
-
-        `unknown` if the record was written on another host that shares our home folder.
-        """
-        if self.host != this_host():
-            return "unknown"
-        return "live" if self.owner.process() else "dead"
-
-    def save(self) -> None:
-        """Write the record to its file.
-
-        Call this before creating what the record lists. If the process is killed between the two steps, the record
-        lists things that do not exist, which does no harm.
-        """
-        text = {"owner": [self.owner.pid, self.owner.started], "host": self.host, "facts": self.facts}
-        write_atomically(self.path, json.dumps(text))
-
-    def remove(self) -> None:
-        """Delete the file of the record. Call this when everything that the record lists has been removed."""
-        self.path.unlink(missing_ok=True)
-
-
 def _started(pid: int) -> str:
     """Return when a process started, as `ProcessIdentity.started` holds it.
 
@@ -145,24 +93,6 @@ def this_host() -> str:
     except OSError:
         ids = ""
     return f"{platform.node()} {ids}".strip()
-
-
-def records(kind: str) -> Iterator[Record]:
-    """Yield the records of one kind, each of which lists what a process must clean up.
-
-    Files that can't be read are skipped.
-
-    Args:
-        kind: `broker`, `java`, `mlflow`, `persistent`, `ray` or `topics`.
-    """
-    for path in sorted((state_root() / "live" / kind).glob("*.json")):
-        try:
-            text = json.loads(path.read_text(encoding="utf-8"))
-            pid, started = text["owner"]
-            owner = ProcessIdentity.parse(pid, started)
-            yield Record(kind, path.stem, owner, dict(text["facts"]), str(text["host"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
 
 
 def free_ports(host: str, count: int) -> list[int]:

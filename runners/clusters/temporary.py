@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
+from runners.clusters.processes import ProcessIdentity
 
 KINDS: Final = ("java", "mlflow", "ray")
-"""The kinds of the `Record`s that list our temporary folders."""
+"""The kinds of the `CleanUpList`s that list our temporary folders."""
 
 
 def remove_folders_of_dead(kinds: Iterable[str] = KINDS) -> None:
@@ -21,7 +22,7 @@ def remove_folders_of_dead(kinds: Iterable[str] = KINDS) -> None:
     Args:
         kinds: Only folders of these kinds.
     """
-    for record in itertools.chain.from_iterable(map(records, kinds)):
+    for record in itertools.chain.from_iterable(map(clean_up_lists, kinds)):
         if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
             shutil.rmtree(left, ignore_errors=True)
             # The last processes of a killed run may have written to the folder while it was removed. The record then
@@ -38,13 +39,13 @@ def temporary_folder(kind: str, prefix: str, parent: str | None = None) -> Itera
     so does the end of the next study.
 
     Args:
-        kind: The kind of the `Record` that lists the folder, such as `ray`.
+        kind: The kind of the `CleanUpList` that lists the folder, such as `ray`.
         prefix: How the folder's name begins.
         parent: Where to make it; by default the host's folder for temporary files.
     """
     remove_folders_of_dead((kind,))
     folder = Path(parent or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(4)}")
-    record = Record(kind, folder.name, ProcessIdentity.of(), {"folder": str(folder)})
+    record = CleanUpList(kind, folder.name, ProcessIdentity.of(), {"folder": str(folder)})
     record.save()
     try:
         folder.mkdir(mode=0o700)

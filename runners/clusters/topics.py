@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from runners.clusters.clean_up import CleanUpList
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
-from runners.clusters.processes import ProcessIdentity, Record
+from runners.clusters.processes import ProcessIdentity
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 from runners.host import runs
@@ -118,7 +119,7 @@ class OwnedTopics:
         self._admin = TopicAdmin(cluster.connection)
         cluster_id, _ = self._admin.cluster()
         facts = {"bootstrap": cluster.bootstrap, "cluster_id": cluster_id, "cluster_kind": cluster.kind}
-        self._record = Record(RECORD_KIND, self.run_id, ProcessIdentity.of(), facts)
+        self._record = CleanUpList(RECORD_KIND, self.run_id, ProcessIdentity.of(), facts)
         self._live: list[Topic] = []
         self._leaving: dict[str, Callable[[], None]] = {}
         self._count = 0

@@ -26,7 +26,7 @@ _START_PATIENCE_S: Final = 60.0
 _LAST_RECORDS_PATIENCE_S: Final = 15.0
 """How long the consumers may take to read what is left when the producer has ended."""
 _NO_MORE_S: Final = 2.0
-"""If no record arrives for so long, all were read: consumers report each second what they took."""
+"""If no record arrives for this long, all were read: consumers report each second what they took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class WithConsumers:
                 consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
             after = self.host.offset()
         except RunnerError as error:
-            # An error of the runner says itself what was sent, and one of the consumers does not know.
+            # An error of the runner already has the bytes that were sent. An error of the consumers has not.
             if not began or measured is not None:
                 error.sent_bytes = 0 if measured is None else sent_bytes_of(measured)
             raise

@@ -112,7 +112,7 @@ class ReadCounts:
         return tuple(found)
 
     def _received_differ(self, received: int) -> bool:
-        # Of a batch that deletion or a transaction has made useless in part, the client counts those records, too.
+        # The client also counts records of a fetched batch that were deleted, or whose transaction was aborted.
         everything = self.stored is not None and not self.unread and not self.skipped
         return received != self.taken if everything else received < self.taken
 

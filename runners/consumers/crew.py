@@ -21,7 +21,7 @@ _LEAD_NS: Final = 50 * NS_PER_MS
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The question of a consumer that can begin. The answer is when to begin, in ns of the monotonic clock."""
+    """Sent by a consumer that is ready. The parent replies with the common start, in ns of the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from runners.consumers.consumption import Arrivals, Consumption, FetchActivity, ReadCounts, ReadWindow
 from runners.measurement import Resources
-from runners.merging import merge_resources
+from runners.merging import merge_resources, sum_of_known
 
 
 def merge_read_windows(windows: Sequence[ReadWindow], ended_before_s: float) -> ReadWindow:
@@ -62,8 +62,8 @@ def _counts(counts: Sequence[ReadCounts]) -> ReadCounts:
         repeated=sum(each.repeated for each in counts),
         skipped=sum(each.skipped for each in counts),
         unread=sum(each.unread for each in counts),
-        stored=_sum(each.stored for each in counts),
-        received=_sum(each.received for each in counts),
+        stored=sum_of_known(each.stored for each in counts),
+        received=sum_of_known(each.received for each in counts),
         failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
         sole_writer=all(each.sole_writer for each in counts),
         deleted=sum(each.deleted for each in counts),
@@ -117,8 +117,3 @@ def _resources(parts: Sequence[Consumption], duration_s: float) -> Resources:
 
 def _spread(cores: float | None, over_s: float, whole_s: float) -> float | None:
     return None if cores is None else cores * over_s / whole_s
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)

@@ -42,7 +42,7 @@ def fill(
     records: int,
     limits: Limits,
 ) -> None:
-    """Write exactly so many records to a topic, as fast as possible, and wait until all of them are acknowledged.
+    """Write exactly `records` records to a topic, as fast as possible, and wait until all of them are acknowledged.
 
     Args:
         cluster: The cluster of the topic.
@@ -78,7 +78,7 @@ def fill(
 def fill_bytes(
     cluster: RunningCluster, topic: Topic, config: ProducerConfig, workload: Workload, stored_bytes: int, limits: Limits
 ) -> int:
-    """Write about so many bytes of values to a topic, as `fill` does, and return how many bytes of values and keys.
+    """Write about `stored_bytes` bytes of values to a topic, as `fill` does, and return the bytes of values and keys.
 
     At least one record is written.
 

@@ -52,7 +52,7 @@ INSPECTOR: Final = Program(
     "inspector.Inspector",
     (*sorted((_PROGRAMS / "inspector").glob("*.java")), SOURCES / "Pipe.java"),
 )
-"""It uses classes of kafka-clients that are not public, and are others in each release: only the newest will do."""
+"""It uses classes that are not public and change with each release, so it is compiled with the newest one only."""
 
 
 @dataclass(frozen=True, slots=True)

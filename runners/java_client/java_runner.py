@@ -25,7 +25,7 @@ from runners.measurement import (
     Resources,
     used_partitions,
 )
-from runners.on_topic import Found, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.on_topic import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
 from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
 from runners.watchdog import Watchdog
@@ -110,19 +110,19 @@ class JavaRunner:
         watch: Watch,
         pool: PayloadPool,
         loads: list[Sending],
-    ) -> Found:
+    ) -> LoadOutcome:
         """Send the records, and add the load to `loads` before it sends its first record."""
         clock = SystemClock()
         process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, COLLECTOR_THREADS)
         probe = HostProbe({}, self.cluster.local_brokers, process)
         watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
-        # With acks=0 the broker tells no offsets.
+        # With acks=0 the broker returns no offsets.
         keeps_places = workload.consumers > 0 and config.acks != 0
         max_bytes, threads = self.limits.max_bytes, self.threads
         load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, max_bytes, threads, keeps_places)
         loads.append(load)
         result = load.run(self._properties(config), self.topic.name, watch)
-        return Found(
+        return LoadOutcome(
             result,
             sample_ratio=result.sample_ratio,
             counts=counts_of(result, config),

@@ -23,7 +23,7 @@ from runners.librdkafka.tally import DrainDelay, Tally
 from runners.librdkafka.threads import LoadClient
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
-from runners.on_topic import Found, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.on_topic import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
 from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
 from runners.sampling import first_sample_ratio
@@ -79,10 +79,10 @@ class LibrdkafkaRunner:
 
     def _load(
         self, config: ProducerConfig, workload: Workload, watch: Watch, pool: PayloadPool, loads: list[Sending]
-    ) -> Found:
+    ) -> LoadOutcome:
         """Send the records, and add the load to `loads` before it sends its first record."""
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
-        # With acks=0 the broker tells no offsets.
+        # With acks=0 the broker returns no offsets.
         keeps_places = workload.consumers > 0 and config.acks != 0
         tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places)
         with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
@@ -93,7 +93,7 @@ class LibrdkafkaRunner:
             loads.append(load)
             result = load.run(watch)
         resources = usage(result.before, result.after)
-        return Found(
+        return LoadOutcome(
             result,
             sample_ratio=tally.sample_ratio,
             counts=counts_of(result, tally, config),

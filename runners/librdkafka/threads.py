@@ -38,8 +38,8 @@ FULL_WAIT_NS: Final = 100_000
 """How long a sender with a fixed rate waits for room in the client's full queue before it tries again."""
 FILL_NS: Final = 10_000_000
 """At saturation, how long records are sent before deliveries are taken. A full client queue ends this time early."""
-SHORTEST_REST_NS: Final = 50_000
-LONGEST_REST_NS: Final = 10_000_000
+SHORTEST_WAIT_NS: Final = 50_000
+LONGEST_WAIT_NS: Final = 10_000_000
 ROOM_SHARE: Final = 16
 """At saturation, deliveries may gather until about 1/16 of the client's queue is free.
 
@@ -236,8 +236,8 @@ def check_budget(pool: PayloadPool, sent: int, records: int, max_bytes: int | No
 
 
 @dataclass(slots=True)
-class Rest:
-    """The time for which deliveries may gather, while the client's queue is full, before they are taken.
+class DrainWait:
+    """How long the drain lets deliveries gather while the client's queue is full, before it takes them.
 
     Attributes:
         ns: The time in nanoseconds; 0 while each delivery should be taken at once.
@@ -246,16 +246,16 @@ class Rest:
     ns: int = 0
 
     def adapt(self, taken: int, waiting: int) -> None:
-        """Make the rest longer or shorter, so that about 1/16 of the client's queue is taken after each rest.
+        """Lengthen or shorten the wait, so that about 1/16 of the client's queue is taken after each one.
 
         Args:
             taken: Number of records whose deliveries were taken after the last rest.
             waiting: Number of records that the client still holds.
         """
         if taken * ROOM_SHARE > waiting:
-            self.ns = self.ns // 2 if self.ns > SHORTEST_REST_NS else 0
+            self.ns = self.ns // 2 if self.ns > SHORTEST_WAIT_NS else 0
         elif taken:
-            self.ns = min(max(2 * self.ns, SHORTEST_REST_NS), LONGEST_REST_NS)
+            self.ns = min(max(2 * self.ns, SHORTEST_WAIT_NS), LONGEST_WAIT_NS)
 
 
 @dataclass(slots=True)
@@ -289,7 +289,7 @@ class Drain:
     cuts: "queue.SimpleQueue[Cut]" = field(default_factory=queue.SimpleQueue)
     over: Event = field(default_factory=Event)
     ended: Event = field(default_factory=Event)
-    _rest: Rest = field(default_factory=Rest)
+    _wait: DrainWait = field(default_factory=DrainWait)
 
     def run(self) -> None:
         """Take events from the client until `over` is set; at saturation, also send the records.
@@ -331,10 +331,10 @@ class Drain:
             return
         full_from_ns = self.clock.now_ns()
         if self.client.notes_arrivals:
-            self.clock.sleep_until(full_from_ns + min(self._rest.ns, left_ms * NS_PER_MS))
+            self.clock.sleep_until(full_from_ns + min(self._wait.ns, left_ms * NS_PER_MS))
         done = self.tally.done
         self.client.drain(min(_POLL_MS, max(0, left_ms)))
-        self._rest.adapt(self.tally.done - done, self.client.waiting())
+        self._wait.adapt(self.tally.done - done, self.client.waiting())
         self.sender.full_ns += self.clock.now_ns() - full_from_ns
 
     def cut(self) -> Cut:

@@ -1,7 +1,12 @@
 """A model of producer and cluster in closed form: what a config does under a load, without measuring it.
 
 `ClusterConstants` holds what a record, a byte and a request cost. `performance` computes throughput, latency and
-resource use from them, for a config under a workload.
+resource use from them, for a config under a workload. The modules:
+
+- `constants`: the constants, and their values for two hosts;
+- `settings`: what the model needs to know of a config;
+- `stages`: the size of a batch, and what a record costs in each stage;
+- `performance`: throughput, latency and resource use.
 """
 
 from runners.performance_model.constants import ClusterConstants

@@ -143,8 +143,8 @@ class Codec:
     Attributes:
         found_ratio: Share of the compressible bytes that the codec's lowest level removes.
         s_per_byte: Seconds of one core that the codec's lowest level takes to compress a byte of value.
-        opening_s_per_byte: Seconds of one core that the broker takes to decompress a byte of value, because it checks
-            every record.
+        decompression_s_per_byte: Seconds of one core that the broker takes to decompress a byte of value, because it
+            checks every record.
         s_per_batch: Seconds of one core to set up the codec for a batch.
         usual_level: The level that a client uses by default.
         effort: Factor by which compression at one level takes longer than at the level below it.
@@ -154,7 +154,7 @@ class Codec:
 
     found_ratio: float
     s_per_byte: float
-    opening_s_per_byte: float
+    decompression_s_per_byte: float
     s_per_batch: float = 0.0
     usual_level: int = 1
     effort: float = 1.0

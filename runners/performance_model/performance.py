@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import Costs, Line, least_of, most_of, slowest_stage
+from runners.performance_model.stages import Costs, Stages, least_of, most_of, slowest_stage
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -133,10 +133,10 @@ def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -
 
     `performance` does the same for a config. This function is for callers that vary the settings without a config.
     """
-    line = Line.of(cluster, settings, workload)
-    full = _Full.of(line)
+    stages = Stages.of(cluster, settings, workload)
+    full = _Full.of(stages)
     offered = workload.rate_records_per_s
-    return _saturated(line, full) if offered is None else _paced(line, offered, full)
+    return _saturated(stages, full) if offered is None else _paced(stages, offered, full)
 
 
 @dataclass(slots=True)
@@ -159,47 +159,47 @@ class _Full:
     rate: float
 
     @classmethod
-    def of(cls, line: Line) -> Self:
-        held_bytes = line.settings.queue_records * line.record_bytes
-        backed_up_s = line.costs(line.full_records, held_bytes).slowest_s
-        outrun = 1.0 / (1.0 + (line.senders_s / backed_up_s) ** _OUTRUN_POWER)
-        opened = line.opened_records(1.0 / line.sender_s)
-        carried = _carried_records(line, 1.0 / line.senders_s, opened, backed_up_s)
-        batch = line.full_records**outrun * carried ** (1.0 - outrun)
-        costs = line.costs(batch, held_bytes * outrun)
-        norm = line.cluster.capacity_norm
-        slowest_s = (line.senders_s**norm + costs.slowest_s**norm) ** (1 / norm)
+    def of(cls, stages: Stages) -> Self:
+        held_bytes = stages.settings.queue_records * stages.record_bytes
+        backed_up_s = stages.costs(stages.full_records, held_bytes).slowest_s
+        outrun = 1.0 / (1.0 + (stages.senders_s / backed_up_s) ** _OUTRUN_POWER)
+        opened = stages.opened_records(1.0 / stages.sender_s)
+        carried = _carried_records(stages, 1.0 / stages.senders_s, opened, backed_up_s)
+        batch = stages.full_records**outrun * carried ** (1.0 - outrun)
+        costs = stages.costs(batch, held_bytes * outrun)
+        norm = stages.cluster.capacity_norm
+        slowest_s = (stages.senders_s**norm + costs.slowest_s**norm) ** (1 / norm)
         # If the queue runs empty before the sender notices that there is room, the other stages have to wait.
-        refill_s = line.cluster.refill_s / _queues_records(line)
+        refill_s = stages.cluster.refill_s / _queues_records(stages)
         return cls(backed_up_s, outrun, batch, costs, 1.0 / (slowest_s + refill_s))
 
 
-def _queues_records(line: Line) -> float:
+def _queues_records(stages: Stages) -> float:
     """Return the number of records that the queues of all producers can hold."""
-    return line.settings.queue_records * line.settings.producers
+    return stages.settings.queue_records * stages.settings.producers
 
 
-def _saturated(line: Line, full: _Full) -> Performance:
-    p50_s, p99_s, _, _ = _latency_s(line, full.rate, full.backed_up_s)
-    buffer_s = _queues_records(line) / full.rate * full.outrun**_FULL_QUEUE_POWER
+def _saturated(stages: Stages, full: _Full) -> Performance:
+    p50_s, p99_s, _, _ = _latency_s(stages, full.rate, full.backed_up_s)
+    buffer_s = _queues_records(stages) / full.rate * full.outrun**_FULL_QUEUE_POWER
     latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
     full_ratio = _FULL_WAIT_RATIO * full.outrun
-    return _performance(line, full, full.rate, latency_s, full.costs, full.batch, full_ratio)
+    return _performance(stages, full, full.rate, latency_s, full.costs, full.batch, full_ratio)
 
 
-def _paced(line: Line, offered: float, full: _Full) -> Performance:
+def _paced(stages: Stages, offered: float, full: _Full) -> Performance:
     rate = min(offered, full.rate)
     used = rate / full.rate
     overflow = used**_OVERFLOW_POWER
-    p50_s, p99_s, batch, costs = _latency_s(line, rate, full.backed_up_s)
-    buffer_s = _queues_records(line) / rate
-    usual_s, long_s = (_pauses_s(line.cluster, used, slowest, buffer_s) for slowest in (_HALF, _HUNDREDTH))
+    p50_s, p99_s, batch, costs = _latency_s(stages, rate, full.backed_up_s)
+    buffer_s = _queues_records(stages) / rate
+    usual_s, long_s = (_pauses_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
     latency_s = (p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow))
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
-    return _performance(line, full, rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
+    return _performance(stages, full, rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
 
 
-def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
+def _latency_s(stages: Stages, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
     """Compute the latency at `rate`, a rate in records per second that all stages can carry.
 
     `backed_up_s` is the time of a record in the slowest stage when all batches are full.
@@ -207,28 +207,28 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     Returns:
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
     """
-    cluster, own_rate = line.cluster, rate / line.settings.producers
-    opened = line.opened_records(own_rate)
-    as_opened = line.costs(opened, opened * line.record_bytes)
-    batch = _carried_records(line, rate, opened, backed_up_s)
-    costs = line.costs(batch, batch * line.record_bytes)
-    standing = min(line.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
+    cluster, own_rate = stages.cluster, rate / stages.settings.producers
+    opened = stages.opened_records(own_rate)
+    as_opened = stages.costs(opened, opened * stages.record_bytes)
+    batch = _carried_records(stages, rate, opened, backed_up_s)
+    costs = stages.costs(batch, batch * stages.record_bytes)
+    standing = min(stages.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * as_opened.slowest_s, opened * as_opened.alone_s, standing / own_rate)
-    fill_s = least_of(line.gather_s, line.full_records * line.spread(own_rate) / own_rate)
-    late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(own_rate))
+    fill_s = least_of(stages.gather_s, stages.full_records * stages.spread(own_rate) / own_rate)
+    late_s = fill_s + (stages.gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
     busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
-    burst = min(line.full_records, own_rate * cluster.stall_s)
+    burst = min(stages.full_records, own_rate * cluster.stall_s)
     burst_s = _BURST_RATIO * burst * (costs.client_s + costs.broker_s)
     # A record that is alone in its batch waits for the whole time.
     usual_ratio = _USUAL_WAIT_RATIO + (1.0 - _USUAL_WAIT_RATIO) / opened
-    p50_s = usual_ratio * fill_s + costs.turn_s + queue_s * cluster.usual_queue_ratio + tail_s / 4
-    p99_s = _LONG_WAIT_RATIO * late_s + costs.turn_s + queue_s + tail_s + burst_s
+    p50_s = usual_ratio * fill_s + costs.batch_latency_s + queue_s * cluster.usual_queue_ratio + tail_s / 4
+    p99_s = _LONG_WAIT_RATIO * late_s + costs.batch_latency_s + queue_s + tail_s + burst_s
     return p50_s, p99_s, batch, costs
 
 
-def _pauses_s(cluster: ClusterConstants, used: float, slowest: float, most_s: float) -> float:
+def _pauses_s(cluster: ClusterConstants, used: float, longer_ratio: float, most_s: float) -> float:
     """Return how long a record waits because the host has paused, in seconds.
 
     Pauses come at random, and more often on a busier host. After a pause, the records of that time are sent with the
@@ -238,7 +238,7 @@ def _pauses_s(cluster: ClusterConstants, used: float, slowest: float, most_s: fl
     Args:
         cluster: The constants.
         used: The rate as a share of the capacity. The capacity is that of a load during which the host pauses, too.
-        slowest: The share of the records that wait longer.
+        longer_ratio: The share of the records that wait longer.
         most_s: The longest possible wait.
     """
     paused = cluster.pause_ratio * used**_PAUSE_POWER
@@ -246,18 +246,18 @@ def _pauses_s(cluster: ClusterConstants, used: float, slowest: float, most_s: fl
     if queued >= 1.0:
         return most_s
     # The logarithm of the ratio, but smooth, and 0 if hardly any records wait.
-    waits_s: float = cluster.pause_s / (1.0 - queued) * math.log1p((queued / slowest) ** 2) / 2
+    waits_s: float = cluster.pause_s / (1.0 - queued) * math.log1p((queued / longer_ratio) ** 2) / 2
     return waits_s / (1.0 + waits_s / most_s)
 
 
-def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float) -> float:
+def _carried_records(stages: Stages, rate: float, opened: float, backed_up_s: float) -> float:
     """Return the number of records in a batch at `rate` records per second.
 
     `opened` is the number that linger.ms and the batch size limit give. `backed_up_s` is the time of a record in the
     slowest stage when all batches are full. The result is larger than `opened` if the stages can carry the rate only
     with larger batches.
     """
-    request_s, full = line.request_s, line.full_records
+    request_s, full = stages.request_s, stages.full_records
     room = 1.0 - rate * max(0.0, backed_up_s - request_s / full)
     needed = rate * request_s / room if room > 0 else full
     return min(full, most_of(opened, min(full, needed)))
@@ -286,7 +286,7 @@ def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
 
 
 def _performance(
-    line: Line,
+    stages: Stages,
     full: _Full,
     rate: float,
     latency_s: tuple[float, float],
@@ -295,21 +295,21 @@ def _performance(
     queue_full_ratio: float,
     falling_behind_ratio: float = 0.0,
 ) -> Performance:
-    (p50_s, p99_s), producers = latency_s, line.settings.producers
+    (p50_s, p99_s), producers = latency_s, stages.settings.producers
     return Performance(
         records_per_s=rate,
         capacity_records_per_s=full.rate,
-        mb_per_s=rate * line.value_bytes / 1e6,
+        mb_per_s=rate * stages.value_bytes / 1e6,
         latency_p50_ms=p50_s * 1e3,
         latency_p99_ms=p99_s * 1e3,
         falling_behind_ratio=falling_behind_ratio,
         queue_full_ratio=queue_full_ratio,
-        queued_records=min(_queues_records(line), rate * p50_s),
+        queued_records=min(_queues_records(stages), rate * p50_s),
         batch_records=batch,
-        in_flight_requests=min(line.window(batch) * producers, rate / batch * costs.turn_s),
-        wire_bytes_per_value_byte=costs.wire_bytes / line.value_bytes,
-        sender_cpu_ratio=min(float(producers), rate * line.sender_s),
+        in_flight_requests=min(stages.window(batch) * producers, rate / batch * costs.batch_latency_s),
+        wire_bytes_per_value_byte=costs.wire_bytes / stages.value_bytes,
+        sender_cpu_ratio=min(float(producers), rate * stages.sender_s),
         client_cpu_ratio=min(float(producers), rate * costs.client_s),
         broker_cpu_cores=rate * costs.broker_s,
-        bound_by=slowest_stage(line, full.batch, full.costs),
+        bound_by=slowest_stage(stages, full.batch, full.costs),
     )

@@ -111,8 +111,8 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
 def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
-    For records without a key, it stays on a partition until it has sent `batch.size` bytes there. The model takes this
-    for twice `linger.ms`, as it is for librdkafka.
+    For records without a key, it stays on a partition until it has sent `batch.size` bytes there. The model assumes
+    that this takes twice `linger.ms`, which is librdkafka's default sticky time.
     """
     client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
     batch_bytes = client.limits.max_batch_bytes(force)

@@ -13,7 +13,7 @@ from runners.performance_model.constants import CODECS, ClusterConstants
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 
-_BATCH_HEADER_BYTES: Final = 61.0
+BATCH_HEADER_BYTES: Final = 61.0
 REQUEST_HEADER_BYTES: Final = 60.0
 """Bytes on the wire around a batch, which are not stored."""
 _FIXED_OVERHEAD_BYTES: Final = 5
@@ -25,7 +25,7 @@ ESTIMATION_FACTOR: Final = 1.05
 Source: `MemoryRecordsBuilder.estimatedBytesWritten` of Kafka 4.3.
 """
 _OVERHEAD_FOUND_RATIO: Final = 0.6
-_BARREN_BYTES: Final = 150.0
+_HALF_COMPRESSED_BYTES: Final = 150.0
 """A codec removes little from a batch whose compressible part is smaller than this."""
 _IDEMPOTENT_IN_FLIGHT: Final = 5.0
 _IDEMPOTENT_RATIO: Final = 1.03
@@ -64,8 +64,8 @@ def most_of(one: float, other: float) -> float:
 class Costs:
     """What one record costs in the performance model, including its share of the costs of its batch.
 
-    With several producers, each has its own threads and its own connection. So the records of all producers together
-    come more often than these times say, except for those of the host and of the slowest stage.
+    With several producers, each has its own threads and its own connection, so records follow each other faster than
+    these times say. Only `host_s` and `slowest_s` are for the records of all producers together.
 
     Attributes:
         client_s: Time in the client's sending thread.
@@ -74,8 +74,8 @@ class Costs:
         alone_s: Time of a record in the slowest stage after the sender if there were only one producer.
         slowest_s: Time between the records of all producers in the slowest stage after the senders (client, network,
             broker or disk). It is smoothed, so the other stages add a little.
-        turn_s: Time of a whole batch from the client's queue to its acknowledgement, if the batch never waits for
-            another batch.
+        batch_latency_s: Time of a whole batch from the client's queue to its acknowledgement, if the batch never waits
+            for another batch.
         wire_bytes: Bytes of the record on the wire.
     """
 
@@ -84,15 +84,15 @@ class Costs:
     host_s: float
     alone_s: float
     slowest_s: float
-    turn_s: float
+    batch_latency_s: float
     wire_bytes: float
 
 
 @dataclass(slots=True)
-class Line:
+class Stages:
     """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
-    A `Line` holds the costs for one cluster, one client's settings and one workload, as far as they depend neither on
+    A `Stages` holds the costs for one cluster, one client's settings and one workload, as far as they depend neither on
     the rate nor on the number of records in a batch.
 
     Attributes:
@@ -111,15 +111,16 @@ class Line:
         broker_s: Time of a record in the broker, without the time for its bytes and for its request.
         broker_byte_s: Time of a byte on the wire in the broker, including copies to replicas.
         broker_request_s: Time of a request in the broker.
-        idle_turn_s: The part of a batch's time from the client's queue to its acknowledgement that does not depend on
-            the batch's size.
+        fixed_latency_s: The part of a batch's time from the client's queue to its acknowledgement that does not depend
+            on the batch's size.
         request_s: Time between the requests of all producers in the slowest stage after the senders, without the time
             for their records.
-        network_byte_s: Time of a byte in the network.
-        carried_byte_s: Time of a byte in the slower of network and disk.
+        network_byte_s: Time of a byte in the network, if a batch is sent alone.
+        window_byte_s: Time of a byte in one connection, if the send buffer is what limits it.
+        carried_byte_s: Time of a byte in the slower of network and disk, which all producers share.
         overhead_bytes: Bytes of a record on the wire besides its value.
         found_ratio: Share of a value that the codec removes in a large batch.
-        barren_records: Number of records in a batch that compresses half as well as a large batch.
+        half_compressed_records: Number of records in a batch that compresses half as well as a large batch.
     """
 
     cluster: ClusterConstants
@@ -137,13 +138,14 @@ class Line:
     broker_s: float
     broker_byte_s: float
     broker_request_s: float
-    idle_turn_s: float
+    fixed_latency_s: float
     request_s: float
     network_byte_s: float
+    window_byte_s: float
     carried_byte_s: float
     overhead_bytes: float
     found_ratio: float
-    barren_records: float
+    half_compressed_records: float
 
     @classmethod
     def of(cls, cluster: ClusterConstants, settings: Settings, workload: Workload) -> Self:
@@ -167,20 +169,20 @@ class Line:
         if settings.acks == 0:
             broker_request_s *= 1.0 - cluster.answer_ratio
         round_trip_s = cluster.round_trip_s * (1.0 + _NAGLE_RATIO if settings.nagle else 1.0)
-        idle_turn_s = round_trip_s + client_request_s + broker_request_s
+        fixed_latency_s = round_trip_s + client_request_s + broker_request_s
         if settings.acks == -1 and replicas > 1:
-            idle_turn_s += cluster.all_acks_s
+            fixed_latency_s += cluster.all_acks_s
         in_flight = _in_flight(settings)
-        window_s = idle_turn_s / min(in_flight, settings.queue_records)
-        network_byte_s = 1.0 / cluster.network_bytes_per_s
-        if settings.send_buffer_bytes:
-            network_byte_s += cluster.round_trip_s / settings.send_buffer_bytes
+        window_s = fixed_latency_s / min(in_flight, settings.queue_records)
+        # A connection sends at most what fits in its send buffer in each round trip.
+        window_byte_s = cluster.round_trip_s / settings.send_buffer_bytes if settings.send_buffer_bytes else 0.0
+        network_byte_s = 1.0 / cluster.network_bytes_per_s + window_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
         found_ratio = 0.0 if codec is None else compressible * codec.found(settings.level)
         client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
         if codec is not None:
             client_s += codec_ratio * codec.cost_s(settings.level) * value
-            broker_s += codec_ratio * codec.opening_s_per_byte * value
+            broker_s += codec_ratio * codec.decompression_s_per_byte * value
         return cls(
             cluster=cluster,
             settings=settings,
@@ -197,14 +199,15 @@ class Line:
             broker_s=broker_s,
             broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (replicas - 1.0)),
             broker_request_s=broker_request_s,
-            idle_turn_s=idle_turn_s,
+            fixed_latency_s=fixed_latency_s,
             request_s=_request_s(cluster, client_request_s, broker_request_s, window_s, producers),
             network_byte_s=network_byte_s,
-            carried_byte_s=(network_byte_s**norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
+            window_byte_s=window_byte_s,
+            carried_byte_s=(cluster.network_bytes_per_s**-norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             # Keys are taken to be random.
             overhead_bytes=workload.key_bytes + framing * (1.0 if codec is None else 1.0 - _OVERHEAD_FOUND_RATIO),
             found_ratio=found_ratio,
-            barren_records=_BARREN_BYTES / compressible / value if compressible else 0.0,
+            half_compressed_records=_HALF_COMPRESSED_BYTES / compressible / value if compressible else 0.0,
         )
 
     @property
@@ -257,8 +260,8 @@ class Line:
 
         A codec removes little from a small batch.
         """
-        found = self.found_ratio * batch_records / (batch_records + self.barren_records)
-        headers = (_BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
+        found = self.found_ratio * batch_records / (batch_records + self.half_compressed_records)
+        headers = (BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
         return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
 
     def costs(self, batch_records: float, held_bytes: float) -> Costs:
@@ -270,35 +273,38 @@ class Line:
         wire = self.wire_bytes(batch_records)
         client_s = self.client_s + self.client_cached_s * cache + self.client_request_s / batch_records
         broker_s = self.broker_s + self.broker_byte_s * cache * large * wire + self.broker_request_s / batch_records
-        turn_s = self.idle_turn_s + batch_records * (client_s + broker_s + wire * self.network_byte_s)
+        batch_latency_s = self.fixed_latency_s + batch_records * (client_s + broker_s + wire * self.network_byte_s)
         if cluster.shared_host:
             host_s = (self.sender_s + client_s + broker_s) / cluster.client_cores
         else:
             host_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
-        window_s = turn_s / (batch_records * self.window(batch_records))
+        window_s = batch_latency_s / (batch_records * self.window(batch_records))
         carried_s = wire * self.carried_byte_s
-        own, shared = client_s**norm + broker_s**norm + window_s**norm, host_s**norm + carried_s**norm
+        buffered_s = wire * self.window_byte_s
+        own = client_s**norm + broker_s**norm + window_s**norm + buffered_s**norm
+        shared = host_s**norm + carried_s**norm
         alone_s, slowest_s = (own + shared) ** (1 / norm), (own / producers**norm + shared) ** (1 / norm)
-        return Costs(client_s, broker_s, host_s, alone_s, slowest_s, turn_s, wire)
+        return Costs(client_s, broker_s, host_s, alone_s, slowest_s, batch_latency_s, wire)
 
 
-def slowest_stage(line: Line, batch_records: float, costs: Costs) -> str:
-    """Return which stage takes the most time for a record in words.
+def slowest_stage(stages: Stages, batch_records: float, costs: Costs) -> str:
+    """Return, in words, which stage takes the most time for each record.
 
     Args:
-        line: The stages.
+        stages: The stages.
         batch_records: Number of records in a batch.
         costs: What a record costs in such batches.
     """
-    producers = line.settings.producers
+    producers = stages.settings.producers
     times = {
-        "the application's thread": line.senders_s,
+        "the application's thread": stages.senders_s,
         "the client's thread": costs.client_s / producers,
         "the broker": costs.broker_s / producers,
         "the host's processors": costs.host_s,
-        "the network": costs.wire_bytes * line.network_byte_s,
-        "the disk": costs.wire_bytes / line.cluster.disk_bytes_per_s,
-        "waiting for responses": costs.turn_s / (batch_records * line.window(batch_records) * producers),
+        "the network": costs.wire_bytes
+        * max(1.0 / stages.cluster.network_bytes_per_s, stages.window_byte_s / producers),
+        "the disk": costs.wire_bytes / stages.cluster.disk_bytes_per_s,
+        "waiting for responses": costs.batch_latency_s / (batch_records * stages.window(batch_records) * producers),
     }
     return max(times, key=lambda stage: times[stage])
 
@@ -321,7 +327,7 @@ def _full_records(settings: Settings, record_bytes: float, found_bytes: float) -
     """
     if settings.counts_compressed:
         record_bytes = min(record_bytes, (record_bytes - found_bytes) * ESTIMATION_FACTOR)
-    by_bytes = (settings.batch_bytes - _BATCH_HEADER_BYTES) // record_bytes
+    by_bytes = (settings.batch_bytes - BATCH_HEADER_BYTES) // record_bytes
     return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
 
 

@@ -75,8 +75,3 @@ class Link:
         if self.to_brokers == self.to_clients:
             return f"{self.to_brokers} each way"
         return f"{self.to_brokers} to the brokers, {self.to_clients} to the clients"
-
-    @property
-    def round_trip_ms(self) -> float:
-        """How much longer a round trip takes because of the link, without the bandwidth."""
-        return self.to_brokers.delay_ms + self.to_clients.delay_ms

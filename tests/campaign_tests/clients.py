@@ -6,7 +6,7 @@ from typing import Final
 import psutil
 import pytest
 
-from runners.clusters.processes import records
+from runners.clusters.clean_up import clean_up_lists
 
 CLIENTS: Final = ("librdkafka", pytest.param("java", marks=pytest.mark.long))
 """The clients, as `--client` names them. A Java process needs seconds to warm up, so it takes part in the long form."""
@@ -39,4 +39,4 @@ def brokers_in(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
 
 def left_by_java() -> list[str]:
     """Return the temporary folders that Java processes have left behind: those whose owners have ended."""
-    return [record.facts["folder"] for record in records("java") if record.state == "dead"]
+    return [record.facts["folder"] for record in clean_up_lists("java") if record.state == "dead"]

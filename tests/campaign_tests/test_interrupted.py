@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.processes import records
 from tests.builders.studies import of_kind, on_record, simulated_study, state_told
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
@@ -99,7 +99,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
     tmp_path: Path, studies: Path, broker: RunningCluster, client: str
 ) -> None:
     file = study_file(tmp_path, f"target: {{bootstrap: '{broker.bootstrap}'}}", client=client)
-    topics, states = our_topics(broker), {record.path for record in records("topics")}
+    topics, states = our_topics(broker), {record.path for record in clean_up_lists("topics")}
     code, said, family = interrupted(
         "run", file, "--no-mlflow", by=signal.SIGINT, after="B  baseline", own_broker=False, client=client
     )
@@ -108,7 +108,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
     assert "Traceback" not in said
     assert_gone(family)
     assert our_topics(broker) == topics
-    assert {record.path for record in records("topics")} == states
+    assert {record.path for record in clean_up_lists("topics")} == states
     before = on_record(studies / "night")
     assert before
     assert state_told(studies / "night") is StudyState.INTERRUPTED
@@ -127,14 +127,14 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
 @pytest.mark.broker
 @pytest.mark.parametrize("client", CLIENTS)
 def test_sigterm_also_ends_the_broker_that_the_study_started(tmp_path: Path, studies: Path, client: str) -> None:
-    brokers = {record.path for record in records("broker")}
+    brokers = {record.path for record in clean_up_lists("broker")}
     file = study_file(tmp_path, client=client)
     code, said, family = interrupted(
         "run", file, "--no-mlflow", by=signal.SIGTERM, after="B  burn-in", own_broker=True, client=client
     )
     assert code == 130, said
     assert_gone(family)
-    assert {record.path for record in records("broker")} == brokers
+    assert {record.path for record in clean_up_lists("broker")} == brokers
     assert on_record(studies / "night")
 
 

@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 import tuner
 from tests.cli_tests.command import tuner as run_tuner
-from tuner.cli.bench import bench, compare_tools
+from tuner.cli.bench import bench
 from tuner.cli.broker import cleanup
+from tuner.cli.compare_tools import compare_tools
 from tuner.cli.doctor import doctor
 from tuner.cli.plan import init, plan
 from tuner.cli.run import run

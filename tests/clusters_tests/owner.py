@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.processes import listener, records
+from runners.clusters.processes import listener
 from runners.clusters.topics import OwnedTopics
 from runners.zones.link import Link
 from runners.zones.zoned_cluster import ZonedCluster
@@ -28,7 +29,7 @@ def main(what: str, *arguments: str) -> None:
     if what == "broker":
         cluster = EmbeddedCluster()
         running = cluster.start()
-        (record,) = (record for record in records("broker") if record.facts["bootstrap"] == running.bootstrap)
+        (record,) = (record for record in clean_up_lists("broker") if record.facts["bootstrap"] == running.bootstrap)
         write_line(
             bootstrap=running.bootstrap,
             broker=running.local_brokers[0].pid,

@@ -23,12 +23,13 @@ from runners.clusters.broker_layout import (
     properties_text,
     remove_folders,
 )
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.keeper_control import clear_leftovers
+from runners.clusters.keeper_control import remove_dead_brokers
 from runners.clusters.memory import in_memory, memory_root
-from runners.clusters.processes import ProcessIdentity, Record, free_ports, listener, records
+from runners.clusters.processes import ProcessIdentity, free_ports, listener
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
 from search_spaces.properties_file import parse_properties
@@ -53,7 +54,7 @@ def listens(port: int) -> bool:
 @pytest.mark.broker
 def test_start_and_stop_leave_no_process_port_folder_or_record(scratch: Path) -> None:
     told: list[str] = []
-    before = {record.path for record in records("broker")}
+    before = {record.path for record in clean_up_lists("broker")}
     cluster = EmbeddedCluster()
     running = cluster.start(told.append)
     (local,) = running.local_brokers
@@ -69,7 +70,7 @@ def test_start_and_stop_leave_no_process_port_folder_or_record(scratch: Path) ->
     assert not psutil.pid_exists(local.pid)
     assert not listens(local.port)
     assert list(scratch.iterdir()) == []
-    assert {record.path for record in records("broker")} == before
+    assert {record.path for record in clean_up_lists("broker")} == before
     assert [log.stat().st_size > 0 for log in log_folder().glob("broker-*.log")], "its log is kept"
     cluster.stop()  # a second call is allowed
 
@@ -159,7 +160,7 @@ def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -
     if killed.keeper:
         # No process was left to clean up, so the next start does it.
         assert all(folder.exists() for folder in folders)
-        clear_leftovers()
+        remove_dead_brokers()
         assert not any(folder.exists() for folder in folders)
     assert eventually(lambda: not any(folder.exists() for folder in folders))
     assert eventually(lambda: not Path(told["record"]).exists())
@@ -214,11 +215,11 @@ def test_the_error_for_a_wrong_property_names_and_quotes_the_log(scratch: Path) 
 
 @pytest.mark.broker
 def test_a_broker_that_does_not_answer_in_time_is_stopped(scratch: Path) -> None:
-    before = len(list(records("broker")))
+    before = len(list(clean_up_lists("broker")))
     with pytest.raises(BrokerDidNotStart, match="must answer within 0 s"):
         EmbeddedCluster(start_timeout_s=0.0).start()
     assert list(scratch.iterdir()) == []
-    assert len(list(records("broker"))) == before
+    assert len(list(clean_up_lists("broker"))) == before
 
 
 @pytest.mark.campaign
@@ -263,9 +264,9 @@ def test_folders_of_live_keepers_and_of_other_hosts_are_kept(quiet_state: Path) 
     live, foreign = quiet_state / "kafka-tuner-broker-000000000001", quiet_state / "kafka-tuner-broker-000000000002"
     for folder in (live, foreign):
         folder.mkdir()
-    Record("broker", "1", ProcessIdentity.of(), {"folders": [str(live)]}).save()
-    Record("broker", "2", ProcessIdentity(2**22, ""), {"folders": [str(foreign)]}, host="elsewhere").save()
-    clear_leftovers()
+    CleanUpList("broker", "1", ProcessIdentity.of(), {"folders": [str(live)]}).save()
+    CleanUpList("broker", "2", ProcessIdentity(2**22, ""), {"folders": [str(foreign)]}, host="elsewhere").save()
+    remove_dead_brokers()
     assert live.exists()
     assert foreign.exists()
 
@@ -273,17 +274,17 @@ def test_folders_of_live_keepers_and_of_other_hosts_are_kept(quiet_state: Path) 
 def test_a_record_can_t_cause_the_removal_of_a_foreign_folder(quiet_state: Path) -> None:
     precious = quiet_state / "precious"
     precious.mkdir()
-    Record("broker", "1", ProcessIdentity(2**22, ""), {"folders": [str(precious)]}).save()
-    clear_leftovers()
+    CleanUpList("broker", "1", ProcessIdentity(2**22, ""), {"folders": [str(precious)]}).save()
+    remove_dead_brokers()
     assert precious.exists()
-    assert list(records("broker")) == []
+    assert list(clean_up_lists("broker")) == []
 
 
 def test_a_damaged_record_is_ignored(quiet_state: Path) -> None:
-    record = Record("broker", "1", ProcessIdentity.of(), {"folders": ["x"]})
+    record = CleanUpList("broker", "1", ProcessIdentity.of(), {"folders": ["x"]})
     record.save()
     record.path.write_text(record.path.read_text()[:20])
-    assert list(records("broker")) == []
+    assert list(clean_up_lists("broker")) == []
 
 
 def test_only_the_newest_logs_are_kept(quiet_state: Path) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.contact import Contact
 from runners.clusters.lasting import persistent_status, start_persistent, stop_persistent
-from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.processes import ProcessIdentity
 from runners.errors import EmbeddedBrokerError
 from tests.clusters_tests.waiting import eventually
 
@@ -51,7 +52,7 @@ def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
 def test_it_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
     first = start_persistent()
     try:
-        (record,) = records("persistent")
+        (record,) = clean_up_lists("persistent")
         broker = ProcessIdentity.of(first.pids[0])
         os.kill(record.owner.pid, signal.SIGKILL)
         assert eventually(lambda: broker.process() is None)
@@ -66,7 +67,7 @@ def test_it_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
 
 def test_a_record_with_a_reused_process_id_is_removed() -> None:
     me = ProcessIdentity.of()
-    Record("persistent", "broker", ProcessIdentity(me.pid, f"{me.started}0"), {"folders": ["x"]}).save()
+    CleanUpList("persistent", "broker", ProcessIdentity(me.pid, f"{me.started}0"), {"folders": ["x"]}).save()
     assert persistent_status() is None
     assert stop_persistent() is None
-    assert list(records("persistent")) == []
+    assert list(clean_up_lists("persistent")) == []

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clusters.keeper_control import clear_leftovers
-from runners.clusters.processes import ProcessIdentity, Record, records, this_host
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
+from runners.clusters.keeper_control import remove_dead_brokers
+from runners.clusters.processes import ProcessIdentity, this_host
 
 
 @pytest.fixture(autouse=True)
@@ -41,10 +42,10 @@ def clock_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int]
 
 @pytest.mark.parametrize("seconds", [3600, -3600])
 def test_a_process_still_lives_after_the_clock_was_set(clock_set: Callable[[int], None], seconds: int) -> None:
-    Record("broker", "3", ProcessIdentity.of(), {"folders": []}).save()
+    CleanUpList("broker", "3", ProcessIdentity.of(), {"folders": []}).save()
     clock_set(seconds)
-    clear_leftovers()
-    assert [record.state for record in records("broker")] == ["live"]
+    remove_dead_brokers()
+    assert [record.state for record in clean_up_lists("broker")] == ["live"]
 
 
 def test_a_reused_process_id_is_recognised_as_another_process() -> None:
@@ -65,9 +66,9 @@ def test_a_process_that_has_ended_but_was_not_reaped_counts_as_ended() -> None:
 
 
 def test_records_of_earlier_releases_which_hold_times_are_read() -> None:
-    record = Record("broker", "4", ProcessIdentity.of(), {})
+    record = CleanUpList("broker", "4", ProcessIdentity.of(), {})
     record.save()
     for started_s, state in ((psutil.Process().create_time(), "live"), (psutil.Process().create_time() - 9, "dead")):
         old = {"owner": [os.getpid(), started_s], "host": this_host(), "facts": {}}
         record.path.write_text(json.dumps(old), encoding="utf-8")
-        assert [record.state for record in records("broker")] == [state]
+        assert [record.state for record in clean_up_lists("broker")] == [state]

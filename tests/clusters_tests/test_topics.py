@@ -7,9 +7,9 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
-from runners.clusters.processes import Record, records
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
 from runners.errors import WorkloadRefused
@@ -142,7 +142,7 @@ def test_an_impossible_topic_is_refused_with_the_reason(broker: RunningCluster) 
             topics.create(1, 1, {"retention.bites": "1"})
         with pytest.raises(WorkloadRefused, match="has no topic 'nope'"):
             topics.create(like="nope")
-        assert not Record(RECORD_KIND, topics.run_id, None, {}).path.exists()  # type: ignore[arg-type]
+        assert not CleanUpList(RECORD_KIND, topics.run_id, None, {}).path.exists()  # type: ignore[arg-type]
 
 
 @pytest.mark.broker
@@ -178,7 +178,7 @@ def test_the_topics_are_deleted_after_an_error_too(broker: RunningCluster) -> No
     with pytest.raises(RuntimeError, match="of the run"):
         run()
     assert topics.run_id not in [left.run_id for left in find_leftovers(broker)]
-    assert topics.run_id not in [record.run_id for record in records(RECORD_KIND)]
+    assert topics.run_id not in [record.run_id for record in clean_up_lists(RECORD_KIND)]
 
 
 @pytest.mark.broker
@@ -196,7 +196,7 @@ def test_topics_of_a_killed_run_and_no_others_are_deleted_later(broker: RunningC
             owner.kill()
             owner.wait()
         assert sweep_dead_runs(broker) == [told["topic"]]
-        assert told["run_id"] not in [record.run_id for record in records(RECORD_KIND)]
+        assert told["run_id"] not in [record.run_id for record in clean_up_lists(RECORD_KIND)]
         assert eventually(lambda: told["topic"] not in admin.names())
         assert {"tuner-orders", foreign, live.name} <= set(admin.names())
 

@@ -16,10 +16,9 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import THROUGHPUT, Told, simulated_study
 from tests.builders.trials import OBJECTIVES, failed, trial
 from tuner.course.run import run_study
-from tuner.model.spec import ConfirmSpec, Goal, StudySpec
+from tuner.model.spec import UNBROKEN_S, ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import settled
-from tuner.search.schedule import UNBROKEN_S
 from tuner.search.strategy import Strategy
 
 

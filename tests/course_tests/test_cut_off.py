@@ -15,8 +15,9 @@ from tests.builders.studies import BASELINE, Steady
 from tests.postgres_server import PostgresServer
 from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, opened
-from tuner.course.bench import Bench, StartedTrial, TrialJob
+from tuner.course.bench import Bench
 from tuner.course.open_target import SimulatedTarget
+from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_loop import utc_now
 from tuner.model.errors import StudyTakenOver
 from tuner.model.trial import SATURATED, Kind, Proposal
@@ -34,7 +35,7 @@ class Trying:
         self.seen: list[int] = []
         self._proxy = proxy
         self._pool = LocalPool()
-        self.bench = Bench([SimulatedTarget(Steady(0.1))], self._pool, store.tenure, store.await_tenure)
+        self.bench = Bench([SimulatedTarget(Steady(0.1))], self._pool, store.lost_leases, store.await_lease)
         workload = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=WINDOWS - 1)
         started = StartedTrial("1000", 0, Kind.BASELINE, Proposal(0, BASELINE, {}), utc_now(), 0.0)
         self.bench.submit(TrialJob(started, ((SATURATED, workload),), 10**9, 0, self._on_window, (), None, True))
@@ -87,7 +88,7 @@ def test_a_driver_that_is_cut_off_measures_nothing_beside_the_next_one(
 def test_a_trial_that_spans_the_end_of_a_lease_is_measured_again(cut_off: ResultsStore, proxy: CuttingProxy) -> None:
     def back_again() -> None:
         assert proxy.silent.wait(60)
-        while cut_off.tenure() is not None:
+        while cut_off.lost_leases() is not None:
             time.sleep(0.02)
         proxy.silent.clear()
 
@@ -104,6 +105,6 @@ def test_a_trial_that_spans_the_end_of_a_lease_is_measured_again(cut_off: Result
 
 def test_a_folder_has_no_lease_that_could_end(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.await_tenure()
-    assert store.tenure() == 0
+    store.await_lease()
+    assert store.lost_leases() == 0
     store.close()

@@ -14,7 +14,7 @@ import tuner
 from tests.service_tests.in_process import in_process
 from tests.service_tests.serving import Response
 from tuner.course import estimate
-from tuner.course.limits import check_limits
+from tuner.course.least_limits import check_limits
 from tuner.model.errors import ExitCode, LimitTooLow, exit_code_of
 from tuner.model.spec import Executor, StudySpec
 from tuner.study_file import parse_study

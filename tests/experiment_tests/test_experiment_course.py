@@ -18,7 +18,8 @@ from tuner.course.experiment import run_experiment
 from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import StudyChanged, TooManyFailures
-from tuner.model.experiment import BURN_IN_S, ROW_BURN_IN_S
+from tuner.model.experiment import ROW_BURN_IN_S
+from tuner.model.spec import UNBROKEN_S
 from tuner.model.trial import Kind
 from tuner.results.experiment_results import load_experiment
 
@@ -69,7 +70,7 @@ target: {brokers: 3}
 """
     spec = small("about: Rows.\nload: {record_bytes: 100, warmup: 10s, measured: 30s, replication: 3}" + rows)
     first, second = spec.burn_ins
-    assert (first.name, first.workload.measured_s) == ("fast", BURN_IN_S)
+    assert (first.name, first.workload.measured_s) == ("fast", UNBROKEN_S)
     assert (second.name, second.load_s, second.setup.stored_bytes) == ("safe", ROW_BURN_IN_S, 0)
 
 

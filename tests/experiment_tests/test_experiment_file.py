@@ -10,7 +10,7 @@ from runners.ray_cluster import RayCluster
 from tests.experiment_tests.small import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
 from tuner.experiment_file.searches import on_ray
-from tuner.model.experiment import BROKERS_ANEW_S, BestOf
+from tuner.model.row import BROKERS_ANEW_S, BestOf
 from tuner.model.spec import Goal
 from tuner.study_file import StudyFileError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clusters.processes import records
+from runners.clusters.clean_up import clean_up_lists
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
 from runners.java_client.jvm import Jvm
 from runners.measurement import Phase, Window
@@ -168,7 +168,7 @@ def test_a_process_that_is_killed_leaves_no_library_of_its_codec(
             on_fake_broker(load_of(jvm, ENDLESS), {"compression.type": codec}, watch=kill)
     assert [name for name in unpacked if codec in name], "the client unpacks it into our folder"
     assert list(tmp_path.iterdir()) == []
-    assert not [record for record in records("java") if Path(record.facts["folder"]).parent == tmp_path]
+    assert not [record for record in clean_up_lists("java") if Path(record.facts["folder"]).parent == tmp_path]
 
 
 def test_a_process_ends_when_the_one_that_started_it_is_killed_and_the_next_one_removes_its_folder() -> None:
@@ -176,7 +176,7 @@ def test_a_process_ends_when_the_one_that_started_it_is_killed_and_the_next_one_
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as owner:
         assert owner.stdout is not None
         java = psutil.Process(int(owner.stdout.readline()))
-        (folder,) = (Path(record.facts["folder"]) for record in records("java") if record.owner.pid == owner.pid)
+        (folder,) = (Path(record.facts["folder"]) for record in clean_up_lists("java") if record.owner.pid == owner.pid)
         assert f"-Djava.io.tmpdir={folder}" in java.cmdline()
         assert eventually(lambda: libraries_in(folder))
         owner.kill()

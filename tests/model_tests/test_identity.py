@@ -195,4 +195,6 @@ def test_a_target_has_a_label_for_people(target: Target, label: str) -> None:
     ],
 )
 def test_the_default_experiment_tells_the_target(changes: dict[str, Any], host: str | None, name: str) -> None:
-    assert default_experiment(replace(SPEC, **changes), host) == name
+    spec = replace(SPEC, **changes)
+    simulated = spec.executor is Executor.SIMULATED
+    assert default_experiment(spec.targets, host, simulated=simulated) == name

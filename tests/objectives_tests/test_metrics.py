@@ -6,7 +6,16 @@ from types import MappingProxyType
 import pytest
 
 from objectives import outcome
-from objectives.outcome import COMPARED, OUTCOME_METRICS, SATURATED, Direction, Metric, ShownIn, metrics_of, shown_in
+from objectives.outcome import (
+    COMPARED,
+    OUTCOME_METRICS,
+    SATURATED_PREFIX,
+    Direction,
+    Metric,
+    ShownIn,
+    metrics_of,
+    shown_in,
+)
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from tests.runners_tests.builders import activity, counts, end_to_end, measurement
@@ -38,7 +47,7 @@ LATENCIES = [name for name in VALUES if name.startswith("latency")]
 
 
 def test_every_metric_is_in_the_table_by_its_name() -> None:
-    saturated = {SATURATED + name for name in LATENCIES}
+    saturated = {SATURATED_PREFIX + name for name in LATENCIES}
     assert set(OUTCOME_METRICS) == {*VALUES, *saturated, *OF_CONSUMERS, "delivered_ratio", "held_rate_ratio"}
     assert all(metric.name == name and metric.meaning and metric.label for name, metric in OUTCOME_METRICS.items())
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from objectives.outcome import OUTCOME_METRICS, SATURATED, ShownIn, delivered_ratio, metrics_of, shown_in
+from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, ShownIn, delivered_ratio, metrics_of, shown_in
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Resources
 from runners.workload import RecordSizes, Workload
@@ -49,12 +49,12 @@ def test_capacity_comes_from_the_saturating_phase() -> None:
 def test_latencies_of_both_phases_have_different_names(name: str) -> None:
     found = metrics_of(saturated(), paced())
     assert found[name] == pytest.approx(2, rel=0.01)
-    assert found[SATURATED + name] == pytest.approx(100, rel=0.01)
+    assert found[SATURATED_PREFIX + name] == pytest.approx(100, rel=0.01)
 
 
 def test_without_a_paced_phase_there_is_no_latency_at_a_rate() -> None:
     found = metrics_of(saturated(), None)
-    assert set(found) == {*CAPACITY, *(SATURATED + name for name in LATENCIES), "delivered_ratio"}
+    assert set(found) == {*CAPACITY, *(SATURATED_PREFIX + name for name in LATENCIES), "delivered_ratio"}
 
 
 def test_without_a_saturating_phase_there_is_no_throughput() -> None:

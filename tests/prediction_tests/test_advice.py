@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runners.performance_model.constants import REMOTE
+from runners.performance_model.stages import record_overhead_bytes
 from runners.record_batch import Merged
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
@@ -68,8 +69,34 @@ def test_without_times_the_rate_is_the_mean_of_the_day() -> None:
     told = advice(found, uncalibrated(REMOTE), DAY_S)
     assert told is not None
     assert told.load.rate_records_per_s == pytest.approx(10.0)
-    silent = replace(found, traffic=replace(found.traffic, recent_records=0))
-    assert advice(silent, uncalibrated(REMOTE), DAY_S) is None
+    for each in (found, inspection(10)):
+        silent = replace(each, traffic=replace(each.traffic, recent_records=0))
+        assert advice(silent, uncalibrated(REMOTE), DAY_S) is None
+
+
+def test_the_size_of_a_value_leaves_out_the_headers() -> None:
+    value_bytes = 20
+    record = value_bytes + record_overhead_bytes(value_bytes, 0)
+    batches = [batch_of([(1_000.0 + 2 * n, record)], producer_id=7) for n in range(500)]
+    found = inspected(sample_of(batches))
+    assert found is not None
+    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    assert told is not None
+    assert told.load.record_sizes.mean_bytes == value_bytes
+
+
+def test_producers_that_together_exceed_the_network_are_named() -> None:
+    batches = [
+        batch_of([(1_000.0 + n, 10_000)] * 20, producer_id=producer) for n in range(300) for producer in range(12)
+    ]
+    found = inspected(sample_of(batches))
+    assert found is not None
+    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    assert told is not None
+    assert told.producers == 12
+    assert told.crowded
+    assert "whether your brokers carry it" in "\n".join(advice_lines(told, "orders", None))
+    assert not advised(10).crowded
 
 
 def test_settings_that_the_calibration_does_not_cover_are_named() -> None:

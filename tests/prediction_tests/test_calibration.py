@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.prediction import PHASES, observed, paced_load
+from benchmarks.prediction import observed, paced_load
 from benchmarks.problems.table import embedded_grid
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
@@ -18,9 +18,9 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, calibrate, value_of
-from tuner.prediction.observations import PACED, SATURATED, Observation
-from tuner.prediction.predicting import Interval, outside, predict
-from tuner.prediction.probes import calibration_file, candidates, spread_out
+from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS, Observation
+from tuner.prediction.predicting import Interval, predict, reasons_not_covered
+from tuner.prediction.probes import calibration_file, candidates, chosen_probes
 
 RATE: Final = 50_000.0
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
@@ -38,7 +38,7 @@ OTHER_HOST: Final = replace(
 def told_by(cluster: ClusterConstants, config: ProducerConfig, workload: Workload) -> Observation:
     """Return what a load would measure on a cluster without noise."""
     told = performance(cluster, config, workload)
-    metrics = SATURATED if workload.rate_records_per_s is None else PACED
+    metrics = FULL_SPEED_METRICS if workload.rate_records_per_s is None else RATE_METRICS
     return Observation(config, workload, {name: value_of(told, name) for name in metrics})
 
 
@@ -100,9 +100,29 @@ def test_what_was_not_measured_stays_uncertain() -> None:
 def test_nothing_is_told_beyond_what_was_measured(
     properties: dict[str, str], changes: dict[str, Any], reason: str | None
 ) -> None:
-    found = outside(measured(EMBEDDED, configs(16_384)), ProducerConfig.parse(properties), replace(LOAD, **changes))
+    config, load = ProducerConfig.parse(properties), replace(LOAD, **changes)
+    found = reasons_not_covered(measured(EMBEDDED, configs(16_384)), config, load)
     assert bool(found) == bool(reason)
     assert reason is None or reason in found[0]
+
+
+def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
+    one, three = replace(LOAD, replication=1), replace(LOAD, replication=3)
+    first, every = (ProducerConfig.parse({"acks": acks, "enable.idempotence": "false"}) for acks in ("1", "all"))
+    seen = [told_by(EMBEDDED, first, one), told_by(EMBEDDED, every, three)]
+    assert reasons_not_covered(seen, first, three) == ("acks is 1, and all was measured",)
+    assert not reasons_not_covered(seen, every, three)
+    assert not reasons_not_covered(seen, every, one), "with one replica, the leader is all of them"
+
+
+def test_latencies_near_the_throughput_stay_possible() -> None:
+    calibration = calibrate(measured(EMBEDDED, configs(16_384)))
+    config = configs(16_384)[0]
+    capacity = predict(calibration, config, LOAD).values["records_per_s"].value
+    told = predict(calibration, config, replace(LOAD, rate_records_per_s=0.99 * capacity)).values
+    for metric in RATE_METRICS:
+        assert told[metric].low > 0.1, "an empty request takes longer"
+        assert told[metric].high < 10_000, "the client's queue is sent in a fraction of a second"
 
 
 def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:
@@ -115,7 +135,7 @@ def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:
 def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
     """The kept table of 168 configs, of which the fit sees twelve."""
     table = observed(embedded_grid())
-    chosen = spread_out(list(table), 12, paced_load(table), EMBEDDED)
+    chosen = chosen_probes(list(table), 12, paced_load(table), EMBEDDED)
     calibration = calibrate([each for config in chosen for each in table[config]])
 
     def off(cluster: ClusterConstants, metric: str) -> float:
@@ -135,7 +155,7 @@ def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
 
 def test_most_real_measurements_lie_in_their_intervals() -> None:
     table = observed(embedded_grid())
-    chosen = spread_out(list(table), 12, paced_load(table), EMBEDDED)
+    chosen = chosen_probes(list(table), 12, paced_load(table), EMBEDDED)
     calibration = calibrate([each for config in chosen for each in table[config]])
     inside: list[bool] = []
     for config, seen in table.items():
@@ -151,15 +171,14 @@ def _holds(interval: Interval, value: float) -> bool:
 
 @pytest.mark.parametrize("client", [librdkafka(), client_of("java")], ids=str)
 def test_probes_differ_in_what_matters(client: Client) -> None:
-    chosen = spread_out(candidates(client), 12, replace(LOAD, rate_records_per_s=RATE), EMBEDDED)
+    chosen = chosen_probes(candidates(client), 12, replace(LOAD, rate_records_per_s=RATE), EMBEDDED)
     assert len(set(chosen)) == 12
     for name in ("linger.ms", "batch.size", "compression.type"):
         assert len({config.values[name] for config in chosen}) > 1, name
 
 
 def test_each_metric_that_is_fitted_has_a_scatter() -> None:
-    assert set(SCATTER) == {*SATURATED, *PACED}
-    assert set(PHASES) == {"saturated", "paced"}
+    assert set(SCATTER) == {*FULL_SPEED_METRICS, *RATE_METRICS}
 
 
 def test_a_cluster_of_the_user_may_have_replicas() -> None:

@@ -17,9 +17,9 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
 from tuner.prediction.correction import NOISE, corrections
-from tuner.prediction.observations import BATCHES, PACED, SATURATED, Observation
+from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import predict
-from tuner.prediction.probes import spread_out
+from tuner.prediction.probes import chosen_probes
 
 LOAD: Final = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5)
 PACED_LOAD: Final = replace(LOAD, rate_records_per_s=50_000.0)
@@ -61,13 +61,13 @@ def test_far_from_all_measurements_nothing_is_known() -> None:
 
 def test_only_measured_metrics_have_factors() -> None:
     assert set(corrections(SEEN, EMBEDDED)) == {"records_per_s"}
-    assert set(NOISE) == {*SATURATED, BATCHES, *PACED}
+    assert set(NOISE) == {*FULL_SPEED_METRICS, BATCHES, *RATE_METRICS}
 
 
 def test_real_measurements_are_predicted_better_with_it() -> None:
     """The kept table of 168 configs, of which the fit sees 60."""
     table = observed(embedded_grid())
-    chosen = spread_out(list(table), 60, paced_load(table), EMBEDDED)
+    chosen = chosen_probes(list(table), 60, paced_load(table), EMBEDDED)
     calibration = calibrate([each for config in chosen for each in table[config]])
     with_it, without = [], []
     for each in (seen[0] for config, seen in table.items() if config not in chosen):

@@ -14,10 +14,10 @@ from tuner.present.frames import trials_frame, trials_record
 from tuner.present.report.front_table import front_csv, front_record
 from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
-from tuner.present.report.status import status_of
+from tuner.present.status import status_of
 from tuner.present.trial_record import trial_record
 from tuner.present.wording import number, shown_gains
-from tuner.results.by_goal import recommendations
+from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.study_results import StudyResults
 from tuner.tracking.layout import views
 
@@ -79,7 +79,7 @@ def test_the_report_shows_the_values_of_the_front(drifting: StudyResults) -> Non
 
 def test_a_gain_has_the_same_interval_everywhere(drifting: StudyResults) -> None:
     (size,) = drifting.sizes
-    found = recommendations(drifting, size)
+    found = recommendations_by_goal(drifting, size)
     (view,) = views(drifting)
     points = {point.name: point.value for point in view.parent().points}
     (told,) = status_of(drifting, None, datetime.now(UTC)).sizes

@@ -13,7 +13,7 @@ from tests.present_tests.studies import study
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.pictures import draw_front, draw_fronts, draw_hypervolume, draw_importance
 from tuner.present.report.view import TRIAL_AXIS, is_wide, view_of
-from tuner.results.by_goal import labels, recommendations
+from tuner.results.by_goal import labels, recommendations_by_goal
 from tuner.results.explanation import knob_importance
 
 THREE = ["mb_per_s", "latency_p99_ms", "wire_bytes_per_value_byte"]
@@ -28,7 +28,7 @@ def is_png(path: Path) -> bool:
 def test_every_study_can_be_drawn(tmp_path: Path, objectives: list[str], trials: int) -> None:
     results = study(tmp_path / "study", trials=trials, facts={"objectives": objectives})
     size = results.sizes[0]
-    draw_front(size, labels(recommendations(results, size)), tmp_path / "front.png")
+    draw_front(size, labels(recommendations_by_goal(results, size)), tmp_path / "front.png")
     draw_hypervolume(size, tmp_path / "hypervolume.png")
     assert is_png(tmp_path / "front.png")
     assert is_png(tmp_path / "hypervolume.png")

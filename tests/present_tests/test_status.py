@@ -15,7 +15,7 @@ from tests.builders.watched_run import watched_run
 from tests.present_tests.studies import failed, study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Progress, StudyState, Trial
-from tuner.present.report.status import Recommended, Status, status_of
+from tuner.present.status import Recommended, Status, status_of
 
 UNFINISHED = {"finished_at": None}
 

@@ -15,7 +15,7 @@ from tests.present_tests.studies import study
 from tuner.cli.show import status
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page
-from tuner.present.report.status import status_of
+from tuner.present.status import status_of
 from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking.layout import views

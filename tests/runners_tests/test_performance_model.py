@@ -327,6 +327,16 @@ def test_producers_on_one_host_share_its_processors() -> None:
     assert three.latency_p50_ms > 2 * one.latency_p50_ms, "three full queues"
 
 
+def test_a_send_buffer_limits_each_connection_by_itself() -> None:
+    small = {"send.buffer.bytes": "131072", "batch.size": "500000", "compression.type": "none"}
+    settings = [Settings.of(ProducerConfig.parse(small, java()), load(), producers) for producers in (1, 4)]
+    far = replace(REMOTE, network_bytes_per_s=10e9, round_trip_s=0.02)
+    one, four = (perform(far, each, load()) for each in settings)
+    assert one.bound_by == "the network"
+    assert one.mb_per_s < 131_072 / 0.02 / 1e6
+    assert four.records_per_s > 3 * one.records_per_s
+
+
 def test_several_producers_carry_what_one_thread_can_not() -> None:
     """A cluster on which only the producer's own threads limit."""
     large = replace(REMOTE, client_cores=64, broker_cores=64, network_bytes_per_s=1e12, disk_bytes_per_s=1e12)

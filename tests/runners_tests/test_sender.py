@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S, Clock
 from runners.errors import ByteBudgetExceeded
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import CALL_RECORDS, LONGEST_REST_NS, ROOM_SHARE, TICK_NS, Drain, Rest, Sender
+from runners.librdkafka.threads import CALL_RECORDS, LONGEST_WAIT_NS, ROOM_SHARE, TICK_NS, Drain, DrainWait, Sender
 from runners.pacing import Schedule
 from runners.payload import PayloadPool, make_pool
 from runners.runner import Phases
@@ -203,7 +203,7 @@ def test_waits_let_the_sender_rest_and_keep_the_queue_filled() -> None:
 
 def rested(queue_records: int, records_per_ms: int, rests: int = 200) -> list[int]:
     """Return how many records were taken after each rest from a client whose queue is always filled again."""
-    rest, taken = Rest(), [1]
+    rest, taken = DrainWait(), [1]
     for _ in range(rests):
         rest.adapt(taken[-1], queue_records - taken[-1])
         taken.append(max(1, min(queue_records, rest.ns * records_per_ms // MS)))
@@ -212,7 +212,7 @@ def rested(queue_records: int, records_per_ms: int, rests: int = 200) -> list[in
 
 def test_deliveries_are_taken_in_bulk_while_the_queue_is_long() -> None:
     taken = rested(queue_records=1_000_000, records_per_ms=1_000)
-    assert taken[-1] == LONGEST_REST_NS // MS * 1_000
+    assert taken[-1] == LONGEST_WAIT_NS // MS * 1_000
 
 
 @pytest.mark.parametrize("records_per_ms", [10, 100, 1_000, 10_000])

@@ -5,7 +5,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from runners.clusters.processes import records
+from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.temporary import temporary_folder
 
 
@@ -27,4 +27,4 @@ def test_the_folder_of_a_killed_process_is_removed_at_the_next_start() -> None:
         with temporary_folder("test", "kept-"):
             assert folder.is_dir(), "a live process needs its folder"
     assert not folder.exists()
-    assert not list(records("test"))
+    assert not list(clean_up_lists("test"))

@@ -63,6 +63,23 @@ def test_batches_that_overlap_are_of_several_producers() -> None:
     assert traffic(sorted([*one, *other], key=lambda each: each.last_created_ms)).several_producers
 
 
+def test_a_producer_that_was_started_anew_counts_once() -> None:
+    batches = batched(arrivals(1_000, 1), 20, 10**9)
+    sent = [batch_of(each, producer_id=place // 10) for place, each in enumerate(batches)]
+    found = traffic(sent)
+    assert (found.producers, found.producers_at_once, found.partitions_of_each) == (-(-len(sent) // 10), 1, 1.0)
+
+
+def test_producers_that_send_at_the_same_time_are_counted() -> None:
+    def of(producer: int) -> list[RecordBatch]:
+        return [batch_of(each, producer_id=producer) for each in batched(arrivals(500, 1, seed=producer), 20, 10**9)]
+
+    apart = traffic(of(1), of(2), of(3), of(4))
+    assert (apart.producers_at_once, apart.partitions_of_each) == (4, 1.0)
+    together = traffic(sorted([*of(1), *of(2)], key=lambda each: each.last_created_ms), [*of(1), *of(2)])
+    assert (together.producers_at_once, together.partitions_of_each) == (2, 2.0)
+
+
 def test_a_topic_without_usable_batches_has_no_figures() -> None:
     assert traffic_of(sample_of([])) is None
 

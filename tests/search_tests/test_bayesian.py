@@ -165,8 +165,8 @@ def test_how_well_values_are_foreseen_is_what_each_is_worth_to_a_process_without
         variance = covariance[index, index] - covariance[index, others] @ pull
         off = left_over[index] - pull @ left_over[others]
         total -= 0.5 * (math.log(2 * math.pi * variance) + off**2 / variance)
-    assert process.foreseen() == pytest.approx(total)
-    assert fitted(np.zeros((0, 1)), np.zeros(0)).foreseen() == 0.0
+    assert process.leave_one_out_log_density() == pytest.approx(total)
+    assert fitted(np.zeros((0, 1)), np.zeros(0)).leave_one_out_log_density() == 0.0
 
 
 def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:

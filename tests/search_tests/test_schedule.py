@@ -8,10 +8,11 @@ from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import trial
+from tuner.course.steadiness import capacity_of, has_enough_burn_ins, is_steady
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.search.samplers import strategy_of
-from tuner.search.schedule import capacity_of, is_ready, is_stable, next_kind, trials_in_all
+from tuner.search.schedule import next_kind, trials_in_all
 
 
 def test_the_baseline_is_first_and_repeated_every_few_trials() -> None:
@@ -95,20 +96,20 @@ def test_other_methods_use_all_trials_they_are_given() -> None:
     ],
 )
 def test_burn_in_ends_without_a_trend_or_after_the_maximum_of_runs(capacities: list[float], over: bool) -> None:
-    assert is_stable(capacities, 4) is over
+    assert has_enough_burn_ins(capacities, 4) is over
 
 
 def test_a_load_without_a_pause_is_ready_when_its_throughput_stays() -> None:
     rising = [1.3 + 0.2 * second for second in range(12)]
     scattered = [3.5, 3.2, 3.7, 3.4, 3.1, 3.6, 3.5, 3.3, 3.4]
-    ready = [is_ready([*rising, *scattered][:seconds]) for seconds in range(22)]
+    ready = [is_steady([*rising, *scattered][:seconds]) for seconds in range(22)]
     assert not any(ready[:13])
     assert ready[21]
-    assert not is_ready(scattered[:8]), "too few seconds"
+    assert not is_steady(scattered[:8]), "too few seconds"
     assert capacity_of([*rising, *scattered]) == pytest.approx(3.4, abs=0.1)
 
 
 @pytest.mark.parametrize("at_most", [0, 1])
 def test_at_least_one_burn_in_run_is_needed(at_most: int) -> None:
-    assert not is_stable([], at_most)
-    assert is_stable([100.0], at_most)
+    assert not has_enough_burn_ins([], at_most)
+    assert has_enough_burn_ins([100.0], at_most)

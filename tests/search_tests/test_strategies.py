@@ -23,8 +23,10 @@ from tests.builders.trials import OBJECTIVES, baseline, results, trial
 from tests.search_spaces_tests.choosers import Replay
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.present.plan_view import plan_record, spaces_of
 from tuner.search import strategy as strategy_module
 from tuner.search.bayesian import observations
+from tuner.search.expectation import begins_with_model
 from tuner.search.samplers import MissingExtra, strategy_of
 from tuner.search.schedule import STAGES, searched_from
 from tuner.search.strategy import Strategy
@@ -471,6 +473,16 @@ def test_the_second_stage_does_not_wait_if_the_performance_model_knows_its_knobs
     waits, known = searched_from(SPACE), searched_from(SPACE, knows_effects=True)
     assert set(waits.values()) == {0, STAGES[Stage.SECOND], STAGES[Stage.LAST]}
     assert {name: 1 if count == STAGES[Stage.SECOND] else count for name, count in waits.items()} == known
+
+
+def test_a_plan_says_from_when_on_each_knob_is_searched() -> None:
+    spec = StudySpec("planned", WorkloadSpec((RecordSizes.fixed(1_000),)), objectives=OBJECTIVES)
+    for each, knows in ((spec, True), (replace(spec, search=replace(spec.search, performance_model=False)), False)):
+        (size,) = plan_record(each, spaces_of(each), 100.0, ["embedded"])["sizes"]
+        told = {knob["name"]: knob["searched_from_configs"] for knob in size["parameters"]}
+        begin = searched_from(SPACE, knows_effects=knows)
+        assert begins_with_model(each) is knows
+        assert {name: told[name] for name in begin} == begin
 
 
 def test_a_knob_with_one_value_belongs_to_no_stage() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.leftovers import find_leftovers, remove_leftovers
-from runners.clusters.processes import records
 from runners.clusters.topics import RECORD_KIND, OwnedTopics
 from runners.errors import TargetRefused
 from search_spaces.connection import ConnectionConfig
@@ -80,7 +80,7 @@ def test_each_right_on_our_topics_is_needed_and_named(secured: Secured, right: s
     left = find_leftovers(secured.admin)
     # A topic that could not be deleted has a record, so that the next run deletes it.
     assert [each.run_id for each in left] == ([topics.run_id] if right == "Delete" else [])
-    assert [each.run_id for each in records(RECORD_KIND) if each.run_id == topics.run_id] == [
+    assert [each.run_id for each in clean_up_lists(RECORD_KIND) if each.run_id == topics.run_id] == [
         each.run_id for each in left
     ]
     topics.close()

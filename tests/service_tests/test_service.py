@@ -1,6 +1,7 @@
 """The service on loopback, used over HTTP: studies are submitted, recommendations are fetched."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -226,7 +227,9 @@ def test_health_and_metrics(served: Serving) -> None:
     assert eventually(lambda: served.ask("GET", "/readyz").status == 200)
     numbers = served.ask("GET", "/metrics").text
     assert 'kafka_tuner_studies{state="complete"} ' in numbers
-    assert 'route="/v1/recommendation"' in numbers
+    routes = set(re.findall(r'route="([^"]*)"', numbers))
+    assert "/v1/recommendation" in routes
+    assert all(route.startswith("/v1/") for route in routes - {"/healthz", "/readyz", "/metrics", "other"})
     assert "kafka_tuner_study_starts_total 1" in numbers
 
 

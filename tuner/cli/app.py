@@ -118,7 +118,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",
     ),
     "compare-tools": (
-        "bench:compare_tools",
+        "compare_tools:compare_tools",
         "Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.",
     ),
     "compare-clients": (

@@ -1,6 +1,5 @@
-"""`tuner bench` measures one config; `tuner compare-tools` compares our load generator with Kafka's tool."""
+"""`tuner bench` measures one config."""
 
-import statistics
 from contextlib import nullcontext
 from enum import StrEnum
 from functools import partial
@@ -8,29 +7,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
-from objectives.ratios import Ratio, ratio_of
 from runners.librdkafka.librdkafka_runner import GENERATORS
 from runners.limits import Limits
 from runners.measurement import Measurement
-from runners.producer_performance import java_throughput
 from runners.reporting import silent
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import owned_topic
-from search_spaces.client import client_of, librdkafka
+from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
-from tuner.cli.measurement_view import live_view, print_measurement, print_spread
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.course.open_target import open_alone
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
-from tuner.present.console import OUT, say
+from tuner.present.console import say
 from tuner.present.csv_text import csv_of
-
-_FIRST_GUESS_RECORDS_PER_S = 100_000.0
+from tuner.present.measurement_view import live_view, print_measurement, print_spread
 
 
 class BenchLoad(StrEnum):
@@ -127,7 +120,7 @@ def bench(
         float,
         typer.Option(
             metavar="RATIO",
-            help="Half of the records leave in bursts of about a second, at so many times the --rate, such as 3.",
+            help="Half of the records leave in bursts of about a second, at this many times the --rate, such as 3.",
             rich_help_panel="Workload",
         ),
     ] = 1.0,
@@ -278,89 +271,3 @@ def _rate(load: BenchLoad | None, rate: float | None) -> float | None:
             "--load saturate and --rate exclude each other: a saturating load is sent as fast as possible"
         )
     return rate
-
-
-def compare_tools(
-    record_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a record's value.")] = 1000,
-    pairs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-X", metavar="KEY=VALUE", help="One producer property, such as acks=1. The option may be repeated."
-        ),
-    ] = None,
-    rounds: Annotated[
-        int, typer.Option(min=2, help="Number of rounds. One round measures each of the two tools once.")
-    ] = 5,
-    seconds: Annotated[float, typer.Option(help="Seconds of load that are measured, per tool and round.")] = 5.0,
-    warmup: Annotated[float, typer.Option(help="Seconds of load before each measurement.")] = 3.0,
-    partitions: Annotated[int, typer.Option(help="Partitions of the topics that are created.")] = 3,
-    replication: Annotated[int, typer.Option(help="Replicas of each partition of the created topics.")] = 1,
-    bootstrap: options.Bootstrap = None,
-    brokers: options.Brokers = 1,
-    as_json: options.Json = False,
-    as_csv: options.Csv = False,
-) -> None:
-    """Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.
-
-    Both tools get the same settings, which are translated for Kafka's Java client. Both send many different records,
-    and get a new topic for each measurement.
-
-    \b
-    Example:
-        tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
-    """
-    options.check_one_form(json=as_json, csv=as_csv)
-    config = ProducerConfig.parse(options.config_values(None, pairs or [], librdkafka()))
-    workload = Workload(
-        RecordSizes.fixed(record_bytes),
-        partitions=partitions,
-        replication=replication,
-        warmup_s=warmup,
-        measured_s=seconds,
-    )
-    tell = silent if as_json or as_csv else say
-    ours: list[float] = []
-    theirs: list[float] = []
-    with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as session:
-        runner = session.runner()
-        expected = _FIRST_GUESS_RECORDS_PER_S
-        for number in range(rounds + 1):
-            # Round 0 is not counted: it warms the broker up, and shows how many records the Java tool must send.
-            native = runner.run(config, workload).records_per_s
-            with owned_topic(session.topics)(workload) as topic:
-                expected = java_throughput(session.cluster, topic, config, workload, expected).records_per_s
-            if number:
-                ours.append(native)
-                theirs.append(expected)
-                tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {expected:,.0f} records/s")
-    ratio = ratio_of(ours, theirs)
-    if as_csv:
-        rows = enumerate(zip(ours, theirs, strict=True), 1)
-        columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
-        options.print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
-    elif as_json:
-        interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
-        options.print_json(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "kind": "tool_comparison",
-                "tuner_records_per_s": ours,
-                "kafka_tool_records_per_s": theirs,
-                "ratio": interval,
-            }
-        )
-    else:
-        _print_ratio(ours, theirs, ratio)
-
-
-def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
-    numbers = (Column(heading, justify="right") for heading in ("median records/s", "lowest", "highest"))
-    table = Table("generator", *numbers)
-    for name, rates in (("tuner", ours), ("kafka-producer-perf-test", theirs)):
-        table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
-    OUT.print(table)
-    OUT.print(
-        f"the tuner sends {ratio} times as many records per second as Kafka's tool (95 % confidence interval, from "
-        f"{ratio.rounds} rounds in which both were measured in turn)",
-        markup=False,
-    )

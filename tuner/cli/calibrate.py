@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.performance_model.constants import EMBEDDED, REMOTE
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options
@@ -15,6 +14,7 @@ from tuner.cli.experiment import run_experiment_shown
 from tuner.cli.own_study import free_name
 from tuner.experiment_file import parse_experiment
 from tuner.prediction.calibration import calibrate as fitted
+from tuner.prediction.calibration import similar_host
 from tuner.prediction.observations import observations_in
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say
@@ -33,6 +33,7 @@ def calibrate(
         float | None,
         typer.Option(
             min=1,
+            max=100e6,
             metavar="N",
             help="Records per second at which latencies are measured.",
             show_default="30 % of what the model expects of the client's defaults",
@@ -73,7 +74,7 @@ def calibrate(
         replication=replication,
         rate_records_per_s=rate,
     )
-    text, load = calibration_file(client_of(client), target, load, probes, EMBEDDED if bootstrap is None else REMOTE)
+    text, load = calibration_file(client_of(client), target, load, probes, similar_host(bootstrap))
     name = free_name(_STEM, storage_at())
     spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
     silent = quiet or as_json
@@ -82,7 +83,7 @@ def calibrate(
     results = run_experiment_shown(
         replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
     )
-    calibration = fitted(observations_in(results), EMBEDDED if bootstrap is None else REMOTE)
+    calibration = fitted(observations_in(results), similar_host(bootstrap))
     if as_json:
         options.print_json(calibration_record(name, calibration))
         return

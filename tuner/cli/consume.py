@@ -25,11 +25,11 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from search_spaces.record_size import check_record
 from tuner.cli import options
-from tuner.cli.live_windows import live_windows
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.consumption_record import consumption_record
 from tuner.present.console import say
 from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
+from tuner.present.live_windows import live_windows
 
 _OWN: str = "Topic of its own, without TOPIC"
 
@@ -138,9 +138,8 @@ def consume(
 ) -> None:
     """Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.
 
-    On your cluster, this needs the rights Read and Describe on the topic. There is no consumer group, no offset is
-    committed, and nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is
-    filled and read.
+    On your cluster, this needs the right Read on the topic. There is no consumer group, no offset is committed, and
+    nothing is written. Without TOPIC, a broker is started on this machine, and a topic of its own is filled and read.
 
     \b
     Examples:

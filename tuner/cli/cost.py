@@ -9,7 +9,7 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.recommend import AskedGoal, RecordBytes
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.facts import QUESTION
+from tuner.prediction.observations import assumed_shape, stored_load
 from tuner.present.console import OUT, warn
 from tuner.present.cost_view import cost_lines, cost_record
 from tuner.results.cost import cost_of
@@ -38,7 +38,9 @@ def cost(
     """
     unit = read_prices(prices)
     results = load_study(study).results
-    replication = int(results.facts[QUESTION]["workload"]["replication"])
+    if assumed := assumed_shape(results):
+        warn(assumed)
+    replication = int(stored_load(results)["replication"])
     recommended, missing = recommend_each(results, record_bytes, goal)
     found = []
     for each in recommended:

@@ -2,34 +2,27 @@
 
 import datetime
 import json
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import typer
-from rich.live import Live
-from rich.text import Text
 
-from runners.measurement import Window
 from runners.ray_cluster import RayCluster
 from tuner import api
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.course.experiment_steps import ExperimentStep
-from tuner.course.reporter import ExperimentReporter
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
-from tuner.experiment_file.loading import QUICK_SUFFIX
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
-from tuner.model.trial import State, Trial
-from tuner.present.console import ERR, OUT, say, warn
+from tuner.present.console import OUT, say, warn
 from tuner.present.experiment_plan import planned_lines, planned_record
+from tuner.present.experiment_progress import ExperimentProgress
 from tuner.present.experiment_view import (
     experiment_lines,
     experiment_markdown,
@@ -40,9 +33,10 @@ from tuner.present.experiment_view import (
     overview_lines,
 )
 from tuner.present.study_view import StudyView
-from tuner.present.wording import aligned, number
+from tuner.present.wording import aligned
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study, study_folder
+from tuner.study_file import QUICK_SUFFIX
 
 app = typer.Typer(
     help="Measure a fixed list of configs and loads in rounds, or repeat the experiments of five papers.",
@@ -314,7 +308,7 @@ def run_experiment_shown(
         how = "stops it, and the same command resumes it" if resumed else "stops it"
         searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C {how}")
         spec = api.run_searches(spec, reporter=searching, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
-    with _View(quiet=silent) as view:
+    with ExperimentProgress(quiet=silent) as view:
         results = api.run_experiment(
             spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
         )
@@ -332,49 +326,3 @@ def _print(results: ExperimentResults) -> None:
 
 def _taken(seconds: float) -> str:
     return str(datetime.timedelta(seconds=round(seconds)))
-
-
-class _View(ExperimentReporter):
-    """Prints one line for each measurement and, on a terminal, a live line about the running one."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._live = Live(console=ERR, auto_refresh=False, transient=True)
-
-    def __enter__(self) -> Self:
-        if not self._quiet and ERR.is_terminal and sys.stderr.isatty():
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._live.stop()
-
-    def say(self, sentence: str) -> None:
-        if not self._quiet:
-            ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
-
-    def window(self, step: ExperimentStep, window: Window) -> None:
-        if self._live.is_started:
-            line = (
-                f"{_where(step)} {step.row.name} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s"
-            )
-            self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
-
-    def measured(self, step: ExperimentStep, trial: Trial) -> None:
-        if self._quiet:
-            return
-        if trial.state is State.FAILED:
-            told = f"no measurement: {trial.error}"
-        else:
-            shown = {"MB/s": "mb_per_s", "p50 ms": "latency_p50_ms", "p99 ms": "latency_p99_ms"}
-            told = "  ".join(
-                f"{unit} {number(trial.metrics[name])}" for unit, name in shown.items() if name in trial.metrics
-            )
-        style = "red" if trial.state is State.FAILED else "dim" if step.round is None else ""
-        ERR.print(f"{_where(step)}  {step.row.name}: {told}", markup=False, soft_wrap=True, style=style)
-
-
-def _where(step: ExperimentStep) -> str:
-    if step.round is None:
-        return f"{'burn-in':<19}"
-    return f"round {step.round + 1}, {step.number:>3}/{step.total:<3}"

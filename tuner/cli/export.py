@@ -43,10 +43,7 @@ def export(
         optuna-dashboard sqlite:///optuna.db
     """
     loaded = load_study(study)
-    try:
-        sizes = loaded.results.sizes if record_bytes is None else (loaded.size(record_bytes),)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    sizes = options.asked_sizes(loaded, record_bytes)
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]

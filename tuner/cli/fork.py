@@ -12,7 +12,7 @@ from runners.reporting import counted
 from tuner.cli import options
 from tuner.course.forking import fork as fork_study
 from tuner.course.forking import trials_for
-from tuner.model.facts import NAME, QUESTION
+from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
 from tuner.present.console import say
@@ -94,6 +94,6 @@ def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tupl
         return read_study_file(study_file)
     text = renamed(source.study_file(), name)
     spec = parse_study(text, name=name, folder=Path.cwd(), origin="the old study file", environ=os.environ)
-    if source.facts().get(QUESTION, {}).get("executor") == "simulated":
+    if source.facts().get(IDENTITY, {}).get("executor") == "simulated":
         spec = replace(spec, executor=Executor.SIMULATED)
     return spec, text

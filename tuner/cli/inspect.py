@@ -113,11 +113,12 @@ def inspect(
 def _calibration(study: str | None) -> "Calibration":
     """Return the constants of the performance model: those that a study calibrates, or those of another cluster."""
     # Imported here, because they import scipy.
-    from tuner.prediction.calibration import similar_host, uncalibrated
+    from runners.performance_model.constants import REMOTE
+    from tuner.prediction.calibration import uncalibrated
     from tuner.prediction.source import source_in
 
     if study is None:
-        return uncalibrated(similar_host("a cluster"))
+        return uncalibrated(REMOTE)
     return source_in(find_study(study)).calibrated()
 
 

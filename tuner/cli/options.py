@@ -1,8 +1,9 @@
 """Options that several verbs share, the parsing of their values, and JSON output."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,10 @@ from search_spaces.properties_file import named_file, parse_pairs, read_properti
 from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses
 from tuner.present.console import say
+
+if TYPE_CHECKING:  # they import much, which the options of other verbs must not wait for
+    from tuner.api import Study as LoadedStudy
+    from tuner.results.study_results import SizeResults
 
 
 def parse_size(text: str) -> int:
@@ -52,6 +57,18 @@ def parse_duration(text: str) -> float:
         return duration_s(text)
     except ValueError as error:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
+
+
+def asked_sizes(study: "LoadedStudy", record_bytes: str | None) -> Sequence["SizeResults"]:
+    """Return the results of the record size that the user asked for, or those of all record sizes.
+
+    Raises:
+        typer.BadParameter: The study has no such record size.
+    """
+    try:
+        return study.results.sizes if record_bytes is None else (study.size(record_bytes),)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def print_written(path: Path, *, as_json: bool) -> None:

@@ -64,8 +64,8 @@ def predict(
     """Predict what a config would do, from what a study has measured, without sending anything.
 
     A model of producer, network and broker is fitted to the trials of the study or experiment. Each metric has the
-    interval in which one measurement would lie with a probability of 95 %. Nothing is told beyond what was measured:
-    a codec or a replication factor that no trial had, or records of a very different size. The exit code is then 2.
+    interval in which one measurement would lie with a probability of 95 %. The command refuses to predict a codec or a
+    replication factor that no trial had, or records of a very different size, and then ends with exit code 2.
 
     \b
     Examples:
@@ -93,6 +93,8 @@ def predict(
             raise typer.BadParameter(f"{error} (--rate, --brokers)") from None
     if source.simulated:
         warn(SIMULATED)
+    if source.assumed:
+        warn(source.assumed)
     if sweep is None:
         _show(source, asked, limits, as_json=as_json)
         return

@@ -21,6 +21,7 @@ Rate = Annotated[
     float | None,
     typer.Option(
         min=1,
+        max=100e6,
         metavar="N",
         help="Records per second, for the latency and the stored bytes.",
         show_default="that of the study",

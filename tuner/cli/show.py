@@ -1,7 +1,7 @@
 """`tuner status`, `front`, `grid` and `report` show the results of a study; `tuner compare` shows two studies."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -18,14 +18,14 @@ from tuner.cli.studies import studies
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
-from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
-from tuner.present.report.status import Status, status_of
+from tuner.present.report.front_table import front_csv, front_rows, fronts_record
+from tuner.present.status import Status, status_of
 from tuner.present.text_view import print_front, status_text
 from tuner.present.wording import SIMULATED
 from tuner.results.comparison import StudyComparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.grid_tables import grid_tables
-from tuner.results.study_results import SizeResults, StudyResults, results_of
+from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
 
@@ -129,11 +129,10 @@ def front(
         tuner front overnight --csv > front.csv
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    results, sizes = _shown(study, record_bytes)
+    loaded = load_study(study)
+    results, sizes = loaded.results, options.asked_sizes(loaded, record_bytes)
     if as_json:
-        records = [front_record(results, size) for size in sizes]
-        whole = {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
-        options.print_json(whole)
+        options.print_json(fronts_record(results, sizes))
         return
     if as_csv:
         options.print_csv(front_csv(*sizes))
@@ -166,7 +165,8 @@ def grid(
         tuner grid lingers --record-bytes 1000 --csv > grid.csv
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    results, sizes = _shown(study, record_bytes)
+    loaded = load_study(study)
+    results, sizes = loaded.results, options.asked_sizes(loaded, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     if as_json:
         options.print_json(grid_record(results.name, tables))
@@ -177,15 +177,6 @@ def grid(
             print_grid(results.name, size, found, OUT)
     if not any(tables.values()):
         warn(NO_GRID)
-
-
-def _shown(study: str, record_bytes: str | None) -> tuple[StudyResults, Sequence[SizeResults]]:
-    """Return a study's results, and those of the record size that the user asked for, or of all sizes."""
-    loaded = load_study(study)
-    try:
-        return loaded.results, loaded.results.sizes if record_bytes is None else (loaded.size(record_bytes),)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def report(
@@ -282,9 +273,9 @@ def _draw(
     # Imported here, because they import matplotlib and plotly.
     from tuner.present.report.page import fronts_html
     from tuner.present.report.pictures import draw_fronts
-    from tuner.present.report.view import views_of
+    from tuner.present.report.view import pictures_to_compare
 
-    views = views_of(studies, found)
+    views = pictures_to_compare(studies, found)
     if html is not None:
         write_output(html, fronts_html(found, views), force=force)
         say(f"page written to {html}")

@@ -19,7 +19,7 @@ from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT, TRACKING
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
-from tuner.present.report.status import status_of
+from tuner.present.status import status_of
 from tuner.present.study_list import (
     UNREADABLE,
     ListedStudy,
@@ -114,10 +114,7 @@ def trials(
     """
     check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
     loaded = load_study(study)
-    try:
-        sizes = loaded.results.sizes if record_bytes is None else (loaded.size(record_bytes),)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    sizes = options.asked_sizes(loaded, record_bytes)
     # Imported here, because it imports pandas.
     from tuner.present.frames import trials_frame
 

@@ -18,9 +18,9 @@ from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli.study_flags import StudyFlags
 from tuner.course import estimate
-from tuner.course.limits import check_limits, time_text
+from tuner.course.least_limits import check_limits, clock_text
 from tuner.model.errors import LimitTooLow
-from tuner.model.facts import QUESTION
+from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
 from tuner.storage.home import storage_at, study_folder
@@ -189,7 +189,7 @@ class StudyOptions(StudyFlags):
         smaller = "Fewer rounds (--rounds), one goal (--goal) or fewer record sizes make the study smaller"
         if not self.quick:
             quick_s = estimate.least_s(replace(self, quick=True).study()[0])
-            smaller = f"With --quick, the study takes at least {time_text(quick_s)}. {smaller}"
+            smaller = f"With --quick, the study takes at least {clock_text(quick_s)}. {smaller}"
         option = f"--{error.key.removeprefix('search.').replace('_', '-')}"
         shows = "`tuner plan` shows how long it takes"
         return f"{error.rule}; give at least {option} {error.least}. {smaller}, too; {shows}"
@@ -329,7 +329,7 @@ def _differing_settings(spec: StudySpec) -> list[str]:
     if storage.find(str(folder), folder.parent) is None:
         return []
     with closing(storage.read(folder)) as store:
-        question = store.facts().get(QUESTION)
+        question = store.facts().get(IDENTITY)
         return [*setting_changes(study_identity(spec), question)] if question and store.trials(limit=1) else []
 
 

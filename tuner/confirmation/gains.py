@@ -9,8 +9,8 @@ from objectives.outcome import COMPARED, OUTCOME_METRICS, TOLD_OF_CONSUMERS
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
+from tuner.confirmation.caveats import caveats_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.reservations import reservations_of
 from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of, rounds_of
 from tuner.confirmation.winners import decisions, has_all_repeats, refused_in_repeats, winners_of
 from tuner.model.goals import goal_metrics, goal_rank
@@ -46,16 +46,16 @@ class Confirmation:
         broken: The constraints that the config breaks in these rounds, each as text such as `latency_p99_ms <= 5`.
         proven: The goals for which the config is proven better than the baseline, whether it was their winner or not.
             For the goal balanced, also no objective's gain has an interval that reaches below 1 - `allow_loss`.
-        ahead: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the mean of the
-            objectives' gains, and a loss in one of the objectives does not count.
-        trade: The gains as in `gains`, and what the config does to its consumers, all with intervals of `TRADE_LEVEL`.
-            So the intervals of a gain and of one of its prices hold together in at least 95 % of cases.
-        calm: Those of `gains` whose interval allows for one more stall, as they would be without it.
+        proven_in_mean: The goals for which the gain is proven to be above 1. For the goal balanced, the gain is the
+            mean of the objectives' gains, and a loss in one of the objectives does not count.
+        gains_with_prices: The gains as in `gains`, and what the config does to its consumers, all with intervals of
+            `TRADE_LEVEL`. So the intervals of a gain and of one of its prices hold together in at least 95 % of cases.
+        gains_without_stall: The unproven gains in tail latencies, before `gains` allows for one more stall.
         ranks: By goal, a sort key that puts the best config last. It is from the repeats or, without repeats, from the
             search. Proven configs are compared by this key, because their rounds would choose the luckiest.
         in_sessions: Whether each round was a session of its own; see `ConfirmationPlan.in_sessions`.
         held_ratio: The share of the rounds in which the config held the fixed rate.
-        reservations: What limits these results, as sentences; see `tuner.confirmation.reservations`.
+        caveats: What limits these results, as sentences; see `tuner.confirmation.caveats`.
     """
 
     fingerprint: str
@@ -67,13 +67,13 @@ class Confirmation:
     claims: int = 1
     broken: tuple[str, ...] = ()
     proven: frozenset[Goal] = frozenset()
-    ahead: frozenset[Goal] = frozenset()
-    trade: Mapping[str, Ratio] = field(default_factory=dict)
-    calm: Mapping[str, Ratio] = field(default_factory=dict)
+    proven_in_mean: frozenset[Goal] = frozenset()
+    gains_with_prices: Mapping[str, Ratio] = field(default_factory=dict)
+    gains_without_stall: Mapping[str, Ratio] = field(default_factory=dict)
     ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
     in_sessions: bool = False
     held_ratio: float = 1.0
-    reservations: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     def proves(self, goal: Goal, objectives: Sequence[Objective], allow_loss: float) -> bool:
         """Return whether the config is proven better than the baseline for a goal.
@@ -83,10 +83,14 @@ class Confirmation:
             objectives: The objectives of the study.
             allow_loss: The part of an objective that a balanced config may give up.
         """
-        gains = [self.calm.get(metric, self.gains.get(metric)) for metric in goal_metrics(goal, objectives)]
-        return goal in self.ahead and (
+        gains = [self.gain_without_stall(metric) for metric in goal_metrics(goal, objectives)]
+        return goal in self.proven_in_mean and (
             goal is not Goal.BALANCED or all(gain is not None and gain.low >= 1 - allow_loss for gain in gains)
         )
+
+    def gain_without_stall(self, metric: str) -> Ratio | None:
+        """Return the gain in a metric, without an allowance for one more stall; None if it could not be compared."""
+        return self.gains_without_stall.get(metric, self.gains.get(metric))
 
     def better(self, metric: str) -> bool:
         """Return whether the config is proven better in a metric: the whole interval of its gain is above 1."""
@@ -137,16 +141,18 @@ def confirmations_of(
         for fingerprint, rounds in tested.rounds.items():
             own = {goal: each for (config, goal), each in tested.decisions.items() if config == fingerprint}
             goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint)
-            ahead = frozenset(
+            proven_in_mean = frozenset(
                 goal for goal, each in own.items() if each.rejected and (fingerprint, goal) not in answered
             )
             answered |= {(fingerprint, goal) for goal in goals}
             goals -= decided
-            if goals or ahead or all(each.fingerprint != fingerprint for each in found):
+            if goals or proven_in_mean or all(each.fingerprint != fingerprint for each in found):
                 ranks = _ranks(plan, trials, fingerprint, baseline_metrics, objectives)
                 limits = plan.constraints if constraints is None else constraints
                 found.append(
-                    _confirmation(fingerprint, goals, ahead, ranks, rounds, own, winners, objectives, plan, limits)
+                    _confirmation(
+                        fingerprint, goals, proven_in_mean, ranks, rounds, own, winners, objectives, plan, limits
+                    )
                 )
                 answered |= {(fingerprint, goal) for goal in found[-1].proven}
                 goals_here |= goals
@@ -280,7 +286,7 @@ def _ranks(
 def _confirmation(
     fingerprint: str,
     goals: frozenset[Goal],
-    ahead: frozenset[Goal],
+    proven_in_mean: frozenset[Goal],
     ranks: Mapping[Goal, tuple[bool, float]],
     rounds: Rounds,
     own: Mapping[Goal, Decision],
@@ -295,8 +301,12 @@ def _confirmation(
     metrics = dict.fromkeys((*COMPARED, *together))
     gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
     proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.rejected}
-    calm = {name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven}
-    trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))}
+    gains_without_stall = {
+        name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
+    }
+    gains_with_prices = {
+        metric: rounds.gain([metric], TRADE_LEVEL) for metric in dict.fromkeys((*metrics, *TOLD_OF_CONSUMERS))
+    }
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
     # The values of a metric are from the rounds that its gain is from. A latency without a gain leaves out the rounds
@@ -309,7 +319,7 @@ def _confirmation(
         fingerprint=fingerprint,
         goals=goals,
         gains={
-            metric: allowing_for_stall(gain, metric) if metric in calm else gain
+            metric: allowing_for_stall(gain, metric) if metric in gains_without_stall else gain
             for metric, gain in gains.items()
             if gain is not None
         },
@@ -324,10 +334,10 @@ def _confirmation(
         broken=rounds.broken(constraints, objectives),
         in_sessions=rounds.in_sessions,
         held_ratio=rounds.held_ratio,
-        reservations=reservations_of(rounds, gains, constraints),
-        ahead=ahead,
-        trade={metric: gain for metric, gain in trade.items() if gain is not None},
-        calm=calm,
+        caveats=caveats_of(rounds, gains, constraints),
+        proven_in_mean=proven_in_mean,
+        gains_with_prices={metric: gain for metric, gain in gains_with_prices.items() if gain is not None},
+        gains_without_stall=gains_without_stall,
         ranks=ranks,
     )
-    return replace(found, proven=frozenset(g for g in ahead if found.proves(g, objectives, plan.allow_loss)))
+    return replace(found, proven=frozenset(g for g in proven_in_mean if found.proves(g, objectives, plan.allow_loss)))

@@ -86,8 +86,8 @@ class ConfirmationPlan:
         """Return whether each round was a session of its own: on newly started brokers, or long after the one before.
 
         If so, the scatter of the rounds' ratios contains what differs between sessions. If not, a gain is only about
-        the minutes in which the rounds were measured. Of rounds without new brokers, it counts when they were measured
-        and not what was planned, because a study that was interrupted catches up.
+        the minutes in which the rounds were measured. Without new brokers, the rounds' real starting times decide, not
+        the planned ones, because a study that was interrupted catches up.
 
         Args:
             trials: The trials of the record size.

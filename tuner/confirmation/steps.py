@@ -183,9 +183,9 @@ def _rounds_needed(
     """Return how many rounds each winner is measured in, by fingerprint.
 
     The number follows from the winner's first rounds. If they show no gain, the winner gets no more rounds, unless the
-    plan sets `both_ways`. If they show a gain for the goal that the winner was chosen for, there are so many rounds
-    that the gain's interval becomes as narrow as the plan's `width_ratio` demands. For any goal, there are so many
-    rounds that a gain in a tail latency can be proven although one more stall is allowed for (`objectives.stalls`).
+    plan sets `both_ways`. If they show a gain for the goal that the winner was chosen for, the winner gets as many
+    rounds as the gain's interval needs to become as narrow as the plan's `width_ratio` demands. For any goal, it gets
+    as many rounds as a gain in a tail latency needs to be proven even with one more stall (`objectives.stalls`).
     The plan's `max_rounds` limits the number.
     """
     level = claim_level(len(winners), plan.error_rate)

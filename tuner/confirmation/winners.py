@@ -78,8 +78,8 @@ def _yardstick(
 ) -> dict[str, float]:
     """Return the baseline's metrics that the nominees are compared with.
 
-    They are the means over the baseline's repeats, because the cluster may have slowed down since the search. A metric
-    without a value there has the search's.
+    They are the means over the baseline's repeats, because the cluster may have slowed down since the search. Metrics
+    that the repeats lack have the values of the search.
     """
     return {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
 

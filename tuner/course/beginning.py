@@ -13,11 +13,11 @@ from tuner.model.facts import (
     CONSTRAINTS,
     DEFAULT_EXPERIMENT,
     FINISHED_AT,
+    IDENTITY,
     LIMITS,
     METHOD,
     NAME,
     OBJECTIVES,
-    QUESTION,
     RECORD_SIZES,
     SEED,
     STARTED_AT,
@@ -26,9 +26,8 @@ from tuner.model.facts import (
     TRACKING,
     TRIALS_PER_SIZE,
 )
-from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
-from tuner.model.spec import StudySpec
-from tuner.model.url import secrets_in
+from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label, tracking_fact
+from tuner.model.spec import Executor, StudySpec
 from tuner.storage.protocols import ResultsStore
 
 
@@ -46,8 +45,8 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
     if is_new:
         # A study without trials may still be changed, for example if its bootstrap address was mistyped.
         facts = {name: value for name, value in facts.items() if name in (STUDY_ID, STARTED_AT)}
-    if QUESTION in facts:
-        check_unchanged(spec.name, question, facts[QUESTION])
+    if IDENTITY in facts:
+        check_unchanged(spec.name, question, facts[IDENTITY])
     new: dict[str, Any] = {
         NAME: spec.name,
         RECORD_SIZES: list(dict.fromkeys([*facts.get(RECORD_SIZES, []), *limits["record_sizes"]])),
@@ -58,22 +57,19 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         METHOD: spec.search.sampler or str(spec.search.method),
         SEED: spec.search.seed,
         TRIALS_PER_SIZE: spec.search.trials,
-        TRACKING: {
-            # A URI with a password is not stored; `tuner sync --tracking-uri` takes it again.
-            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
-            "experiment": spec.tracking.experiment,
-            "enabled": spec.tracking.enabled,
-        },
+        TRACKING: tracking_fact(spec.tracking),
         FINISHED_AT: None,
-        QUESTION: question,
+        IDENTITY: question,
         LIMITS: limits,
     }
     if is_new:
         # It is never changed, because all runs of a study must be in one experiment.
-        new[DEFAULT_EXPERIMENT] = default_experiment(spec, machine_name())
+        new[DEFAULT_EXPERIMENT] = default_experiment(
+            spec.targets, machine_name(), simulated=spec.executor is Executor.SIMULATED
+        )
     if STUDY_ID not in facts:
         new = {STUDY_ID: uuid.uuid4().hex, STARTED_AT: utc_now().isoformat(timespec="seconds"), **new}
-    before = facts.get(QUESTION, {}).get("constraints", question["constraints"])
+    before = facts.get(IDENTITY, {}).get("constraints", question["constraints"])
     if judged_anew := sorted(before) != sorted(question["constraints"]):
         say(
             f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
@@ -92,7 +88,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
 
 def is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
     """Return whether the study was run to its end with this specification, and with the same limits as now."""
-    answered = facts.get(QUESTION) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
+    answered = facts.get(IDENTITY) == study_identity(spec) and facts.get(LIMITS) == _limits(spec)
     return answered and bool(facts.get(FINISHED_AT))
 
 

@@ -15,11 +15,10 @@ client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 lat
 measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 latency was 7.4 to 8.7 ms in both
 measurements.
 
-Of what else may warm, this is what we know: the load of one config does not warm the broker for another codec or batch
-size, so each config has its own burn-in runs. Each record size has burn-in runs of its own, because it has its own
-baseline, rate and batches. The log's memory is warm once it was written (docs/evidence/trust.md, "What went wrong
-before"). The client is a new process in each trial, and its warming is the warm-up of each phase. We have not measured
-these causes one by one.
+The load of one config does not warm the broker for another codec or batch size, so each config has its own burn-in
+runs. Each record size has burn-in runs of its own, because it has its own baseline, rate and batches. The memory of
+the log is warm once it was written to (docs/evidence/trust.md, "What went wrong before"). The client is a new process
+in each trial, and each phase warms it up. We have not measured these causes one by one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,19 +29,19 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
+from tuner.course.steadiness import (
+    AGREEMENT_RATIO,
+    LATENCY_TREND_RATIO,
+    TREND_VALUES,
+    has_enough_burn_ins,
+    is_steady,
+    shows_trend,
+)
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
 from tuner.model.facts import RATES
+from tuner.model.spec import UNBROKEN_S
 from tuner.model.trial import Kind, Proposal, State, Trial
-from tuner.search.schedule import (
-    AGREEMENT_RATIO,
-    LATENCY_AGREEMENT_RATIO,
-    TREND_VALUES,
-    UNBROKEN_S,
-    is_ready,
-    is_stable,
-    shows_trend,
-)
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
 """Metrics that must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
@@ -123,7 +122,7 @@ class BurnIn:
             judged = [*needed, *(name for name in also if all(each.metrics.get(name, 0.0) > 0 for each in seen))]
             known = {name: [each.metrics[name] for each in seen] for name in judged}
             if (
-                all(is_stable(values, at_most, _ratio_of(name), last=last) for name, values in known.items())
+                all(has_enough_burn_ins(values, at_most, _ratio_of(name), last=last) for name, values in known.items())
                 if until_agreed
                 else seen
             ):
@@ -171,7 +170,9 @@ class BurnIn:
                 windows = trial.course.get("records_per_s", ())
                 if until_ready:
                     now = (
-                        "shows no trend" if is_ready(windows) else "still shows a trend, so the first trials may differ"
+                        "shows no trend"
+                        if is_steady(windows)
+                        else "still shows a trend, so the first trials may differ"
                     )
                     self.loop.reporter.say(
                         f"{size} B: after {trial.load_s:.0f} s of load without a pause (at most {UNBROKEN_S:.0f} s), "
@@ -256,4 +257,4 @@ class BurnIn:
 
 
 def _ratio_of(metric: str) -> float:
-    return LATENCY_AGREEMENT_RATIO if OUTCOME_METRICS[metric].paced else AGREEMENT_RATIO
+    return LATENCY_TREND_RATIO if OUTCOME_METRICS[metric].paced else AGREEMENT_RATIO

@@ -10,11 +10,11 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
-from tuner.course.bench import StartedTrial
 from tuner.course.budget import Kept
 from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
+from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial

@@ -12,6 +12,7 @@ import psutil
 from runners.clusters.memory import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics import Topic
 from runners.errors import RunnerError
 from runners.librdkafka import capi
 from search_spaces.client import Client, ClientKind
@@ -32,6 +33,11 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     if logs := [broker.log_dir for broker in opened.cluster.local_brokers if broker.log_dir is not None]:
         facts["log"] = "in memory" if all(map(in_memory, logs)) else "on disk"
     return facts
+
+
+def topic_shape(topic: Topic) -> dict[str, int]:
+    """Return the partitions and the replication of a topic, by the names of a load's settings."""
+    return {"partitions": topic.partitions, "replication": topic.replication}
 
 
 def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) -> dict[str, Any]:

@@ -5,11 +5,8 @@ from typing import Final
 
 from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
-from tuner.model.spec import StudySpec
-from tuner.search.schedule import UNBROKEN_S
+from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
 
-OVERHEAD_S: Final = 1.0
-"""Estimated seconds that a trial takes besides its load."""
 LEAST_TRIALS: Final = 6
 """The fewest trials per record size that are worth a confirmation: the baseline and five other configs."""
 _SPREAD_SHARE: Final = 1 / 3
@@ -37,7 +34,7 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
 
 def least_s(spec: StudySpec) -> float:
     """Return the fewest seconds in which a study can search and confirm all of its record sizes."""
-    confirm_s = _least_confirmations(spec) * (spec.trial_s + OVERHEAD_S) + spec.starting_s(spec.confirm.rounds)
+    confirm_s = least_confirmations(spec) * (spec.trial_s + OVERHEAD_S) + spec.starting_s(spec.confirm.rounds)
     return len(spec.workload.record_sizes) * (_search_s(spec, _least_trials(spec)) + confirm_s)
 
 
@@ -48,7 +45,7 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
         spec: The study.
         mb_per_s: The throughput at full load.
     """
-    measured = spec.burn_in_trials + _least_trials(spec) + _least_confirmations(spec)
+    measured = spec.burn_in_trials + _least_trials(spec) + least_confirmations(spec)
     return round(len(spec.workload.record_sizes) * measured * bytes_per_trial(spec, mb_per_s))
 
 
@@ -75,7 +72,7 @@ def least_spread_s(spec: StudySpec, each_s: float) -> float:
         spec: The study.
         each_s: The seconds that a trial takes.
     """
-    return _beside_gaps_s(spec, each_s) + (spec.confirm.rounds - 1) * SESSION_GAP_S
+    return _outside_gaps_s(spec, each_s) + (spec.confirm.rounds - 1) * SESSION_GAP_S
 
 
 def spread_s(spec: StudySpec, own_s: float, each_s: float) -> float:
@@ -109,19 +106,20 @@ def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
         return asked.gap_s
     if not spec.spreads_rounds:
         return min(asked.gap_s, left_s / max(1, asked.rounds, asked.max_rounds))
-    room_s = left_s - _beside_gaps_s(spec, each_s)
+    room_s = left_s - _outside_gaps_s(spec, each_s)
     wanted_s = min(SESSION_GAP_S, room_s / (asked.rounds - 1))
     found_s = max(wanted_s, room_s / (most_rounds(spec) - 1))
     return found_s if found_s >= _NEARLY * SESSION_GAP_S else 0.0
 
 
-def _beside_gaps_s(spec: StudySpec, each_s: float) -> float:
+def _outside_gaps_s(spec: StudySpec, each_s: float) -> float:
     """Return the seconds that a confirmation takes before its first round and in its last round."""
     round_of = 1 + len(spec.confirm.goals) + spec.burn_ins_per_round
-    return (_least_confirmations(spec) - (spec.confirm.rounds - 1) * round_of) * each_s
+    return (least_confirmations(spec) - (spec.confirm.rounds - 1) * round_of) * each_s
 
 
-def _least_confirmations(spec: StudySpec) -> int:
+def least_confirmations(spec: StudySpec) -> int:
+    """Return the smallest number of measurements of a record size's confirmation, with their burn-in runs."""
     in_rounds = spec.confirm.rounds * spec.burn_ins_per_round
     return least_steps(spec.confirm) + spec.least_winner_burn_in_trials + in_rounds
 

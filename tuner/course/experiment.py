@@ -1,7 +1,7 @@
 """Running an experiment: measure all its rows in each round, store every measurement, and resume after a kill.
 
 The parts are those of a study: the bench with its limits, lost brokers and attempts; the results store; the copy in
-MLflow; the lock on the cluster. A study differs in that its next config is proposed, and an experiment has its rows.
+MLflow; the lock on the cluster. A study asks a sampler for its next config, and an experiment takes the next row.
 """
 
 import datetime
@@ -25,8 +25,8 @@ from runners.pool import Pool
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.wrappers import DELETION_S
-from tuner.course.bench import Bench, StartedTrial, TrialJob
-from tuner.course.environment import environment_facts, machine_name
+from tuner.course.bench import Bench
+from tuner.course.environment import environment_facts, machine_name, topic_shape
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
 from tuner.course.open_target import (
@@ -42,26 +42,28 @@ from tuner.course.reading_row import measure_reading
 from tuner.course.reporter import ExperimentReporter, Mirror, finish_mirror
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
+from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_loop import utc_now
 from tuner.model.errors import RecordUnwritable, TooManyFailures
-from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec, Row
+from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
 from tuner.model.facts import (
     DEFAULT_EXPERIMENT,
     EXPERIMENT,
     FINISHED_AT,
     FOUND_CONFIGS,
+    IDENTITY,
     LIMITS,
     NAME,
-    QUESTION,
     RECORD_SIZES,
     STARTED_AT,
     STUDY_ID,
     TARGET,
+    TOPIC_SHAPE,
     TRACKING,
 )
-from tuner.model.identity import target_label
+from tuner.model.identity import default_experiment, target_label, tracking_fact
+from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
-from tuner.model.url import secrets_in
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -122,7 +124,7 @@ def run_experiment(
         leases = stack.enter_context(ExitStack())
         # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
         pool = stack.enter_context(closing(existing_pool or make_pool()))
-        bench = Bench([target], pool, store.tenure, store.await_tenure)
+        bench = Bench([target], pool, store.lost_leases, store.await_lease)
         leases.callback(bench.close)
         course = _Course(spec, store, target, bench, reporter, mirror)
         try:
@@ -149,23 +151,17 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
         EXPERIMENT: True,
         TARGET: target_label(spec.target),
         RECORD_SIZES: list(dict.fromkeys(str(row.workload.record_sizes) for row in spec.rows)),
-        TRACKING: {
-            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
-            "experiment": spec.tracking.experiment,
-            "enabled": spec.tracking.enabled,
-        },
-        QUESTION: question,
+        TRACKING: tracking_fact(spec.tracking),
+        IDENTITY: question,
         LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
         **({FINISHED_AT: None} if steps_left(spec, store.trials()) else {}),
         FOUND_CONFIGS: {row.name: dict(row.config.values) for row in spec.rows if row.best_of is not None},
     }
     if STUDY_ID not in facts:
-        host = machine_name()
-        here = f" on {host}" if host is not None and spec.target.bootstrap is None else ""
         new |= {
             STUDY_ID: uuid.uuid4().hex,
             STARTED_AT: utc_now().isoformat(timespec="seconds"),
-            DEFAULT_EXPERIMENT: f"kafka-tuner/{target_label(spec.target)}{here}",
+            DEFAULT_EXPERIMENT: default_experiment([spec.target], machine_name()),
         }
     for name, value in new.items():
         store.set_fact(name, value)
@@ -188,7 +184,11 @@ def _target(
         min(row.workload.warmup_s for row in spec.rows) >= DELETION_S,
     )
     stack.callback(opened.close)
-    return opened, environment_facts([opened.opened], on_ray=spec.ray is not None)
+    facts = environment_facts([opened.opened], on_ray=spec.ray is not None)
+    if spec.target.topic is not None or spec.target.like is not None:
+        with opened.opened.lease()(spec.rows[0].workload) as topic:
+            facts[TOPIC_SHAPE] = topic_shape(topic)
+    return opened, facts
 
 
 def _pool(spec: ExperimentSpec, folder: Path, reporter: ExperimentReporter) -> Pool:

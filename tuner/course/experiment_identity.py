@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.errors import StudyChanged, StudyNotFound
-from tuner.model.experiment import ExperimentSpec, Row
-from tuner.model.facts import EXPERIMENT, QUESTION
+from tuner.model.experiment import ExperimentSpec
+from tuner.model.facts import EXPERIMENT, IDENTITY
+from tuner.model.row import Row
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import Storage
 
@@ -42,7 +43,7 @@ def check_same_rows(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Se
     def comparable(question: Mapping[str, Any]) -> dict[str, Any]:
         return {name: {**each, "config": None} if name in searched else each for name, each in question.items()}
 
-    if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[QUESTION])):
+    if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[IDENTITY])):
         raise StudyChanged(
             f"the experiment {spec.name} can only be resumed with the rows that it began with, but these differ: "
             f"{', '.join(changed)}; restore them, or give the experiment another name (`experiment:` in its file)"

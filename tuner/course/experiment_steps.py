@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.model.experiment import ExperimentSpec, Row
+from tuner.model.experiment import ExperimentSpec
+from tuner.model.row import Row
 from tuner.model.trial import Kind, Trial
 
 

@@ -18,13 +18,14 @@ from tuner.model.facts import (
     CLUSTER_IDS,
     FORKED_FROM,
     HOST,
+    IDENTITY,
     MACHINE,
     MIXED,
     NAME,
-    QUESTION,
     RATES,
     STUDY_ID,
     TOPIC_MAX_MESSAGE_BYTES,
+    TOPIC_SHAPE,
 )
 from tuner.model.identity import KEPT_BY_FORK, section_of, setting_changes, study_identity
 from tuner.model.spec import StudySpec
@@ -53,7 +54,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
         StudyChanged: The workload, the target, the baseline or the executor differs.
         ConfigError: The new study file sets knobs to impossible values, or leaves no knob to search.
     """
-    changes = setting_changes(study_identity(spec), facts.get(QUESTION, {}))
+    changes = setting_changes(study_identity(spec), facts.get(IDENTITY, {}))
     if kept := {key: change for key, change in changes.items() if section_of(key) in KEPT_BY_FORK}:
         lines = [f"{key}: {change.replace('in the study', f'in {source}', 1)}" for key, change in kept.items()]
         rule = f"a study can take over trials of {source} only if these settings are the same, but they differ:"
@@ -63,7 +64,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
         )
     sections = set(map(section_of, changes))
     constraints = [str(each) for each in spec.constraints]
-    judged_anew = "objectives" in sections or sorted(facts[QUESTION]["constraints"]) != sorted(constraints)
+    judged_anew = "objectives" in sections or sorted(facts[IDENTITY]["constraints"]) != sorted(constraints)
     topic_max = facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     spaces = {str(size): space_of(spec, size, topic_max) for size in spec.workload.record_sizes}
     found: list[Trial] = []
@@ -102,7 +103,7 @@ def fork(
         say: Called with a sentence for the user.
     """
     facts, taken = source.facts(), list(trials)
-    for name in (*_ENVIRONMENT, TOPIC_MAX_MESSAGE_BYTES, RATES, MIXED):
+    for name in (*_ENVIRONMENT, TOPIC_MAX_MESSAGE_BYTES, TOPIC_SHAPE, RATES, MIXED):
         if name in facts:
             store.set_fact(name, facts[name])
     begin(spec, text, store, say, searching=True)

@@ -17,9 +17,9 @@ from runners.measurement import Measurement, Phase, Window
 from runners.runner import Phases, Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
+from tuner.course.steadiness import is_steady
 from tuner.model.spec import StudySpec
 from tuner.results.size_record import SizeRecord
-from tuner.search.schedule import is_ready
 
 HOPELESS_RATIO: Final = 0.8
 """A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
@@ -87,7 +87,7 @@ class PhaseRule:
     def judge(self, seen: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should go on."""
         if self.ready_bytes is not None:
-            if is_ready(seen.values.get("records_per_s", ())):
+            if is_steady(seen.values.get("records_per_s", ())):
                 return Stop("its throughput shows no trend", ends_trial=False)
             used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
             return Stop("it has sent its share of the bytes", ends_trial=False) if used else None

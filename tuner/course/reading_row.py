@@ -14,10 +14,10 @@ from runners.errors import RunnerError
 from runners.limits import Limits
 from search_spaces.client import ClientKind
 from search_spaces.guarantee import Guarantee
-from tuner.course.bench import StartedTrial
 from tuner.course.open_target import FILLING, OpenTarget
+from tuner.course.trial_job import StartedTrial
 from tuner.model.consumption_record import consumption_record
-from tuner.model.experiment import Row
+from tuner.model.row import Row
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import State, Trial
 
@@ -41,7 +41,7 @@ def measure_reading(
     try:
         with opened.lease(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
-            sent_bytes = row.setup.stored_bytes  # the most that a fill has sent that then fails
+            sent_bytes = row.setup.stored_bytes  # counts if filling fails: the most that it can have sent
             filling = row.config if row.config.client.kind is ClientKind.LIBRDKAFKA else FILLING
             sent_bytes = fill_bytes(opened.cluster, topic, filling, row.workload, row.setup.stored_bytes, limits)
             seen = _read(opened, topic, row)

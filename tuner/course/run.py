@@ -32,7 +32,7 @@ from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.driver import drive
-from tuner.course.environment import environment_facts
+from tuner.course.environment import environment_facts, topic_shape
 from tuner.course.open_target import (
     ClusterTarget,
     SimulatedTarget,
@@ -51,6 +51,7 @@ from tuner.model.facts import (
     RATES,
     RESERVED_BYTES,
     TOPIC_MAX_MESSAGE_BYTES,
+    TOPIC_SHAPE,
 )
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
@@ -154,23 +155,30 @@ def run_study(
         keys = sorted({lock_key(target) for target in spec.targets}) if is_real else []
         make_pool = partial(_pool, spec, folder, reporter, keys)
         existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
-        targets, topic_max, facts = _targets(spec, stack, reporter, simulated, keys)
+        targets, facts, of_topic = _targets(spec, stack, reporter, simulated, keys)
         check_environment(spec.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
-        for name, value in {**facts, TOPIC_MAX_MESSAGE_BYTES: topic_max}.items():
+        for name, value in {**facts, **of_topic}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
         leases = stack.enter_context(ExitStack())
         # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
         pool = stack.enter_context(closing(existing_pool or make_pool()))
-        bench = Bench(targets, pool, store.tenure, store.await_tenure)
+        bench = Bench(targets, pool, store.lost_leases, store.await_lease)
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             results = partial(results_of, store, folder)
             with signals_unwrapped():
-                drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
+                drive(
+                    loop,
+                    make_strategy,
+                    of_topic[TOPIC_MAX_MESSAGE_BYTES],
+                    confirmation_id,
+                    results,
+                    searching=searching,
+                )
             if not searching:
                 ended(store)
         except BaseException as error:
@@ -223,17 +231,21 @@ def _loop(
 
 def _targets(
     spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None, keys: Sequence[str]
-) -> tuple[list[TrialTarget], int, dict[str, Any]]:
+) -> tuple[list[TrialTarget], dict[str, Any], dict[str, Any]]:
     """Lock the clusters (targets) of a study, whose locks have the names `keys`, and open them.
 
     Returns:
-        The targets, the size in bytes of the largest message that their topics accept, and the facts about the
-        environment.
+        The targets, the facts about the environment, and those about the topics: the largest message that they take,
+        in bytes, and their partitions and replication.
     """
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget(runner)
-        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, environment_facts(())
+        return (
+            [nowhere] * len(spec.targets),
+            environment_facts(()),
+            {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES},
+        )
     targets: list[ClusterTarget] = []
     for key in keys:
         stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, reporter.say)))
@@ -251,8 +263,9 @@ def _targets(
         targets.append(opened)
     first = targets[0].opened
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
-        topic_max = topic.max_message_bytes
-    return list(targets), topic_max, environment_facts([each.opened for each in targets], on_ray=_is_elsewhere(spec))
+        of_topic = {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}
+    facts = environment_facts([each.opened for each in targets], on_ray=_is_elsewhere(spec))
+    return list(targets), facts, of_topic
 
 
 def _is_elsewhere(spec: StudySpec) -> bool:

@@ -10,10 +10,10 @@ from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
 from search_spaces.guarantee import Guarantee
-from tuner.course.bench import TrialDone
+from tuner.course.steadiness import capacity_of
+from tuner.course.trial_job import TrialDone
 from tuner.model.measurement_record import measurement_record
 from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
-from tuner.search.schedule import capacity_of
 
 
 def trial_of(

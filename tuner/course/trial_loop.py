@@ -14,17 +14,17 @@ from runners.clusters.processes import ProcessIdentity
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
-from tuner.confirmation.steps import least_steps
-from tuner.course.bench import Bench, StartedTrial, TrialJob
+from tuner.course.bench import Bench
 from tuner.course.budget import Budget
-from tuner.course.estimate import OVERHEAD_S
+from tuner.course.estimate import least_confirmations
 from tuner.course.racing import race_of
 from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
+from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.model.errors import TooManyFailures
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.setup import Setup
-from tuner.model.spec import StudySpec
+from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
 from tuner.model.trial import (
     CONFIRMING_KINDS,
     PACED,
@@ -38,7 +38,6 @@ from tuner.model.trial import (
     trial_key,
 )
 from tuner.results.size_record import SizeRecord
-from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.protocols import ResultsStore
 
 _BURN_IN_SHARE: Final = 0.02
@@ -233,17 +232,11 @@ class TrialLoop:
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
         each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
-        return self._least_confirming_trials * each_s + self.spec.starting_s(self.spec.confirm.rounds)
+        return least_confirmations(self.spec) * each_s + self.spec.starting_s(self.spec.confirm.rounds)
 
     def confirm_bytes(self) -> float:
         """Return the bytes to reserve for a confirmation of one record size that takes the fewest possible rounds."""
-        return self._least_confirming_trials * self._most_bytes()
-
-    @property
-    def _least_confirming_trials(self) -> int:
-        """The least number of trials that the confirmation of one record size takes."""
-        in_rounds = self.spec.confirm.rounds * self.spec.burn_ins_per_round
-        return least_steps(self.spec.confirm) + self.spec.least_winner_burn_in_trials + in_rounds
+        return least_confirmations(self.spec) * self._most_bytes()
 
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 from tuner.experiment_file.sections import CaseSection, FindingSection, PaperSection
-from tuner.model.experiment import Comparison, Finding, PaperValue, SuspectedArtefact
+from tuner.model.paper import Comparison, Finding, PaperValue, SuspectedArtefact
 
 
 def is_complete(section: FindingSection) -> bool:

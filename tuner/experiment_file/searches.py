@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tuner.experiment_file.sections import LOAD_KEYS, Settings
-from tuner.model.experiment import BestOf, Row, Search
+from tuner.model.experiment import Search
+from tuner.model.row import BestOf, Row
 from tuner.model.spec import Executor, Goal
 from tuner.study_file import parse_study
 from tuner.study_file.errors import KeyPath, Problems, StudyFileError

@@ -9,7 +9,8 @@ from objectives.row_metrics import ROW_METRICS
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
-from tuner.model.experiment import Artefact, Expectation, RowValue
+from tuner.model.paper import Artefact, Expectation
+from tuner.model.row import RowValue
 from tuner.model.setup import Setup
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
@@ -326,7 +327,7 @@ class ExperimentFile(Section):
     exclude: Combinations = Field(default_factory=list)
     """Combinations that are left out: lists of values by setting. A row that has one value of each list is left out."""
     control: SomeSettings | None = None
-    """Settings of the row that is measured several times in each round. Default: the first row."""
+    """Settings of the row measured first in each round, and again after control_every others. Default: the first."""
     control_every: Annotated[int, fields.whole(1, 1_000)] = 10
     """After how many other rows the control is measured again."""
     rounds: Annotated[int, fields.whole(1, 1_000)] = 5

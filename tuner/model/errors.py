@@ -12,6 +12,9 @@ StudyError
 ├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 ├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)
+├── NotAStudy           the name is that of an experiment                        (exit 1)
+├── NothingToFit        nothing was measured that the performance model needs    (exit 1)
+├── NothingToTell       no measurement covers what a prediction is asked for     (exit 2)
 └── TooManyFailures     several trials in a row gave no measurement              (exit 1)
 """
 

@@ -29,7 +29,7 @@ TRIALS_PER_SIZE: Final = "trials_per_size"
 """The number of trials that the study file asks for; None if only time or bytes limit the search."""
 TRACKING: Final = "tracking"
 """Where MLflow is: `uri` (without a password), `experiment` and `enabled`."""
-QUESTION: Final = "question"
+IDENTITY: Final = "question"
 """Every setting that trials depend on (`tuner.model.identity.study_identity`). A resumed study must have the same."""
 LIMITS: Final = "limits"
 """The settings that may change when the study is continued, such as its limits."""
@@ -80,6 +80,11 @@ CLUSTER_IDS: Final = "cluster_ids"
 """The id of each target's cluster; None for those without a lasting id."""
 TOPIC_MAX_MESSAGE_BYTES: Final = "topic_max_message_bytes"
 """The largest batch that the topic takes, which bounds the search space."""
+TOPIC_SHAPE: Final = "topic_shape"
+"""The `partitions` and the `replication` of the topics that are written to.
+
+With `target.topic` and `target.like`, they are not those of the study file. Older releases did not store them.
+"""
 MIXED: Final = "mixed"
 """How host, client or cluster have changed between trials, as sentences."""
 

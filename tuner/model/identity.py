@@ -4,7 +4,7 @@ Both are compared when a study is resumed, because trials that differ in them ca
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from search_spaces.client import ClientKind
@@ -19,8 +19,9 @@ from tuner.model.facts import (
     LOADS_RUN_ON,
     MACHINE,
 )
-from tuner.model.spec import Executor, StudySpec
+from tuner.model.spec import StudySpec, TrackingSpec
 from tuner.model.target import Target
+from tuner.model.url import secrets_in
 
 KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "executor"})
 """The sections of a study file that must be the same if a study takes over trials of another study."""
@@ -235,19 +236,29 @@ def target_label(target: Target) -> str:
     return f"{brokers}, behind {target.link}" if target.link else brokers
 
 
-def default_experiment(spec: StudySpec, host: str | None) -> str:
+def default_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
     """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
 
     Args:
-        spec: The specification of the study.
+        targets: The clusters that are measured.
         host: The name of this host, which is a part of the name if the brokers are started here; None if it changes
             with each start.
+        simulated: Whether a model stands in for the clusters.
     """
-    if spec.executor is Executor.SIMULATED:
+    if simulated:
         return "kafka-tuner/simulated"
-    targets = ", ".join(map(target_label, spec.targets))
-    here = host is not None and any(target.bootstrap is None for target in spec.targets)
-    return f"kafka-tuner/{targets}{f' on {host}' if here else ''}"
+    named = ", ".join(map(target_label, targets))
+    here = host is not None and any(target.bootstrap is None for target in targets)
+    return f"kafka-tuner/{named}{f' on {host}' if here else ''}"
+
+
+def tracking_fact(tracking: TrackingSpec) -> dict[str, Any]:
+    """Return where MLflow is, as it is stored. A URI with a password is left out; `tuner sync` takes it again."""
+    return {
+        "uri": None if secrets_in(tracking.uri or "") else tracking.uri,
+        "experiment": tracking.experiment,
+        "enabled": tracking.enabled,
+    }
 
 
 def _target(target: Target) -> dict[str, Any]:

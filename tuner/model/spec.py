@@ -54,6 +54,14 @@ class Executor(StrEnum):
     SIMULATED = "simulated"
 
 
+OVERHEAD_S: Final = 1.0
+"""Estimated seconds that a measurement takes besides its load: a new topic, the last deliveries, storing the result."""
+UNBROKEN_S: Final = 24.0
+"""The longest duration, in seconds, of the first burn-in run, which loads the target without a pause.
+
+A new broker that got 100 B records without a pause reached its full speed after 12 seconds. A new broker whose load had
+pauses had not reached its full speed after a minute.
+"""
 BROKER_START_S: Final = 20.0
 """Seconds by which newly started brokers lengthen a round, to estimate how long a study takes.
 

@@ -14,14 +14,14 @@ from runners.java_client.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.performance_model.constants import CODECS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import ESTIMATION_FACTOR
+from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACTOR, record_overhead_bytes
 from runners.record_batch import UNCOMPRESSED
 from runners.topic_traffic import TopicTraffic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import Interval, estimate, outside
+from tuner.prediction.predicting import Interval, estimate, reasons_not_covered
 from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
@@ -68,6 +68,8 @@ class Advice:
         uncovered: Why the measurements that calibrate the model do not cover these producers or all of these settings;
             nothing if they do, or without a calibration.
         uncounted: Whether there are several producers whose number is unknown. The estimates then take them for one.
+        crowded: Whether all producers together send more than the model's network and disk carry. It has one broker,
+            and the estimates are those of one producer, so they do not show this.
     """
 
     load: Workload
@@ -77,6 +79,7 @@ class Advice:
     measured_batch_records: float
     uncovered: tuple[str, ...] = ()
     uncounted: bool = False
+    crowded: bool = False
 
 
 def advice(found: Inspection, calibration: Calibration, period_s: float, replication: int = 1) -> Advice | None:
@@ -89,13 +92,13 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
         replication: Replicas of each partition.
     """
     traffic = found.traffic
-    producers = max(1, traffic.producers)
+    producers = traffic.producers_at_once
     rate = _rate_records_per_s(traffic, producers, period_s)
     if not rate:
         return None
     codec = best_codec(traffic.merged.coded_bytes, traffic.merged.plain_bytes)
     load = Workload(
-        RecordSizes.fixed(max(1, round(traffic.plain_bytes / traffic.records))),
+        RecordSizes.fixed(_value_bytes(traffic)),
         compressibility_ratio=_compressible(traffic, codec),
         partitions=traffic.partitions,
         replication=replication,
@@ -108,16 +111,29 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     told = [_estimate(calibration, settings, load, producers) for settings in (now, *wanted)]
     seen = calibration.observations
     configs = [ProducerConfig.parse(settings, java()) for settings in (now, *wanted)] if seen else []
-    reasons = [reason for config in configs for reason in outside(seen, config, load, producers)]
+    reasons = [reason for config in configs for reason in reasons_not_covered(seen, config, load, producers)]
     uncovered = tuple(dict.fromkeys(reasons))
     uncounted = traffic.several_producers and producers == 1
-    return Advice(load, producers, told[0], tuple(told[1:]), traffic.records_per_batch.mean, uncovered, uncounted)
+    crowded = _crowded(calibration, now, load, producers)
+    measured = traffic.records_per_batch.mean
+    return Advice(load, producers, told[0], tuple(told[1:]), measured, uncovered, uncounted, crowded)
+
+
+def _value_bytes(traffic: TopicTraffic) -> int:
+    """Return the mean size of a value: what records take without compression, less headers. Keys count as values."""
+    record_bytes = (traffic.plain_bytes - BATCH_HEADER_BYTES * traffic.batches) / traffic.records
+    return max(1, round(record_bytes - record_overhead_bytes(record_bytes, 0)))
 
 
 def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:
-    """Return how fast one producer sends while it sends; if the batches have no times, its mean rate."""
+    """Return how fast one producer sends while it sends; if the batches have no times, its mean rate.
+
+    It is 0 if nothing was written recently.
+    """
+    if not traffic.recent_records:
+        return 0.0
     if traffic.between_ms is not None and traffic.between_ms.mean > 0 and not traffic.several_producers:
-        return traffic.records_per_batch.mean / traffic.between_ms.mean * 1e3 * traffic.partitions_read
+        return traffic.records_per_batch.mean / traffic.between_ms.mean * 1e3 * traffic.partitions_of_each
     return traffic.recent_records / period_s / producers
 
 
@@ -128,6 +144,15 @@ def _compressible(traffic: TopicTraffic, codec: str) -> float:
         return 0.0
     removed = 1 - traffic.merged.coded_bytes[codec] / traffic.merged.plain_bytes
     return min(_MOST_COMPRESSIBLE, max(0.0, removed / known.found(None)))
+
+
+def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> bool:
+    """Return whether all producers together exceed the model's network or disk, if each has a host of its own."""
+    constants = calibration.constants
+    hosts = replace(constants, client_cores=constants.client_cores * producers)
+    total = replace(load, rate_records_per_s=(load.rate_records_per_s or 0.0) * producers)
+    config = ProducerConfig.parse(settings, java())
+    return producers > 1 and perform(hosts, Settings.of(config, load, producers), total).falling_behind_ratio > 0
 
 
 def _off(calibration: Calibration, found: Inspection, load: Workload) -> float:

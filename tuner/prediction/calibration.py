@@ -101,8 +101,8 @@ class Calibration:
         return corrections(self.observations, self.constants)
 
     @cached_property
-    def beside(self) -> tuple[ClusterConstants, ...]:
-        """For each name, the constants with the logarithm of this one raised by `STEP`."""
+    def perturbed(self) -> tuple[ClusterConstants, ...]:
+        """The constants with one of them changed at a time: the logarithm of each name in turn, raised by `STEP`."""
         return tuple(moved(self.constants, self.names, step) for step in STEP * np.eye(len(self.names)))
 
     @property

@@ -31,7 +31,7 @@ NOISE: Final[Mapping[str, float]] = MappingProxyType(
 )
 """How far repeated measurements of a config differ, as the standard deviation of their logarithm, by metric.
 
-The measurements may show another noise. Source: what a Gaussian process does not explain of the kept tables.
+The fit adapts them to the measurements. Source: the residuals of a Gaussian process on `benchmarks/problems/data`.
 """
 _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
     {
@@ -46,8 +46,8 @@ _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
 _LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 9, 0.6])
 """Over which distance the factor changes noticeably, for each setting; 1 is the usual span of a setting.
 
-Source: the same for linger.ms, batch.size, requests in flight (the first three) and the codec (the last); the others do
-not differ within a table.
+Source: as for `NOISE`, for linger.ms, batch.size, requests in flight (the first three) and the codec (the last). The
+others do not vary within a table, so they are assumed.
 """
 _SPREAD: Final = 0.3
 """How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""

@@ -8,17 +8,18 @@ from statistics import fmean
 from typing import Any, Final
 
 from runners.performance_model.settings import Settings
+from runners.reporting import counted
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NothingToFit
-from tuner.model.experiment import Row
-from tuner.model.facts import QUESTION
+from tuner.model.facts import IDENTITY, TOPIC_SHAPE
+from tuner.model.row import Row
 from tuner.model.spec import WorkloadSpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.study_results import StudyResults
 
-SATURATED: Final = ("records_per_s", "wire_bytes_per_value_byte")
+FULL_SPEED_METRICS: Final = ("records_per_s", "wire_bytes_per_value_byte")
 """The metrics of a load as fast as the client takes it to which the model is fitted."""
 BATCHES: Final = "batch_records"
 """A metric of both loads that only corrects the model: the constants have little to do with it.
@@ -26,17 +27,18 @@ BATCHES: Final = "batch_records"
 Experiments measure it, and studies do not.
 """
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
-"""Metrics of such a load that are told besides.
+"""Metrics of a load at full speed that are predicted too: the model's value, multiplied by one factor.
 
-They don't fit the model: its stages are threads, and a process has others, such as those that collect garbage.
+The model is not fitted to them, because its stages are threads, and a process has others, such as those that collect
+garbage.
 """
-PACED: Final = ("latency_p50_ms", "latency_p99_ms")
+RATE_METRICS: Final = ("latency_p50_ms", "latency_p99_ms")
 """The metrics of a load at a fixed rate to which the model is fitted."""
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
-"""Metrics of such a load that are told besides if consumers read it. The model has no consumers."""
+"""Metrics of a load at a fixed rate that are predicted too if consumers read it. The model has no consumers."""
 _SETTINGS: Final = ("key_bytes", "compressibility_ratio", "partitions", "replication")
 _HELD_RATIO: Final = 0.98
-"""At a lower share of the fixed rate, a latency tells for how long the load went on."""
+"""At a lower share of the fixed rate, the queue grows, and the latency says only how long the load went on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +72,39 @@ def study_workload(study: StudyResults, record_bytes: str, rate_records_per_s: f
     """
     # Older releases stored fewer settings; those that are missing had their default.
     usual = WorkloadSpec(())
-    load = {**{name: getattr(usual, name) for name in _SETTINGS}, **_stored_load(study)}
+    load = {**{name: getattr(usual, name) for name in _SETTINGS}, **stored_load(study)}
     if load.get("peak_ratio", 1.0) != 1.0:
         raise NothingToFit(f"the performance model describes a constant rate, but that of {study.name} has bursts")
     return Workload(
         record_sizes=RecordSizes.parse(record_bytes),
-        key_bytes=load["key_bytes"],
-        compressibility_ratio=load["compressibility_ratio"],
-        partitions=load["partitions"],
-        replication=load["replication"],
+        **{name: load[name] for name in _SETTINGS},
         rate_records_per_s=rate_records_per_s,
     )
 
 
 def study_producers(study: StudyResults) -> int:
     """Return how many producers each trial of a study has."""
-    producers: int = _stored_load(study).get("producers", 1)
+    producers: int = stored_load(study).get("producers", 1)
     return producers
 
 
-def _stored_load(study: StudyResults) -> Mapping[str, Any]:
-    load: Mapping[str, Any] = study.facts.get(QUESTION, {}).get("workload", {})
-    return load
+def stored_load(study: StudyResults) -> dict[str, Any]:
+    """Return the settings of the study's load, with the partitions and the replication that the topics had."""
+    return {**study.facts.get(IDENTITY, {}).get("workload", {}), **study.facts.get(TOPIC_SHAPE, {})}
+
+
+def assumed_shape(study: StudyResults) -> str:
+    """Return a sentence if nobody knows how many partitions and replicas the topic had; else an empty text."""
+    if TOPIC_SHAPE in study.facts:
+        return ""
+    targets = study.facts.get(IDENTITY, {}).get("target") or []
+    if not any(each.get("topic") or each.get("like") for each in targets):
+        return ""
+    load = stored_load(study)
+    return (
+        f"{study.name} was measured by an older release, which did not store the partitions and replicas of the "
+        f"cluster's topic; assumed: {counted(load['partitions'], 'partition')}, replication {load['replication']}"
+    )
 
 
 def observations_of(study: StudyResults) -> list[Observation]:
@@ -109,7 +122,7 @@ def observations_of(study: StudyResults) -> list[Observation]:
         for size in study.sizes
         for each in observed(size.trials, study_workload(study, size.record_bytes, size.rate_records_per_s), producers)
     ]
-    if not found:
+    if not _fitted(found):
         raise NothingToFit(f"a prediction needs measured trials, but {study.name} has none yet")
     return found
 
@@ -129,10 +142,10 @@ def observed(trials: Iterable[Trial], load: Workload, producers: int = 1) -> lis
     saturating, found = replace(load, rate_records_per_s=None), []
     for repeats in by_config.values():
         config = repeats[0].config()
-        if values := _means(repeats, (*SATURATED, BATCHES, *CPU)):
+        if values := _means(repeats, (*FULL_SPEED_METRICS, BATCHES, *CPU)):
             found.append(Observation(config, saturating, values, producers))
         held = list(filter(_held, repeats))
-        if load.rate_records_per_s and (values := _means(held, (*PACED, *CONSUMERS))):
+        if load.rate_records_per_s and (values := _means(held, (*RATE_METRICS, *CONSUMERS))):
             found.append(Observation(config, load, values, producers))
     return found
 
@@ -151,18 +164,24 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
     found = []
     for row in experiment.rows:
         saturating = row.row.workload.rate_records_per_s is None
-        metrics = (*SATURATED, BATCHES, *CPU) if saturating else (*PACED, BATCHES)
+        metrics = (*FULL_SPEED_METRICS, BATCHES, *CPU) if saturating else (*RATE_METRICS, BATCHES)
         complete = [trial for trial in row.trials if trial.state is State.COMPLETE]
         if not saturating:
             complete = [trial for trial in complete if _held(trial)]
         if _is_described(row.row, experiment) and (values := _means(complete, metrics)):
-            found.append(Observation(row.row.config, row.row.workload, values, row.row.setup.producers))
-    if not found:
+            load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
+            found.append(Observation(row.row.config, load, values, row.row.setup.producers))
+    if not _fitted(found):
         raise NothingToFit(
             "a prediction needs rows in the control's zone, without consumers, bursts, killed brokers or a single "
             f"payload, but {experiment.spec.name} has none yet"
         )
     return found
+
+
+def _fitted(found: Iterable[Observation]) -> bool:
+    """Return whether any observation has a metric to which the model is fitted."""
+    return any({*FULL_SPEED_METRICS, *RATE_METRICS} & each.values.keys() for each in found)
 
 
 def _held(trial: Trial) -> bool:

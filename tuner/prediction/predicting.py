@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, hypot, inf, log, sqrt
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from objectives.ratios import LEVEL
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import REQUEST_HEADER_BYTES, Line
+from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.prediction.calibration import FACTORED, SCATTER, STEP, Calibration, value_of
-from tuner.prediction.observations import BATCHES, CONSUMERS, PACED, Observation
+from tuner.prediction.calibration import FACTORED, SCATTER, STEP, Calibration, moved, value_of
+from tuner.prediction.observations import BATCHES, CONSUMERS, RATE_METRICS, Observation
 
 AT_FULL_SPEED: Final = (
     "records_per_s",
@@ -29,18 +30,18 @@ AT_FULL_SPEED: Final = (
 
 CPU time is predicted only if it was measured.
 """
-LATENCIES: Final = PACED
+LATENCIES: Final = RATE_METRICS
 AT_RATE: Final = (*LATENCIES, *CONSUMERS)
 """The metrics that are predicted for a load at a rate, by name; those of consumers only if they were measured."""
-_SAME_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
-"""Metrics that are measured in another unit, with the name of what is measured."""
+_MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
+"""For metrics that differ from a measured one only in their unit: the name of the measured metric."""
 _UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
 """The scatter of metrics that no measurement checks, if it is not 0.1. A study does not measure batches."""
 _WIRE: Final = "wire_bytes_per_value_byte"
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """How many standard deviations a 95 % interval extends to each side."""
-FACTOR: Final = 3.0
-"""How far beyond the measured record sizes, partitions and producers the model is asked."""
+MOST_EXTRAPOLATION: Final = 3.0
+"""By which factor a record size, or a number of partitions or producers, may lie outside the measured range."""
 _COMPRESSIBILITY: Final = 0.3
 _SECONDS_PER_DAY: Final = 86_400.0
 _INDEX_EVERY_BYTES: Final = 4_096
@@ -107,7 +108,7 @@ class Prediction:
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:
     """Compute what a config would do under a load.
 
-    `outside` says whether the measurements cover the config and the load; this function does not ask.
+    `outside` says whether the measurements cover the config and the load; this function does not check that.
 
     Args:
         calibration: The fitted constants.
@@ -132,10 +133,10 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
 
 
 def _no_latency(calibration: Calibration, settings: Settings, workload: Workload, capacity: float) -> str:
-    """Return why no latency can be told at the rate of a load, in words; nothing if it can.
+    """Return why no latency can be predicted at the rate of a load, in words; nothing if it can.
 
     Args:
-        calibration: The fitted constants. Without any measurement, they tell latencies all the same.
+        calibration: The fitted constants. If nothing was measured, latencies are predicted all the same.
         settings: The producers' settings.
         workload: The load.
         capacity: The predicted throughput at full speed, in records per second.
@@ -147,7 +148,7 @@ def _no_latency(calibration: Calibration, settings: Settings, workload: Workload
     if capacity < (workload.rate_records_per_s or 0.0):
         return "falls behind the rate"
     if perform(calibration.constants, settings, workload).falling_behind_ratio > 0:
-        # The correction says that the config holds the rate, and the model that is corrected says that it doesn't.
+        # The corrected throughput is above the rate, but the model without the correction can't hold the rate.
         return "too near the throughput"
     return ""
 
@@ -158,7 +159,7 @@ def estimate(calibration: Calibration, config: ProducerConfig, workload: Workloa
     return _intervals(calibration, Settings.of(config, workload), workload, metrics)
 
 
-def outside(
+def reasons_not_covered(
     seen: Sequence[Observation], config: ProducerConfig, workload: Workload, producers: int = 1
 ) -> tuple[str, ...]:
     """Return why some measurements do not cover a config and a load, in sentences; nothing if they do."""
@@ -177,8 +178,12 @@ def outside(
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
         found.append(f"compression.type is {wanted.codec}, and {_and(codecs)} was measured")
-    acks = dict.fromkeys(_waits_for(each.acks, replicas) for each in settings)
-    if (waits := _waits_for(wanted.acks, replicas)) not in acks:
+    acks = dict.fromkeys(
+        _waits_for(each.settings.acks, workload.replication)
+        for each in seen
+        if each.workload.replication == workload.replication
+    )
+    if acks and (waits := _waits_for(wanted.acks, workload.replication)) not in acks:
         found.append(f"acks is {waits}, and {_and(acks)} was measured")
     ratios = [each.workload.compressibility_ratio for each in seen]
     if wanted.codec != "none" and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
@@ -214,23 +219,58 @@ def _intervals(
     """Return metrics with their intervals, from the uncertainty of the constants and the scatter of a measurement."""
     corrections = calibration.corrections
     here = perform(calibration.constants, settings, workload)
-    there = [perform(each, settings, workload) for each in calibration.beside]
+    there = [perform(each, settings, workload) for each in calibration.perturbed]
     found = {}
     for name in metrics:
         value = value_of(here, name)
         slopes = np.array([log(value_of(each, name) / value) / STEP for each in there])
-        measured = _SAME_AS.get(name, name)
+        measured = _MEASURED_AS.get(name, name)
         if measured in corrections:
             missing, scatter = corrections[measured].at(settings, workload)
             value *= exp(missing)
         else:
             scatter = calibration.scatter.get(measured, SCATTER.get(measured, _UNMEASURED_SCATTER.get(measured, 0.1)))
-        sd = sqrt(float(slopes @ calibration.covariance @ slopes) + scatter**2)
+        down, up = _deviations(calibration, settings, workload, name, slopes)
         value *= calibration.factors.get(measured, 1.0)
-        found[name] = Interval(value, value * exp(-QUANTILE * sd), value * exp(QUANTILE * sd))
+        found[name] = Interval(
+            value, value * exp(-hypot(down, QUANTILE * scatter)), value * exp(hypot(up, QUANTILE * scatter))
+        )
         if name == BATCHES:
-            found[name] = found[name].within(1.0, Line.of(calibration.constants, settings, workload).full_records)
+            found[name] = found[name].within(1.0, _most_records(calibration, settings, workload))
     return found
+
+
+def _most_records(calibration: Calibration, settings: Settings, workload: Workload) -> float:
+    """Return the most records that a batch can have; infinite if that depends on what the codec removes."""
+    if settings.counts_compressed and settings.codec != "none":
+        return inf
+    return Stages.of(calibration.constants, settings, workload).full_records
+
+
+def _deviations(
+    calibration: Calibration, settings: Settings, workload: Workload, metric: str, slopes: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return by how much the logarithm of a metric may be lower and higher, because the constants are uncertain.
+
+    Near the throughput, a latency is far from linear in the constants. So it is computed with the constants that make
+    it low and high, instead of from its slopes.
+
+    Args:
+        calibration: The fitted constants.
+        settings: The producers' settings.
+        workload: The load.
+        metric: The metric.
+        slopes: The slopes of its logarithm, by the logarithm of each constant.
+    """
+    sd = sqrt(float(slopes @ calibration.covariance @ slopes))
+    if metric not in RATE_METRICS or not sd:
+        return QUANTILE * sd, QUANTILE * sd
+    step = QUANTILE / sd * (calibration.covariance @ slopes)
+    here, low, high = (
+        value_of(perform(moved(calibration.constants, calibration.names, logs), settings, workload), metric)
+        for logs in (0 * step, -step, step)
+    )
+    return log(here / low), log(high / here)
 
 
 def _size(each: Observation) -> float:
@@ -239,7 +279,7 @@ def _size(each: Observation) -> float:
 
 def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[int]) -> list[str]:
     low, high = min(measured), max(measured)
-    if low / FACTOR <= wanted <= high * FACTOR:
+    if low / MOST_EXTRAPOLATION <= wanted <= high * MOST_EXTRAPOLATION:
         return []
     span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     return [
@@ -247,9 +287,9 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
     ]
 
 
-def _waits_for(acks: int, replicas: Mapping[int, None]) -> str:
+def _waits_for(acks: int, replicas: int) -> str:
     """Return whom a producer waits for; with one replica, the leader is all of them."""
-    return "0" if acks == 0 else "1 or all" if set(replicas) == {1} else "all" if acks == -1 else "1"
+    return "0" if acks == 0 else "1 or all" if replicas == 1 else "all" if acks == -1 else "1"
 
 
 def _and(values: Mapping[str, None] | Mapping[int, None]) -> str:

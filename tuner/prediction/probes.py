@@ -27,7 +27,7 @@ from search_spaces.record_size import check_record
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
 from tuner.prediction.correction import distances, point
-from tuner.prediction.observations import PACED, SATURATED
+from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS
 
 RATE_RATIO: Final = 0.3
 """The share of the throughput that the model expects of the defaults, at which the latency is measured."""
@@ -56,7 +56,7 @@ def candidates(client: Client) -> list[ProducerConfig]:
     return found
 
 
-def spread_out(
+def chosen_probes(
     configs: Sequence[ProducerConfig], count: int, load: Workload, start: ClusterConstants
 ) -> list[ProducerConfig]:
     """Return the configs to measure for a calibration.
@@ -96,7 +96,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     """
     rows = []
     names = tuple(SPREAD)
-    for each, metrics in ((replace(load, rate_records_per_s=None), SATURATED), (load, PACED)):
+    for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, RATE_METRICS)):
         settings = Settings.of(config, each)
         here = perform(start, settings, each)
         if here.falling_behind_ratio:
@@ -131,7 +131,7 @@ def calibration_file(
         load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))
     probes = {
         f"probe {number}": config
-        for number, config in enumerate(spread_out(candidates(client), count - 1, load, start), 1)
+        for number, config in enumerate(chosen_probes(candidates(client), count - 1, load, start), 1)
     }
     rows = []
     for name, config in {_DEFAULTS: defaults, **probes}.items():

@@ -1,4 +1,4 @@
-"""What a prediction is asked for: a config under a load. It begins with those of a study, and changes some settings."""
+"""The question that a prediction answers: a config under a load, those of a study with some settings changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,16 +6,19 @@ from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes, Workload
+from search_spaces.errors import UnknownProperty
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import Prediction, outside, predict
+from tuner.prediction.predicting import Prediction, predict, reasons_not_covered
 from tuner.prediction.source import Source
 
 LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "producers", "compressibility")
 """The settings of a load that a question may change. All other settings are producer properties."""
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
+MOST_RATE_RECORDS_PER_S: Final = 100e6
+MOST_COMPRESSIBLE: Final = 0.99
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
 _WHOLE: Final = ("partitions", "replication", "producers")
@@ -96,6 +99,12 @@ class Question:
         producers = self.producers if changes.producers is None else changes.producers
         if producers < 1:
             raise WorkloadRefused(f"the number of producers must be at least 1, but got {producers}")
+        for name, value, least, most in (
+            ("rate", changes.rate, 1.0, MOST_RATE_RECORDS_PER_S),
+            ("compressibility", changes.compressibility, 0.0, MOST_COMPRESSIBLE),
+        ):
+            if value is not None and not least <= value <= most:
+                raise WorkloadRefused(f"{least:g} <= {name} <= {most:g} must hold, but got {value:g}")
         wanted: dict[str, Any] = {
             "record_sizes": None if changes.record_bytes is None else RecordSizes.parse(changes.record_bytes),
             "rate_records_per_s": changes.rate,
@@ -115,7 +124,7 @@ class Question:
             source: The study or experiment that has measured.
             calibration: What was fitted to its measurements.
         """
-        reasons = outside(source.observations, self.config, self.workload, self.producers)
+        reasons = reasons_not_covered(source.observations, self.config, self.workload, self.producers)
         return "; ".join(reasons) or predict(calibration, self.config, self.workload, self.producers)
 
 
@@ -147,7 +156,15 @@ class Sweep:
             raise ValueError(f"a sweep must be SETTING=VALUES, such as linger.ms=0,5,20, but got {text!r}")
         name = setting.replace("-", "_")
         setting = name if name in LOAD_SETTINGS else setting
-        return cls(setting, {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)})
+        if setting == "record_bytes" and ":" in listed:
+            raise ValueError(f"a sweep takes single record sizes and no mix, but got {listed!r}")
+        try:
+            return cls(setting, {value: asked.changed(Changes.of({setting: value})) for value in _values(listed)})
+        except WorkloadRefused as error:
+            raise ValueError(str(error)) from None
+        except UnknownProperty as error:
+            known = ", ".join(LOAD_SETTINGS)
+            raise ValueError(f"{error}; a sweep takes a producer property or one of {known}") from None
 
     def answers(self, source: Source, calibration: Calibration) -> dict[str, Prediction | str]:
         """Return the prediction for each value, or why there is none."""

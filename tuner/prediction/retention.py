@@ -17,6 +17,10 @@ _MOST_TYPED: Final = 1e9
 _SECONDS_PER_DAY: Final = 86_400.0
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
+_LATE_DAYS: Final = 360.0 / _SECONDS_PER_DAY
+"""How late records are deleted: Kafka looks every 5 min (`log.retention.check.interval.ms`), and then waits for 1 min
+(`file.delete.delay.ms`), by default.
+"""
 _SEGMENT_DAYS: Final = 7.0
 """`segment.ms`, by default: after this time, a new segment is begun."""
 
@@ -48,7 +52,7 @@ class Retention:
         *,
         swept: bool,
     ) -> Self | None:
-        """Return what a user asks about; None if nothing of it.
+        """Return the retention and the disks that a user asks about; None if the user gives neither.
 
         Args:
             retention_s: The topic's `retention.ms`, in seconds.
@@ -58,8 +62,8 @@ class Retention:
             swept: Whether a setting is swept.
 
         Raises:
-            ValueError: A value is too small, the number of brokers alone says nothing, or a sweep is asked for too,
-                which does not show this.
+            ValueError: A value is too small, the number of brokers is given alone, or a setting is swept, because a
+                sweep does not show retention.
         """
         values = (retention_s, retention_bytes, disk_bytes, brokers)
         if any(value is not None and value < 1 for value in values):
@@ -126,13 +130,13 @@ class Retention:
     def kept_gb(self, told: "Prediction") -> float | None:
         """Return the most gigabytes that a broker keeps; None if records are never deleted, or without a rate.
 
-        Each replica keeps up to a segment more than its retention limit.
+        Each replica keeps up to a segment more than its retention limit, and what is written until Kafka deletes it.
         """
         days = self.kept_days(told)
         if days is None:
             return None
         partition_bytes = _partition_bytes_per_day(told)
-        replica_bytes = partition_bytes * days + min(_SEGMENT_BYTES, partition_bytes * _SEGMENT_DAYS)
+        replica_bytes = partition_bytes * (days + _LATE_DAYS) + min(_SEGMENT_BYTES, partition_bytes * _SEGMENT_DAYS)
         return replica_bytes * self._replicas(told.workload) / 1e9
 
     def full_after_days(self, told: "Prediction") -> float | None:
@@ -145,11 +149,11 @@ class Retention:
         return self.disk_bytes / (_partition_bytes_per_day(told) * self._replicas(told.workload))
 
     def covers(self, load: Workload) -> bool:
-        """Return whether something can be told of a load: it has a rate, and a broker for each replica."""
+        """Return whether retention can be computed for a load: it has a rate, and each replica has a broker."""
         return load.rate_records_per_s is not None and (self.brokers or load.replication) >= load.replication
 
     def check(self, load: Workload) -> None:
-        """Check that something can be told of the records of a load.
+        """Check that retention can be computed for a load.
 
         Raises:
             ValueError: The load has no rate, or more replicas than there are brokers.

@@ -7,10 +7,11 @@ from runners.performance_model.constants import ClusterConstants
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
-from tuner.model.facts import QUESTION
+from tuner.model.facts import IDENTITY, TOPIC_SHAPE
 from tuner.prediction.calibration import Calibration, calibrate, similar_host
 from tuner.prediction.observations import (
     Observation,
+    assumed_shape,
     observations_in,
     observations_of,
     study_producers,
@@ -34,6 +35,7 @@ class Source:
         workload: The load of that config, at the rate at which latencies were measured if there is one.
         producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.
+        assumed: What is assumed about the topic, as a sentence; empty if it is known.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Source:
     workload: Workload
     producers: int
     simulated: bool = False
+    assumed: str = ""
 
     def calibrated(self) -> Calibration:
         """Return the performance model, fitted to what was measured."""
@@ -84,10 +87,20 @@ def source_of(study: StudyResults, record_bytes: str | None = None) -> Source:
     size = _nearest(study, record_bytes)
     config, named = _recommended(study, size)
     workload = study_workload(study, size.record_bytes, size.rate_records_per_s)
-    target, *_ = study.facts.get(QUESTION, {}).get("target") or [{}]
+    target, *_ = study.facts.get(IDENTITY, {}).get("target") or [{}]
     start = similar_host(target.get("bootstrap"))
     producers = study_producers(study)
-    return Source(study.name, tuple(observations), start, config, named, workload, producers, study.simulated)
+    return Source(
+        name=study.name,
+        observations=tuple(observations),
+        start=start,
+        config=config,
+        named=named,
+        workload=workload,
+        producers=producers,
+        simulated=study.simulated,
+        assumed=assumed_shape(study),
+    )
 
 
 def _nearest(study: StudyResults, record_bytes: str | None) -> SizeResults:
@@ -113,7 +126,7 @@ def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig
 def _of_experiment(experiment: ExperimentResults) -> Source:
     control, observations = experiment.control.row, tuple(observations_in(experiment))
     rates = {each.workload.rate_records_per_s for each in observations} - {None}
-    workload = control.workload
+    workload = replace(control.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
     if workload.rate_records_per_s is None and len(rates) == 1:
         workload = replace(workload, rate_records_per_s=rates.pop())
     return Source(

@@ -13,6 +13,11 @@ _UNCOUNTED: Final = (
     "batches are smaller than these."
 )
 
+_CROWDED: Final = (
+    "Together, the producers send more than the model's network and disk carry. The model has one broker, so it does "
+    "not know whether your brokers carry it."
+)
+
 
 def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[str]:
     """Return estimates as lines of text.
@@ -38,6 +43,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
         else "The model is not calibrated, so the intervals are wide: name a study with --calibrated-by.",
         *(f"What {calibrated_by} measured does not cover all of this: {each}." for each in advice.uncovered),
         *([_UNCOUNTED] if advice.uncounted else []),
+        *([_CROWDED] if advice.crowded else []),
         f"Measure it: {command(advice, topic)}",
     ]
 
@@ -64,6 +70,7 @@ def advice_record(advice: Advice, topic: str, calibrated_by: str | None) -> dict
         "measured_batch_records": advice.measured_batch_records,
         "uncovered": list(advice.uncovered),
         "uncounted_producers": advice.uncounted,
+        "beyond_one_broker": advice.crowded,
         "today": asdict(advice.today),
         "others": [asdict(each) for each in advice.others],
         "command": command(advice, topic),

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from runners.reporting import counted
 from runners.workload import Workload
-from tuner.model.experiment import ExperimentSpec, Row
+from tuner.model.experiment import ExperimentSpec
 from tuner.model.identity import target_label
+from tuner.model.row import Row
 from tuner.present.wording import aligned
 
 _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
-from tuner.model.experiment import RowValue, setting_text
+from tuner.model.row import RowValue, setting_text
 from tuner.present.csv_text import csv_of
 from tuner.present.experiment_plan import properties_text
 from tuner.present.wording import aligned, number

@@ -118,7 +118,7 @@ def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[s
     yield "with each codec", _coded(traffic.coded_bytes, traffic.bytes)
     yield "in larger batches", f"{_coded(traffic.merged.coded_bytes, traffic.merged.bytes)} ({IF_THEY_WAITED})"
     if traffic.wait_ms is not None:
-        yield "first to last record", f"{_spread(traffic.wait_ms)} ms: so long the first record of a batch waited"
+        yield "first to last record", f"{_spread(traffic.wait_ms)} ms: that is how long a batch's first record waited"
     if traffic.between_ms is not None:
         yield "batch to next batch", f"{_spread(traffic.between_ms)} ms, of one producer in one partition"
     yield "creation to append", _lag(traffic.append_lag_ms)

@@ -14,9 +14,10 @@ from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
 from tuner.course.budget import next_occurrence
-from tuner.model.spec import Method, StudySpec
+from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import changed_values, shown_value
+from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, space_of, trials_in_all
 
 
@@ -176,7 +177,9 @@ def _print_space(spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: C
 
 def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
     """Return the knobs that are varied later, each with the number of configs that are measured before."""
-    return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
+    if spec.search.method is not Method.BAYESIAN:
+        return {}
+    return searched_from(space, knows_effects=begins_with_model(spec))
 
 
 def _later_knobs_text(begin: dict[str, int]) -> str:
@@ -198,7 +201,7 @@ def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | 
 def _sessions_s(spec: StudySpec) -> float:
     """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
     rounds = estimate.most_rounds(spec)
-    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + estimate.OVERHEAD_S)
+    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + OVERHEAD_S)
 
 
 def _sessions_text(spec: StudySpec) -> str:
@@ -234,12 +237,12 @@ def _own_s(spec: StudySpec) -> float:
 
 def _spread_s(spec: StudySpec) -> float:
     """Return how many seconds of each record size's time the rounds get, if they are spread by default; else 0."""
-    return estimate.spread_s(spec, _own_s(spec), spec.trial_s + estimate.OVERHEAD_S) if spec.spreads_rounds else 0.0
+    return estimate.spread_s(spec, _own_s(spec), spec.trial_s + OVERHEAD_S) if spec.spreads_rounds else 0.0
 
 
 def _spread_text(spec: StudySpec) -> str:
     """Return a text about how much of the time the rounds get, if they are spread by default."""
-    each_s, own_s = spec.trial_s + estimate.OVERHEAD_S, _own_s(spec)
+    each_s, own_s = spec.trial_s + OVERHEAD_S, _own_s(spec)
     kept_s = _spread_s(spec)
     if kept_s:
         apart = datetime.timedelta(seconds=round(estimate.gap_s(spec, kept_s, each_s)))
@@ -263,7 +266,7 @@ def _rough(seconds: float) -> str:
 
 def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
     each = estimate.bytes_per_trial(spec, mb_per_s)
-    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + estimate.OVERHEAD_S))]
+    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + OVERHEAD_S))]
     if spec.search.max_bytes is not None:
         known.append(spec.search.max_bytes)
     return min(known, default=None)

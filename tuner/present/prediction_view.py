@@ -16,8 +16,8 @@ from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import (
     AT_FULL_SPEED,
     AT_RATE,
-    FACTOR,
     LATENCIES,
+    MOST_EXTRAPOLATION,
     QUANTILE,
     Interval,
     Prediction,
@@ -153,17 +153,18 @@ def _load_fields(source: Source, calibration: Calibration, asked: Question) -> I
     load, loads = asked.workload, [each.workload for each in source.observations]
     sizes = [each.record_sizes.mean_bytes for each in loads]
     size = round(load.record_sizes.mean_bytes)
-    yield _slider("record_bytes", size, max(1, ceil(min(sizes) / FACTOR)), floor(max(sizes) * FACTOR), 1)
-    yield _slider("partitions", load.partitions, 1, floor(max(each.partitions for each in loads) * FACTOR), 1)
-    most_producers = floor(max(each.producers for each in source.observations) * FACTOR)
+    least, most = ceil(min(sizes) / MOST_EXTRAPOLATION), floor(max(sizes) * MOST_EXTRAPOLATION)
+    yield _slider("record_bytes", size, max(1, least), most, 1)
+    most_partitions = floor(max(each.partitions for each in loads) * MOST_EXTRAPOLATION)
+    yield _slider("partitions", load.partitions, 1, most_partitions, 1)
+    most_producers = floor(max(each.producers for each in source.observations) * MOST_EXTRAPOLATION)
     yield _slider("producers", asked.producers, 1, most_producers, 1)
     if load.rate_records_per_s is not None:
         settings = Settings.of(source.config, load, min(asked.producers, most_producers))
-        most = perform(calibration.constants, settings, source.workload).capacity_records_per_s
-        step = 10.0 ** max(0, floor(log10(most)) - 2)
-        yield _slider(
-            "rate", load.rate_records_per_s, step, max(step * floor(most / step), load.rate_records_per_s), step
-        )
+        capacity = perform(calibration.constants, settings, load).capacity_records_per_s
+        step = 10.0 ** max(0, floor(log10(capacity)) - 2)
+        most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
+        yield _slider("rate", load.rate_records_per_s, step, most_rate, step)
 
 
 def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:

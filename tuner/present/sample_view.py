@@ -15,10 +15,10 @@ TYPICAL_CODEC: Final = "lz4"
 """The codec whose ratio the study's payload gets, if it is known: lz4 removes less than gzip and zstd."""
 _SHARES: Final = (0.05, 0.5, 0.95, 0.99, 1.0)
 _EVEN_RATIO: Final = 3.0
-"""Keys are skewed if the most frequent one has over so many times its even share."""
+"""Keys are skewed if the most frequent one has over this many times its even share."""
 _SHORTEST_FOR_PEAK_S: Final = 10.0
 _BURSTS_RATIO: Final = 1.5
-"""There are bursts if the busiest second has so many times the mean number of records."""
+"""There are bursts if the busiest second has this many times the mean number of records."""
 
 
 def sample_record(topic: str, sample: TopicSample) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from objectives.ratios import Ratio
 from tuner.model.facts import FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.model.trial import Progress, StudyState
-from tuner.present.report.status import is_alive
+from tuner.present.status import is_alive
 from tuner.present.wording import aligned, gain, metric_name
 
 UNREADABLE: Final = "unreadable"

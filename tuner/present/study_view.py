@@ -24,8 +24,8 @@ from tuner.results.study_results import StudyResults
 _CHANGES_SHOWN = 4
 
 
-class StudyView(Reporter):
-    """A `Reporter` that prints to standard error.
+class LiveLine:
+    """Prints sentences to standard error and, on a terminal, a live line about what is being measured.
 
     Use it as a context manager, so that the live line is removed at the end.
     """
@@ -42,10 +42,18 @@ class StudyView(Reporter):
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    @override
     def say(self, sentence: str) -> None:
+        """Print a sentence for the user."""
         if not self._quiet:
             ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
+
+    def _show(self, line: str) -> None:
+        """Replace the live line."""
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
+
+
+class StudyView(LiveLine, Reporter):
+    """A `Reporter` that prints to standard error."""
 
     @override
     def window(self, standing: Standing, phase: str, window: Window) -> None:
@@ -56,7 +64,7 @@ class StudyView(Reporter):
             f"{_where(standing)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
             f"p99 {p99_ms:.1f} ms | {_best(standing)} | {_left(standing)}"
         )
-        self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
+        self._show(line)
 
     @override
     def trial(self, standing: Standing, trial: Trial) -> None:

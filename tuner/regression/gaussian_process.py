@@ -137,8 +137,8 @@ class GaussianProcess:
         variance = np.maximum(self.prior_variance(points) - (seen**2).sum(axis=0), _JITTER)
         return self.expected(points) + cross @ self.weights, np.sqrt(variance)
 
-    def foreseen(self) -> float:
-        """Return how well each measured value is predicted from the others: the sum of the logarithms of its density.
+    def leave_one_out_log_density(self) -> float:
+        """Return the leave-one-out log predictive density: the sum over the values, each predicted from the others.
 
         Source: Rasmussen and Williams (2006), equations 5.10 to 5.12.
         """

@@ -24,9 +24,9 @@ from runners.topic_traffic import overlapping, streams, successions
 _LEAST_BATCHES: Final = 5
 _NEARLY_ALL: Final = 0.9
 _RECORD_OVERHEAD_BYTES: Final = 64
-"""Clients ask for more room for a record than it takes: the largest size that its length and times could have."""
+"""Before a client adds a record, it reserves more room than the record takes: the most that its length can need."""
 _COMPRESSED_FILL: Final = 0.85
-"""How full a batch must be whose size the Java client has estimated."""
+"""A compressed batch counts as full from this share of the largest one near it: the client estimates the size."""
 _NEAR: Final = 5
 _DIFFERENT_RECORDS: Final = 3
 _MUCH_MORE: Final = 2.0
@@ -38,7 +38,7 @@ _LATE_RATIO: Final = 0.05
 _CLEAR_MS: Final = 10.0
 """Waits from here on can't be mistaken for a delay of the client."""
 _MANY_RECORDS: Final = 1_000
-"""So many records or more, and always as many, are a limit of the client, such as `batch.num.messages`."""
+"""If the largest batches have the same number of records, and at least this many, a limit of the client ends them."""
 _SOON: Final = 5.0
 
 
@@ -83,9 +83,9 @@ class _Batches:
         between_ms: Time from the first record to the first one of the next batch.
         records: Number of records.
         bytes: Size in the log.
-        full: Whether the next record had no room in the batch, if the largest size is that of its stream's largest.
-        exact: Whether that is known to a record; otherwise the batch is only about as large as those near it.
-        compared: Whether its stream has enough batches for its largest one to mean anything.
+        full: Whether the next record had no room in the batch, judged by the size of the stream's largest batch.
+        exact: Whether `full` is known to one record; if not, the batch is only about as large as those near it.
+        compared: Whether the stream has enough batches to take its largest one for a full one.
         full_bytes: The size of the producer's largest batch, as `batch.size` counts it.
     """
 
@@ -159,7 +159,7 @@ def _ending(batches: _Batches, known: bool, several: bool) -> BatchEnding | None
 
 
 def _only_size_explains(batches: _Batches) -> bool:
-    """Return whether the batches are full to a record with different numbers of records, as by chance none would be."""
+    """Return whether batches with different numbers of records are all full, which a wait would hardly bring about."""
     low, high = np.quantile(batches.records, [1 - _NEARLY_ALL, _NEARLY_ALL])
     return bool(np.mean(batches.exact) >= _NEARLY_ALL) and float(high - low) >= _DIFFERENT_RECORDS
 

@@ -1,4 +1,4 @@
-"""The recommendations of one record size, one for each goal."""
+"""The recommendations_by_goal of one record size, one for each goal."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,9 @@ from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
 
-def recommendations(study: StudyResults, size: SizeResults, goals: Iterable[Goal] = Goal) -> dict[Goal, Recommendation]:
+def recommendations_by_goal(
+    study: StudyResults, size: SizeResults, goals: Iterable[Goal] = Goal
+) -> dict[Goal, Recommendation]:
     """Return the recommendation for each goal; a goal without a recommendation is left out."""
     by_goal = {}
     for goal in goals:

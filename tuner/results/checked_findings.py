@@ -9,13 +9,8 @@ from math import exp, log
 import numpy as np
 
 from objectives.ratios import Ratio, ratio_of, ratio_to_limit
-from tuner.model.experiment import (
-    FEWEST_FOR_TREND,
-    Comparison,
-    Expectation,
-    Finding,
-    RowValue,
-)
+from tuner.model.paper import FEWEST_FOR_TREND, Comparison, Expectation, Finding
+from tuner.model.row import RowValue
 from tuner.results.row_results import RowResults
 from tuner.results.shared_scatter import SharedScatter
 

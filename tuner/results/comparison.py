@@ -6,10 +6,10 @@ from math import exp, log
 from typing import Any, Final
 
 from objectives.scoring import Objective
-from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, OBJECTIVES, QUESTION, RATES, TARGET
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, IDENTITY, OBJECTIVES, RATES, TARGET
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
-from tuner.results.by_goal import recommendations
+from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.fronts import front_volume
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -141,7 +141,8 @@ def compare(ours: StudyResults, theirs: StudyResults) -> StudyComparison:
 def _compare_size(
     ours: StudyResults, our_size: SizeResults, theirs: StudyResults, their_size: SizeResults
 ) -> SizeComparison:
-    our_recommendations, their_recommendations = recommendations(ours, our_size), recommendations(theirs, their_size)
+    our_recommendations = recommendations_by_goal(ours, our_size)
+    their_recommendations = recommendations_by_goal(theirs, their_size)
     goals = tuple(
         GoalComparison(
             goal,
@@ -172,7 +173,7 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     ]
     for name in _FINGERPRINTS:
         sentences += _between(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
-    one, other = (study.facts.get(QUESTION) or {} for study in (ours, theirs))
+    one, other = (study.facts.get(IDENTITY) or {} for study in (ours, theirs))
     sentences += _between("the workload's ", one.get("workload"), other.get("workload"))
     sentences += _between("", *({name: asked.get(name) for name in _SETTINGS} for asked in (one, other)))
     # A study of librdkafka does not store its client.

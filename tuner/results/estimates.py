@@ -115,8 +115,8 @@ def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset
     """Return the numbers of the first trials that the target's later speed contradicts, so that they are forgotten.
 
     A target that is still warming up is not only slower: what limits it differs too, and so may the order of the
-    configs. So a trial is not corrected by more than `_MOST_CORRECTION` if it is among the first ones, before the
-    target has come close to its present speed.
+    configs. So the first trials are forgotten as long as the correction for drift would change their values by more
+    than the factor `_MOST_CORRECTION`.
 
     If that holds for more than a third of the search, the target was not only warming up, and forgetting costs more.
     Then the first trials are forgotten if they would be corrected by more than `_MOST_FOR_MANY`, and if `_LEAST_LEFT`

@@ -12,11 +12,9 @@ from objectives.ratios import Ratio, claim_level, ratio_of
 from runners.measurement import Phase
 from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.model.errors import StudyError, StudyNotFound
-from tuner.model.experiment import (
-    ExperimentSpec,
-    Row,
-)
-from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, LIMITS, NAME, QUESTION
+from tuner.model.experiment import ExperimentSpec
+from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, LIMITS, NAME
+from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.results.checked_findings import Checked, check, compared_in, shared_scatters
 from tuner.results.row_results import Moment, RowResults
@@ -102,7 +100,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     if EXPERIMENT not in facts:
         raise StudyError(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
     name, text = str(facts[NAME]), store.study_file()
-    spec = parse_stored_experiment(text, name=name, bootstrap=facts[QUESTION]["target"][0])
+    spec = parse_stored_experiment(text, name=name, bootstrap=facts[IDENTITY]["target"][0])
     spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
     trials = [trial for _, trial in store.trials()]
     rows = []

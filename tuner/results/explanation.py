@@ -173,11 +173,11 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
     worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
     if goal is Goal.BALANCED and confirmation.gains[worst].low < 1 - allow_loss:
         return f"the config's {worst} is only {confirmation.gains[worst]} times as good as the baseline's"
-    if goal in confirmation.goals - confirmation.ahead:
+    if goal in confirmation.goals - confirmation.proven_in_mean:
         return "one more stall in a round would undo this gain, so that it is not certain"
     return (
         "the config was measured again only for other goals"
-        if goal not in confirmation.ahead
+        if goal not in confirmation.proven_in_mean
         else "the config breaks a limit that you set"
     )
 

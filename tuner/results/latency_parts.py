@@ -6,7 +6,7 @@ have it. So two rows are compared that differ only in `acks`: what acks=all take
 
 from dataclasses import dataclass
 
-from tuner.model.experiment import Row
+from tuner.model.row import Row
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.row_results import Mean, RowResults, arithmetic_mean_of
 

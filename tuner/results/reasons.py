@@ -28,7 +28,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
             "the best config for this goal was measured again in turn with the baseline, and broke "
             f"{' and '.join(broken)}"
         )
-    ahead = [found for found in results.confirmations if goal in found.ahead]
+    ahead = [found for found in results.confirmations if goal in found.proven_in_mean]
     if any(found.proves(goal, results.objectives, allow_loss) for found in ahead):
         return (
             "a config is proven better for this goal, but when it was measured again, it lost records or broke a "
@@ -41,7 +41,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
         )
     metric = asked_metric(goal, results.objectives)
     gains = [
-        each.balance if metric is None else each.calm.get(metric, each.gains.get(metric))
+        each.balance if metric is None else each.gain_without_stall(metric)
         for each in results.confirmations
         if goal in each.goals
     ]
@@ -51,7 +51,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
             f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
             "quieter machine would decide it"
         )
-    measured = [each.calm.get(metric, each.gains.get(metric)) for each in results.confirmations if metric is not None]
+    measured = [each.gain_without_stall(metric) for each in results.confirmations if metric is not None]
     better = [gain for gain in measured if gain is not None and gain.low > 1.0]
     if better:
         return (

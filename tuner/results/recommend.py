@@ -22,8 +22,8 @@ from tuner.results.study_results import SizeResults, StudyResults
 _ONE_TRIAL_OFF_RATIO: Final = 0.15
 """How far the value of one trial may lie below the config's usual value, as a share.
 
-Source: docs/evidence/trust.md. On a virtual machine, the throughput of one config was 20 % lower for some 20 s. In one
-of four cold starts of the quick-start study, no config of 100 B was measured again.
+Source: docs/evidence/trust.md, "Cold starts": on a virtual machine, the throughput of one config was 20 % lower for
+some 10 s.
 """
 
 
@@ -153,7 +153,7 @@ def recommend(
         return found
     chosen_by_trial = pick(results, goal, conditions, allowed)
     baseline_fits = _baseline_fits(results, conditions)
-    # What the baseline keeps when it is measured again is no reason to name a config that nothing has proven.
+    # That the baseline keeps the limits when it is measured again is no reason to recommend an unproven config.
     limited = bool(study.facts.get(CONSTRAINTS)) or conditions != NO_CONDITIONS
     decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
     if baseline_fits and decided:
@@ -204,11 +204,11 @@ def _proven(
     # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
     winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
     metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    prices = {name: Price.of(each, allow_loss) for name, each in winner.trade.items() if name not in asked}
+    prices = {name: Price.of(each, allow_loss) for name, each in winner.gains_with_prices.items() if name not in asked}
     gains = dict(winner.gains)
     if metric is not None and any(each.cost is not SideEffect.KEEPS for each in prices.values()):
-        at_trade = winner.trade[metric]
-        # The gain and its price hold together; the gain stays as it was tested if it would not be proven otherwise.
+        at_trade = winner.gains_with_prices[metric]
+        # A gain that has a price gets the interval that holds together with that of its price, if it stays proven.
         gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
     how = (
@@ -349,7 +349,7 @@ def _recommendation(
     own, theirs = results.metrics_of(chosen), results.baseline_metrics
     if confirmation is not None:
         own, theirs = confirmation.values, confirmation.baseline
-        warnings = [*warnings, *confirmation.reservations]
+        warnings = [*warnings, *confirmation.caveats]
     elif is_baseline:
         own = theirs = again.metrics if again is not None else results.baseline_metrics
     if chosen.flagged:

@@ -10,10 +10,8 @@ from typing import Final
 
 from objectives.ratios import LEVEL
 from objectives.repeats import t_quantile
-from tuner.model.experiment import (
-    PaperValue,
-    Row,
-)
+from tuner.model.paper import PaperValue
+from tuner.model.row import Row
 from tuner.model.trial import Trial
 
 _WIDE_RATIO: Final = 10.0

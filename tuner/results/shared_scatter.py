@@ -9,8 +9,8 @@ comparisons scatter alike, the fitted one has much weight; if not, it has little
 Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments" (2004), sections 5 and 6. The degrees of freedom are at most those of all comparisons together, as in the
 authors' program limma. We use half of them, because the fit is uncertain, too: simulated with variances that follow
-another distribution (log-normal, spread by e to the power of 0.3 to 1), all of 30 intervals together held the truth in
-91 to 93 % of the experiments with all of them, and in 95 to 98 % with half.
+another distribution (log-normal, spread by e to the power of 0.3 to 1), all of 30 intervals held the truth in 91 to
+93 % of the experiments with all degrees of freedom, and in 95 to 98 % with half of them.
 """
 
 from collections.abc import Sequence, Set
@@ -24,7 +24,7 @@ from objectives.ratios import LEVEL, Ratio
 FEWEST: Final = 3
 """The fewest comparisons whose scatter is worth fitting a distribution to."""
 _LEAST_SHARE: Final = 1e-5
-"""A variance below this share of the median counts as this: two rounds may agree by chance to all digits."""
+"""A smaller variance counts as this share of the median: the ratios of two rounds may be equal by chance."""
 _USED_SHARE: Final = 0.5
 _STEPS: Final = 50
 _CLOSE: Final = 1e-8
@@ -67,7 +67,7 @@ class SharedScatter:
             for each, freedom in zip(found, freedoms, strict=True)
         ]
         excess = variance(centred) - fmean(_polygamma(1, freedom / 2) for freedom in freedoms)
-        of_all = sum(freedoms) / _repeated(
+        of_all = sum(freedoms) / _design_effect(
             [each for each, logs in zip(rows, comparisons, strict=False) if len(logs) > 1]
         )
         if excess <= 0:  # they scatter alike
@@ -93,11 +93,11 @@ class SharedScatter:
         return Ratio(exp(mean), exp(mean - half), exp(mean + half), rounds, exp(mean - again), exp(mean + again), level)
 
 
-def _repeated(rows: Sequence[Set[str]]) -> float:
-    """Return how many times the comparisons tell the same about the scatter, because they have rows in common.
+def _design_effect(rows: Sequence[Set[str]]) -> float:
+    """Return by which factor rows in common reduce the number of independent comparisons (the design effect).
 
-    If two comparisons of two rows each have one in common, their ratios have a correlation of 1/2, and their variances
-    one of 1/4. The variance of the mean of their variances grows by the sum of these correlations.
+    If two comparisons share one of their two rows, their ratios have a correlation of 1/2, and their variances one of
+    1/4. The variance of the mean of their variances grows by the sum of these correlations.
     """
     if not rows:
         return 1.0

@@ -221,13 +221,13 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     return Verification(
         record_bytes=results.record_bytes,
         # A file that is verified needs no allowance for stalls that were not seen: no gain of it is claimed.
-        gains={**confirmation.gains, **confirmation.calm} if confirmation else {},
+        gains={**confirmation.gains, **confirmation.gains_without_stall} if confirmation else {},
         not_compared={metric: _lack(metric, without_acks, confirmation) for metric in missing},
         values=confirmation.values if confirmation else {},
         baseline=confirmation.baseline if confirmation else {},
         lost=results.lost_records(config.fingerprint),
         broken=tuple(_broken(spec.constraints, confirmation)) if confirmation else (),
-        warnings=tuple(dict.fromkeys([*errors, *(confirmation.reservations if confirmation else ()), *doubts])),
+        warnings=tuple(dict.fromkeys([*errors, *(confirmation.caveats if confirmation else ()), *doubts])),
     )
 
 

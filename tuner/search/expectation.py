@@ -104,14 +104,23 @@ class ModelExpectation:
         return log(told.latency_p50_ms * exp(told.latency_spread * _DEVIATIONS[metric]) + behind_ms)
 
 
+def begins_with_model(spec: StudySpec) -> bool:
+    """Return whether the searches of a study begin with the performance model.
+
+    They do not if the study file says so, if the search method learns nothing from it, if the model knows none of the
+    objectives, for trials with several producers or with bursts, and for the Java client. The model fits the Java
+    client so badly that searches were faster without it (`docs/evidence/search.md`).
+    """
+    load = spec.workload
+    described = load.producers == 1 and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
+    known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
+    return spec.search.method is Method.BAYESIAN and spec.search.performance_model and described and bool(known)
+
+
 def expectation_of(
     spec: StudySpec, size: RecordSizes, space: SearchSpace, rate_records_per_s: float | None
 ) -> ModelExpectation | None:
-    """Return what the search of a record size expects; None if it expects nothing.
-
-    That is the case if the study file says so, if the search method learns nothing from it, if the model knows none of
-    the objectives, for trials with several producers or with bursts, and for the Java client. The model fits the Java
-    client so badly that searches were faster without it (`docs/evidence/search.md`).
+    """Return what the search of a record size expects; None if it does not begin with the performance model.
 
     Args:
         spec: The specification of the study.
@@ -119,16 +128,12 @@ def expectation_of(
         space: The search space of the record size.
         rate_records_per_s: The rate of the paced phase; None without this phase.
     """
-    load = spec.workload
-    described = load.producers == 1 and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
-    if spec.search.method is not Method.BAYESIAN or not spec.search.performance_model or not described:
+    if not begins_with_model(spec):
         return None
-    workload = load.saturating(size)
+    workload = spec.workload.saturating(size)
     if rate_records_per_s is not None:
-        workload = load.paced_at(size, rate_records_per_s)
+        workload = spec.workload.paced_at(size, rate_records_per_s)
     metrics = [objective.metric for objective in spec.objectives]
-    if not {*_THROUGHPUTS, *_DEVIATIONS} & {*metrics}:
-        return None
     return ModelExpectation(space, workload, metrics, spec.baseline, similar_host(spec.targets[0].bootstrap))
 
 

@@ -3,8 +3,7 @@
 The schedule depends only on the stored trials, so a study that was stopped continues where it left off.
 """
 
-from collections.abc import Mapping, Sequence
-from statistics import fmean
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -16,22 +15,6 @@ from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, SearchSpec, StudySpec
 from tuner.model.trial import Kind
 
-AGREEMENT_RATIO: Final = 0.1
-"""Throughputs have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`."""
-LATENCY_AGREEMENT_RATIO: Final = 0.2
-"""Latencies have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`.
-
-Latencies vary more than throughputs, so this ratio is larger than `AGREEMENT_RATIO`.
-"""
-TREND_VALUES: Final = 3
-"""How many values in a row must show no trend before the baseline counts as ready."""
-UNBROKEN_S: Final = 24.0
-"""The longest duration, in seconds, of the first burn-in run, which loads the target without a pause.
-
-A new broker that got 100 B records without a pause reached its full speed after 12 seconds. A new broker whose load had
-pauses had not reached its full speed after a minute.
-"""
-_WINDOWS_PER_VALUE: Final = 3
 STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
 """For each stage, how many configs must be measured before the method `bayesian` starts to change its knobs.
 
@@ -135,55 +118,3 @@ def is_in_grid(baseline: ProducerConfig, space: SearchSpace, steps: int) -> bool
     if params is None or space.grid_size(steps) > _WALKED:
         return False
     return any(space.params_of(config) == params for config in space.grid(steps))
-
-
-def is_stable(
-    values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO, *, last: int = TREND_VALUES
-) -> bool:
-    """Return whether a config had enough burn-in runs: the last ones show no trend, or the maximum number is reached.
-
-    Args:
-        values: The results of this process's burn-in runs, each above 0: records per second, or latencies.
-        at_most: The maximum number of burn-in runs; 0 counts as 1.
-        agreement_ratio: See `shows_trend`.
-        last: How many of the last values must show no trend.
-    """
-    return len(values) >= max(1, at_most) or (len(values) >= last and not shows_trend(values[-last:], agreement_ratio))
-
-
-def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATIO) -> bool:
-    """Return whether values that were measured one after another rise or fall.
-
-    The first and the last value must differ by more than `agreement_ratio`. They must also differ by more than the
-    distance of any value in between from the straight line through both. So values that only scatter rarely show a
-    trend.
-
-    Args:
-        values: At least two values, above 0, at equal distances in time.
-        agreement_ratio: The largest difference that is no trend, as a share of the larger value.
-    """
-    first, last = values[0], values[-1]
-    step = (last - first) / (len(values) - 1)
-    scatter = max((abs(value - first - place * step) for place, value in enumerate(values)), default=0.0)
-    return abs(last - first) > max(agreement_ratio * max(first, last), scatter)
-
-
-def is_ready(windows: Sequence[float]) -> bool:
-    """Return whether the throughput of a load without a pause has shown no trend for long enough.
-
-    A window is a second of the load. Single windows scatter by 10 % and more, so means of a few windows are compared.
-
-    Args:
-        windows: The throughput of each window so far, above 0.
-    """
-    needed = TREND_VALUES * _WINDOWS_PER_VALUE
-    if len(windows) < needed:
-        return False
-    newest = windows[-needed:]
-    means = [fmean(newest[start : start + _WINDOWS_PER_VALUE]) for start in range(0, needed, _WINDOWS_PER_VALUE)]
-    return not shows_trend(means)
-
-
-def capacity_of(windows: Sequence[float]) -> float:
-    """Return the throughput at the end of a load without a pause: the mean of the last windows."""
-    return fmean(windows[-2 * _WINDOWS_PER_VALUE :])

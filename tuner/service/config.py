@@ -15,11 +15,11 @@ from tuner.model.url import secrets_in
 from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
 from tuner.study_file import fields
-from tuner.study_file.building import target_of
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, names_in, read_yaml, secret_variables
+from tuner.study_file.targets import target_of
 
 SIMULATED: Final = "simulated"
 """The name of the target of simulated studies, which need no cluster. Every service has this target."""

@@ -279,19 +279,19 @@ class PostgresStore(ResultsStore):
         return replace(told, alive=bool(rows[0][1])) if told is not None else None
 
     @override
-    def tenure(self) -> int | None:
-        return self._writing().tenure()
+    def lost_leases(self) -> int | None:
+        return self._writing().lost_leases()
 
     @override
-    def await_tenure(self) -> None:
+    def await_lease(self) -> None:
         shown, patience_s = self._connection.url.shown, self._connection.patience_s
         began_s = time.monotonic()
-        if self.tenure() is None and self._connection.tell is not None:
+        if self.lost_leases() is None and self._connection.tell is not None:
             self._connection.tell(
                 f"the lease of the study could not be renewed, as the storage at {shown} does not answer; nothing is "
                 f"measured until it does, for up to {patience_s:.0f} s, and the running trial begins again then"
             )
-        while self.tenure() is None:
+        while self.lost_leases() is None:
             if time.monotonic() - began_s > patience_s:
                 raise StorageUnreachable(
                     f"a study is run only while its lease in {shown} is renewed, but the server did not answer for "

@@ -137,7 +137,7 @@ class Keeping:
         self._progress = json.dumps(progress.as_json())
         self._news.set()
 
-    def tenure(self) -> int | None:
+    def lost_leases(self) -> int | None:
         """Return how often the lease has ended so far, by our own clock; None while it has ended and is not renewed."""
         return self._ended if _now_s() <= self._ends_s else None
 
@@ -173,7 +173,7 @@ class Keeping:
         renewed = self._changed_rows(_RENEW, self._lease_s, self._study, self.token)
         self.lost = self.lost or renewed == 0
         if renewed:
-            # `tenure` reads these two in the other order, in another thread.
+            # `lost_leases` reads these two in the other order, in another thread.
             self._ended += _now_s() > self._ends_s
             self._ends_s = asked_s + self._own_s
         return bool(renewed)

@@ -71,7 +71,7 @@ class ResultsStore(Protocol):
             what: The name of the task.
         """
 
-    def tenure(self) -> int | None:
+    def lost_leases(self) -> int | None:
         """Return how often this process has lost the lease on the study so far; None while it has no valid lease.
 
         While the result is None, another process may run the study, so this one must not measure. If two calls return
@@ -81,8 +81,8 @@ class ResultsStore(Protocol):
             StudyTakenOver: Another process runs the study now.
         """
 
-    def await_tenure(self) -> None:
-        """Wait until `tenure` is not None.
+    def await_lease(self) -> None:
+        """Wait until `lost_leases` is not None.
 
         Raises:
             StudyTakenOver: Another process runs the study now.

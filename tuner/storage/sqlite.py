@@ -198,12 +198,12 @@ class SqliteStore(ResultsStore):
         return read_progress(self.folder)
 
     @override
-    def tenure(self) -> int:
+    def lost_leases(self) -> int:
         return 0  # the kernel keeps the lock of the folder as long as this process lives
 
     @override
-    def await_tenure(self) -> None:
-        """Return at once, because `tenure` is never None."""
+    def await_lease(self) -> None:
+        """Return at once, because `lost_leases` is never None."""
 
     @override
     def hold(self, what: str) -> TextIOWrapper | None:

@@ -5,7 +5,7 @@ text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types an
 """
 
 from tuner.study_file.errors import FileProblem, StudyFileError
-from tuner.study_file.loading import parse_study, read_study_file
+from tuner.study_file.loading import parse_stored_study, parse_study, read_study_file
 from tuner.study_file.sections import json_schema
 from tuner.study_file.strict_yaml import drop_used_secrets
 from tuner.study_file.writing import (
@@ -33,6 +33,7 @@ __all__ = [
     "json_schema",
     "knob_setting",
     "measuring_text",
+    "parse_stored_study",
     "parse_study",
     "quick_sections",
     "quick_text",

@@ -282,6 +282,10 @@ class TrackingSection(Section):
     enabled: Flag = _TRACKING.enabled
     """Whether the study is written to MLflow."""
 
+    def spec(self) -> TrackingSpec:
+        """Return where the study is written to."""
+        return TrackingSpec(uri=self.uri, experiment=self.experiment, enabled=self.enabled)
+
 
 class SafetySection(Section):
     """Limits that protect the target."""
@@ -294,6 +298,15 @@ class SafetySection(Section):
     """The study stops after this many trials in a row gave no measurement."""
     broker_wait: Duration = _SAFETY.broker_wait_s
     """How long to wait for a broker that was lost: seconds, or a text such as 5m."""
+
+    def spec(self) -> SafetySpec:
+        """Return the limits."""
+        return SafetySpec(
+            max_bytes_per_trial=self.max_bytes_per_trial,
+            min_free_disk_bytes=self.min_free_disk,
+            max_failures_in_a_row=self.max_failures_in_a_row,
+            broker_wait_s=self.broker_wait,
+        )
 
 
 class ExecutorSection(Section):

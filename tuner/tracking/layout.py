@@ -18,7 +18,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.export import Format, export
 from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice, shown_gains
-from tuner.results.by_goal import recommendations
+from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.recommend import recommend_for
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -317,7 +317,7 @@ class SizeView:
 
 def views(study: StudyResults) -> list[SizeView]:
     """Return the results and recommendations of each record size that has at least one trial."""
-    return [SizeView(study, size, recommendations(study, size)) for size in study.sizes if size.trials]
+    return [SizeView(study, size, recommendations_by_goal(study, size)) for size in study.sizes if size.trials]
 
 
 def params_of(trial: Trial) -> dict[str, str]:

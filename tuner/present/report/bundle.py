@@ -19,7 +19,7 @@ from tuner.present.report.front_table import front_csv, front_markdown, front_re
 from tuner.present.report.page import experiment_page, front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.why import why_markdown
-from tuner.results.by_goal import labels, recommendations
+from tuner.results.by_goal import labels, recommendations_by_goal
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import METHOD, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
@@ -45,7 +45,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
         out: The folder to write to; made if it does not exist.
     """
     out.mkdir(parents=True, exist_ok=True)
-    by_goal = recommendations(results, size)
+    by_goal = recommendations_by_goal(results, size)
     heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'trial')}"
     _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
     _write(out / "front.csv", front_csv(size))
@@ -73,7 +73,8 @@ def write_study(results: StudyResults) -> Path:
         The path of the report.
     """
     for size in results.sizes:
-        _write_recommended(recommendations(results, size), results.folder / RECOMMENDED / size_name(size.record_bytes))
+        folder = results.folder / RECOMMENDED / size_name(size.record_bytes)
+        _write_recommended(recommendations_by_goal(results, size), folder)
     return write_report(results, results.folder / REPORT_FILE)
 
 

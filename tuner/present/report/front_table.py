@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -134,6 +134,12 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "baseline_drift_ratio": dict(size.estimates.wandered),
         "missed_constraints": [asdict(each) for each in missed_constraints(size)],
     }
+
+
+def fronts_record(study: StudyResults, sizes: Iterable[SizeResults]) -> dict[str, Any]:
+    """Return a JSON object that holds the front of each record size."""
+    fronts = [front_record(study, size) for size in sizes]
+    return {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": study.name, "fronts": fronts}
 
 
 def front_csv(*sizes: SizeResults) -> str:

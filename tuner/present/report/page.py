@@ -20,7 +20,7 @@ from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.view import ReportView
 from tuner.present.text_view import duration
-from tuner.results.by_goal import labels, recommendations
+from tuner.results.by_goal import labels, recommendations_by_goal
 from tuner.results.comparison import StudyComparison
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import Explanation, explain, knob_importance
@@ -70,7 +70,7 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
         plotly=interactive.inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
         figures=[
             interactive.figure_html(
-                interactive.front_figure(size, labels(recommendations(study, size))), f"front-{index}"
+                interactive.front_figure(size, labels(recommendations_by_goal(study, size))), f"front-{index}"
             )
             for index, size in enumerate(sizes)
         ],
@@ -82,7 +82,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
 
     Args:
         comparison: The comparison of the two studies.
-        views: What the pictures show, by record size and then by the study's name, as `views_of` returns it.
+        views: What the pictures show, by record size and then by the study's name, as `pictures_to_compare` returns it.
     """
     heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
@@ -100,7 +100,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
 
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     """Return what the report template shows about a record size; goals with the same config share one explanation."""
-    by_goal, importance = recommendations(study, size), knob_importance(size)
+    by_goal, importance = recommendations_by_goal(study, size), knob_importance(size)
     return {
         "size": size,
         "labels": labels(by_goal),

@@ -156,7 +156,7 @@ def view_of(size: SizeResults) -> ReportView:
     )
 
 
-def views_of(
+def pictures_to_compare(
     studies: tuple[StudyResults, StudyResults], comparison: StudyComparison
 ) -> Mapping[str, Mapping[str, ReportView]]:
     """Return what the pictures of two studies show, by record size and then by the study's name.

@@ -21,9 +21,9 @@ _AMPLITUDE_SPREAD: Final = 0.7
 One objective may differ by 5 % between good configs, and another objective by a factor of 2; the data show which.
 """
 _LEFT_OVER: Final = 0.05
-"""How much an objective differs from the expected gains, if gains are expected; takes the place of `AMPLITUDE`.
+"""The value that is used instead of `AMPLITUDE` if gains are expected: how far an objective may differ from them.
 
-With as large a value as `AMPLITUDE`, searches measured many configs of which the model says that they are bad.
+With the value of `AMPLITUDE`, searches measured many configs that the model rates as bad.
 """
 _LEFT_OVER_SPREAD: Final = 1.0
 _NEGLIGIBLE: Final = 0.02
@@ -77,8 +77,8 @@ class Belief:
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
         """Return a function that rates configs by how much it is worth to measure them.
 
-        If gains are expected, they may mislead, so configs are rated both with and without them. Each rating counts by
-        how well the measured values are predicted in its way, each value from the others.
+        If gains are expected, they may mislead, so configs are rated both with and without them. The two ratings are
+        weighted by how well each way predicts the measured values in leave-one-out cross-validation.
 
         Args:
             rng: The source of randomness.
@@ -87,7 +87,7 @@ class Belief:
         if self.gains is not None:
             beliefs.append(replace(self, gains=None))
         processes = [[each._objective(index) for index in range(len(self.reference))] for each in beliefs]
-        told = np.array([sum(process.foreseen() for process in each) for each in processes])
+        told = np.array([sum(process.leave_one_out_log_density() for process in each) for each in processes])
         weights = np.exp(told - told.max())
         weights /= weights.sum()
         counted = [

@@ -34,7 +34,7 @@ from tuner.model.spec import Goal
 from tuner.present.console import Unwrapped
 from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.present.newest_trials import newest_trials
-from tuner.present.report.status import status_of
+from tuner.present.status import status_of
 from tuner.present.study_list import listed_study
 from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
@@ -192,7 +192,7 @@ def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
 
 
 def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
+    from tuner.present.report.front_table import front_csv, front_rows, fronts_record
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -205,10 +205,7 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
             shown = [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
-            records = [front_record(results, size) for size in sizes]
-            return CachedResponse.of(
-                {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
-            )
+            return CachedResponse.of(fronts_record(results, sizes))
 
 
 def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
@@ -302,10 +299,10 @@ def _comparison(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
     match given["form"]:
         case "html":
             from tuner.present.report.page import fronts_html
-            from tuner.present.report.view import views_of
+            from tuner.present.report.view import pictures_to_compare
 
             drawn = found_in[0].objectives == found_in[1].objectives
-            return CachedResponse.of(fronts_html(found, views_of(found_in, found) if drawn else {}), HTML)
+            return CachedResponse.of(fronts_html(found, pictures_to_compare(found_in, found) if drawn else {}), HTML)
         case "text":
             from tuner.present.comparison_view import print_comparison
 
@@ -322,23 +319,23 @@ def _newest(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
 
 def _picture(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.pictures import draw_front
-    from tuner.results.by_goal import labels, recommendations
+    from tuner.results.by_goal import labels, recommendations_by_goal
 
     results = kept.results(study, store)
     (size,) = _sizes(results, given["record_bytes"])
     with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
         path = Path(folder) / "front.png"
-        draw_front(size, labels(recommendations(results, size)), path, heading=f"{size.record_bytes} B records")
+        draw_front(size, labels(recommendations_by_goal(results, size)), path, heading=f"{size.record_bytes} B records")
         return CachedResponse.of(path.read_bytes(), PNG)
 
 
 def _figure(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.present.report.interactive import figure_json, front_figure
-    from tuner.results.by_goal import labels, recommendations
+    from tuner.results.by_goal import labels, recommendations_by_goal
 
     results = kept.results(study, store)
     (size,) = _sizes(results, given["record_bytes"])
-    return CachedResponse.of(figure_json(front_figure(size, labels(recommendations(results, size)))), JSON)
+    return CachedResponse.of(figure_json(front_figure(size, labels(recommendations_by_goal(results, size)))), JSON)
 
 
 def _mlflow_views(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -24,9 +24,10 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
-from tuner.service.http.api import RecordSize, answered, prediction_query, router
+from tuner.service.http.api import routers
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
+from tuner.service.http.results_api import RecordSize, answered, prediction_query
 from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.http.tokens import TokenFile
 from tuner.service.http.work_api import Study
@@ -76,7 +77,8 @@ def application(
         lifespan=lifespan,
     )
     streams = EventStreams(studies, stopping)
-    app.include_router(router(studies, streams))
+    for router in routers(studies, streams):
+        app.include_router(router)
     _add_pages(app, studies)
     _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, streams, requests))
     _add_problems(app)
@@ -268,7 +270,8 @@ def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, for the reference documentation. No service is started and no file is opened."""
     nothing: Any = None
     app = FastAPI(title="kafka-tuner", docs_url=None, redoc_url=None)
-    app.include_router(router(nothing, nothing))
+    for router in routers(nothing, nothing):
+        app.include_router(router)
     _add_health(app, nothing, nothing, nothing, nothing)
     _add_schema(app)
     return app.openapi()

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader
 from objectives.ratios import Ratio, short
 from tuner.model.spec import Goal
 from tuner.present.report.assets import STYLE
-from tuner.present.report.status import Recommended
+from tuner.present.status import Recommended
 from tuner.present.study_list import BestGain
 from tuner.present.text_view import duration
 from tuner.present.wording import metric_name, number, title

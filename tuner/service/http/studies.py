@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
-from tuner.course.limits import check_limits
+from tuner.course.least_limits import check_limits
 from tuner.model.errors import RecordDamaged, StudyNotFound
-from tuner.model.facts import QUESTION
+from tuner.model.facts import IDENTITY
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
@@ -80,7 +80,7 @@ class Studies:
                 check_changeable(before)
             try:
                 with closing(storage_at().read(self.config.root / submission.name)) as store:
-                    if store.trials(limit=1) and (question := store.facts().get(QUESTION)):
+                    if store.trials(limit=1) and (question := store.facts().get(IDENTITY)):
                         check_settings(submission, before, question, self.config, os.environ)
             except StudyNotFound:
                 check_limits(spec_of(submission.text, self.config, os.environ)[0])

@@ -39,7 +39,7 @@ class TokenRole(StrEnum):
     READ = "read"
     """Read everything."""
     SUBMIT = "submit"
-    """Read everything, and submit, pause, resume and cancel studies."""
+    """Read everything; submit, confirm, verify, fork, pause, resume, cancel and remove studies; ask for plans."""
 
 
 @dataclass(frozen=True, slots=True)

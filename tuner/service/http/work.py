@@ -17,7 +17,7 @@ from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig, same_effect
 from tuner.course.forking import fork, trials_for
-from tuner.course.limits import check_limits
+from tuner.course.least_limits import check_limits
 from tuner.model.errors import StudyNotFound
 from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import Goal

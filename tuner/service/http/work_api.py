@@ -26,7 +26,7 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
         studies: The studies of the service.
         study_text: Reads the study file in a request.
     """
-    api = APIRouter(responses=examples.PROBLEMS)
+    api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
     work = Work(studies)
 
     @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])

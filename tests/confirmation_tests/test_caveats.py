@@ -50,7 +50,7 @@ def test_a_round_below_the_fixed_rate_is_a_loss_in_latency_only() -> None:
     assert found.broken == ()
     assert (
         "in rounds 3 and 7, the config did not hold the fixed rate: its latencies there count as measured, "
-        "which is a loss" in found.reservations
+        "which is a loss" in found.caveats
     )
 
 
@@ -77,7 +77,7 @@ def test_a_good_latency_below_the_fixed_rate_proves_nothing() -> None:
     assert set(found.gains) == {"mb_per_s"}
     assert (
         "in round 8, the config did not hold the fixed rate, and yet latency_p99_ms looks better than the baseline's: "
-        "no gain in it is stated" in found.reservations
+        "no gain in it is stated" in found.caveats
     )
 
 
@@ -88,7 +88,7 @@ def test_rounds_with_a_baseline_below_the_rate_are_left_out_and_named() -> None:
     assert found.gains["mb_per_s"].rounds == 8
     assert (
         "in rounds 7 and 8, the baseline did not hold the fixed rate: latencies are compared in the other rounds only"
-        in found.reservations
+        in found.caveats
     )
 
 
@@ -104,7 +104,7 @@ def test_a_metric_without_a_value_in_a_round_is_named() -> None:
     trials[3] = trial(3, 150, None, kind=Kind.CONFIRM, round=1, config=FAST)
     (found,) = confirmations_of(trials, [plan_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
     assert found.gains["latency_p99_ms"].rounds == 3
-    assert "in round 2, the config or the baseline has no latency_p99_ms" in found.reservations
+    assert "in round 2, the config or the baseline has no latency_p99_ms" in found.caveats
 
 
 P99 = Constraint("latency_p99_ms", at_most=True, limit=10)
@@ -115,19 +115,19 @@ def test_a_constraint_that_only_the_mean_keeps_is_named_with_both_numbers() -> N
     ours = [(91.0, 9.0, 1.0), (92.0, 10.5, 1.0), (93.0, 9.5, 1.0), (90.0, 9.8, 1.0)]
     found = confirmed(ours, [(100, 10, 1.0), (101, 10, 1.0), (99, 10, 1.0), (102, 10, 1.0)], P99, FLOOR)
     assert found.broken == ()
-    assert found.reservations == (
+    assert found.caveats == (
         "latency_p99_ms <= 10 is kept in the mean (9.685), but may be exceeded by 4.5 %: the interval reaches 10.45",
         "mb_per_s >= 0.9 x baseline is kept in the mean (0.9104 x baseline), but may be missed by 1.8 %: the interval "
         "reaches 0.8834 x baseline",
     )
     kept = [(95.0 + n / 10, 9.4 + n / 10, 1.0) for n in range(4)]
-    assert confirmed(kept, [(100, 9.5, 1.0)] * 4, P99, FLOOR).reservations == ()
+    assert confirmed(kept, [(100, 9.5, 1.0)] * 4, P99, FLOOR).caveats == ()
 
 
 def test_a_constraint_that_the_mean_breaks_is_broken_and_not_named_twice() -> None:
     found = confirmed([(100.0, 10.0 + n, 1.0) for n in range(4)], [(100, 10, 1.0)] * 4, P99)
     assert found.broken == ("latency_p99_ms <= 10",)
-    assert found.reservations == ()
+    assert found.caveats == ()
 
 
 @pytest.mark.parametrize("constraint", [P99, Constraint("latency_p99_ms", at_most=True, limit=1.25, of_baseline=True)])
@@ -138,22 +138,22 @@ def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constra
     for _ in range(400):
         ours = [(100.0, 10.3 * random.lognormvariate(0, 0.05), 1.0) for _ in range(8)]
         found = confirmed(ours, [(100.0, 8.0 * random.lognormvariate(0, 0.05), 1.0) for _ in range(8)], constraint)
-        kept += not found.broken and not any(str(constraint) in each for each in found.reservations)
+        kept += not found.broken and not any(str(constraint) in each for each in found.caveats)
     assert kept <= 0.05 * 400
 
 
 def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> None:
     theirs = [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(9)]
     small = confirmed([(150.0, 9.0, 1.0)] * 9, theirs)
-    assert Goal.THROUGHPUT in small.ahead
-    assert Goal.LATENCY not in small.ahead
+    assert Goal.THROUGHPUT in small.proven_in_mean
+    assert Goal.LATENCY not in small.proven_in_mean
     assert small.gains["latency_p99_ms"].low < 1.0 < small.gains["latency_p99_ms"].value
-    assert small.reservations == (
+    assert small.caveats == (
         "latency_p99_ms: better in 9 rounds, but one more round with a stall would undo this gain, so it is not "
         "claimed",
     )
     large = confirmed([(150.0, 5.0, 1.0)] * 9, theirs)
-    assert Goal.LATENCY in large.ahead
-    assert large.reservations == (
+    assert Goal.LATENCY in large.proven_in_mean
+    assert large.caveats == (
         "latency_p99_ms: a stall that comes in fewer than 1 of 3 measurements would not have been seen in 9 rounds",
     )

@@ -17,9 +17,9 @@ from runners.reporting import counted
 from runners.runner import Watch
 from search_spaces.client import ClientKind
 from search_spaces.to_java import perf_test_command
-from tuner.cli.live_windows import live_windows
 from tuner.present.brokers_view import broker_lines
 from tuner.present.console import OUT, warn
+from tuner.present.live_windows import live_windows
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000

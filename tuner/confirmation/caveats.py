@@ -17,14 +17,12 @@ from tuner.model.trial import Trial
 _LEVEL: Final = 0.9
 """The level of the interval that decides whether a config may break a limit.
 
-Only one end of the interval can break the limit. So in at most 5 % of cases, there is no reservation about a config
+Only one end of the interval can break the limit. So in at most 5 % of cases, there is no caveat about a config
 whose true value breaks it. Several constraints need no correction, because a config must keep all of them.
 """
 
 
-def reservations_of(
-    rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: Sequence[Constraint]
-) -> tuple[str, ...]:
+def caveats_of(rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: Sequence[Constraint]) -> tuple[str, ...]:
     """Return what a user should know about the results of these rounds.
 
     Args:

@@ -14,7 +14,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
 from tuner.present.export import Format, offered
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, shown_gains, title
-from tuner.results.by_goal import recommendations
+from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -246,7 +246,7 @@ def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
 
 
 def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
-    for goal, recommendation in recommendations(study, size, goals_of(study.objectives)).items():
+    for goal, recommendation in recommendations_by_goal(study, size, goals_of(study.objectives)).items():
         shown = shown_gains(recommendation)
         gains = {name: shown[name] for name in goal_metrics(goal, study.objectives) if name in shown}
         told = keep(recommendation) or in_short(recommendation)

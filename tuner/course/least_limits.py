@@ -29,16 +29,16 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
     if spec.executor is Executor.SIMULATED:
         return
     search, least_s, now = spec.search, estimate.least_s(spec), now or datetime.datetime.now()
-    needs = f"{_RULE}: this one takes at least {time_text(least_s)}"
+    needs = f"{_RULE}: this one takes at least {clock_text(least_s)}"
     if search.hours is not None and search.hours * 3600 < least_s:
-        allowed = f"may take {search.hours:g} hours, which are {time_text(search.hours * 3600)}"
+        allowed = f"may take {search.hours:g} hours, which are {clock_text(search.hours * 3600)}"
         raise LimitTooLow("search.hours", f"{needs}, but {allowed}", f"{math.ceil(least_s / 36) / 100:g}")
     if search.until is not None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
         # A moment in the past is refused by `check_new` of `tuner.course.resuming`.
         if 0 < left_s < least_s:
             least = now + datetime.timedelta(seconds=least_s + 60)
-            allowed = f"starts no trial after {search.until}, which is in {time_text(left_s)}"
+            allowed = f"starts no trial after {search.until}, which is in {clock_text(left_s)}"
             raise LimitTooLow("search.until", f"{needs}, but {allowed}", f"'{least:%Y-%m-%d %H:%M}'")
     least_bytes = estimate.least_bytes(spec, _SLOW_MB_PER_S)
     if search.max_bytes is not None and search.max_bytes < least_bytes:
@@ -47,6 +47,6 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         raise LimitTooLow("search.max_bytes", f"{needs}, {allowed}", f"{math.ceil(least_bytes / 1e7) / 100:g}GB")
 
 
-def time_text(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Return a duration as hours, minutes and whole seconds, such as `0:46:00`, rounded up."""
     return str(datetime.timedelta(seconds=math.ceil(seconds)))

@@ -1,0 +1,31 @@
+"""A study on a topic of the user predicts for the partitions and replicas of that topic."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from tests.builders.studies import Told, real_study
+from tests.conftest import TopicMaker
+from tuner.course.run import run_study
+from tuner.model.facts import TOPIC_SHAPE
+from tuner.model.target import Target
+from tuner.prediction.observations import assumed_shape, observations_of, stored_load, study_workload
+
+
+@pytest.mark.campaign
+@pytest.mark.broker
+def test_the_load_has_the_partitions_of_the_named_topic(
+    broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path
+) -> None:
+    topic = new_topic(4)
+    target = Target(bootstrap=broker.bootstrap, topic=topic.name)
+    results = run_study(replace(real_study(broker.bootstrap, trials=1), targets=(target,)), "", tmp_path, Told())
+    assert results.facts[TOPIC_SHAPE] == {"partitions": 4, "replication": 1}
+    assert study_workload(results, "1000").partitions == 4
+    assert {each.workload.partitions for each in observations_of(results)} == {4}
+    older = replace(results, facts={name: value for name, value in results.facts.items() if name != TOPIC_SHAPE})
+    assert not assumed_shape(results)
+    assert "assumed: 1 partition, replication 1" in assumed_shape(older)
+    assert stored_load(older)["partitions"] == 1, "older releases knew only what the study file says"

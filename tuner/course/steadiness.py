@@ -1,0 +1,68 @@
+"""Decides whether burn-in runs have shown a steady throughput and latency: their values no longer rise or fall."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Final
+
+AGREEMENT_RATIO: Final = 0.1
+"""Throughputs have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`."""
+LATENCY_TREND_RATIO: Final = 0.2
+"""Latencies have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`.
+
+Latencies vary more than throughputs, so this ratio is larger than `AGREEMENT_RATIO`.
+"""
+TREND_VALUES: Final = 3
+"""How many values in a row must show no trend before the baseline counts as ready."""
+_WINDOWS_PER_VALUE: Final = 3
+
+
+def has_enough_burn_ins(
+    values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO, *, last: int = TREND_VALUES
+) -> bool:
+    """Return whether a config had enough burn-in runs: the last ones show no trend, or the maximum number is reached.
+
+    Args:
+        values: The results of this process's burn-in runs, each above 0: records per second, or latencies.
+        at_most: The maximum number of burn-in runs; 0 counts as 1.
+        agreement_ratio: See `shows_trend`.
+        last: How many of the last values must show no trend.
+    """
+    return len(values) >= max(1, at_most) or (len(values) >= last and not shows_trend(values[-last:], agreement_ratio))
+
+
+def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATIO) -> bool:
+    """Return whether values that were measured one after another rise or fall.
+
+    The first and the last value must differ by more than `agreement_ratio`. They must also differ by more than the
+    distance of any value in between from the straight line through both. So values that only scatter rarely show a
+    trend.
+
+    Args:
+        values: At least two values, above 0, at equal distances in time.
+        agreement_ratio: The largest difference that is no trend, as a share of the larger value.
+    """
+    first, last = values[0], values[-1]
+    step = (last - first) / (len(values) - 1)
+    scatter = max((abs(value - first - place * step) for place, value in enumerate(values)), default=0.0)
+    return abs(last - first) > max(agreement_ratio * max(first, last), scatter)
+
+
+def is_steady(windows: Sequence[float]) -> bool:
+    """Return whether the throughput of a load without a pause has shown no trend for long enough.
+
+    A window is a second of the load. Single windows scatter by 10 % and more, so means of a few windows are compared.
+
+    Args:
+        windows: The throughput of each window so far, above 0.
+    """
+    needed = TREND_VALUES * _WINDOWS_PER_VALUE
+    if len(windows) < needed:
+        return False
+    newest = windows[-needed:]
+    means = [fmean(newest[start : start + _WINDOWS_PER_VALUE]) for start in range(0, needed, _WINDOWS_PER_VALUE)]
+    return not shows_trend(means)
+
+
+def capacity_of(windows: Sequence[float]) -> float:
+    """Return the throughput at the end of a load without a pause: the mean of the last windows."""
+    return fmean(windows[-2 * _WINDOWS_PER_VALUE :])

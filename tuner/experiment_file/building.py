@@ -1,0 +1,344 @@
+"""Builds an experiment from the sections of its file, and checks what must fit together."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from runners.errors import WorkloadRefused
+from runners.ray_cluster import RayCluster
+from search_spaces.errors import ConfigError, RuleBroken
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
+from search_spaces.roles import Role
+from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of
+from tuner.experiment_file.searches import Searches, best_of, is_searched
+from tuner.experiment_file.sections import (
+    LOAD_KEYS,
+    ExperimentFile,
+    LoadSection,
+    Settings,
+)
+from tuner.model.experiment import ExperimentSpec, Search
+from tuner.model.paper import FEWEST_FOR_TREND, Finding
+from tuner.model.row import Row, RowValue, setting_text
+from tuner.model.target import Target
+from tuner.study_file.checking import FileForm
+from tuner.study_file.errors import (
+    KeyPath,
+    Problems,
+    Refusal,
+    Refused,
+)
+from tuner.study_file.properties import Files, read_properties_of
+from tuner.study_file.strict_yaml import Plain, fill_in
+from tuner.study_file.targets import check_ray_address, target_of
+from tuner.study_file.writing import QUICK_SUFFIX
+
+_ROW: Final = "row"
+_FORM: Final = FileForm(
+    ExperimentFile,
+    "an experiment file",
+    "the shortest one is `about: acks` and `vary: {acks: [1, all]}`",
+)
+
+
+def built(
+    written: Plain, name: str, files: Files, problems: Problems, quick: bool, environ: Mapping[str, str]
+) -> ExperimentSpec:
+    """Return the experiment that a file describes.
+
+    Args:
+        written: What the file holds.
+        name: Name of the experiment if the file gives none.
+        files: Reads the files that the experiment file names.
+        problems: Collects the problems that are found.
+        quick: Whether to return the quick form.
+        environ: Environment variables for `${NAME}`.
+
+    Raises:
+        StudyFileError: The file is no valid experiment; the message names every problem.
+    """
+    file = _FORM.check(fill_in(written, environ, problems), problems)
+    assert isinstance(written, dict), "the form of the file was checked"
+    return Builder(file, name, files, problems, quick, written, environ).experiment()
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Makes an experiment from the sections of its file, and notes what does not fit together."""
+
+    file: ExperimentFile
+    name: str
+    files: Files
+    problems: Problems
+    quick: bool
+    written: Mapping[str, Any]
+    environ: Mapping[str, str]
+
+    @property
+    def full_name(self) -> str:
+        """The name of the experiment, with that of its form."""
+        return (self.file.experiment or self.name) + (QUICK_SUFFIX if self.quick else "")
+
+    def experiment(self) -> ExperimentSpec:
+        """Return the experiment.
+
+        Raises:
+            StudyFileError: The file is no valid experiment; the message names every problem.
+        """
+        file = self.file
+        target = target_of(file.target, ("target",), self.files)
+        rows = tuple(self._rows())
+        self.problems.stop_if_any()
+        self._check_rows(rows, target.brokers if target.bootstrap is None else None)
+        control = self._control(rows)
+        findings = tuple(self._findings(rows))
+        check_ray_address(file.executor.ray_address, self.problems)
+        searches = tuple(self._searches().of(rows))
+        self.problems.stop_if_any()
+        try:
+            return self._spec(rows, control, findings, target, searches)
+        except WorkloadRefused as error:
+            self.problems.add(("rows",) if file.rows else ("load",), str(error))
+            self.problems.stop_if_any()
+            raise
+
+    def _searches(self) -> Searches:
+        name, files, most = self.full_name, self.files, self._most_bytes
+        return Searches(self.written, name, self.quick, most, files, self.environ, self.problems)
+
+    @property
+    def _most_bytes(self) -> int:
+        """The most bytes that a measurement may send."""
+        return (self.file.quick if self.quick else self.file.safety).max_bytes_per_trial
+
+    def _spec(
+        self,
+        rows: tuple[Row, ...],
+        control: str,
+        findings: tuple[Finding, ...],
+        target: Target,
+        searches: tuple[Search, ...],
+    ) -> ExperimentSpec:
+        file = self.file
+        return ExperimentSpec(
+            name=self.full_name,
+            about=file.about,
+            source=file.source or "",
+            client=file.client,
+            rows=rows,
+            control=control,
+            control_every=file.control_every,
+            rounds=file.quick.rounds if self.quick else file.rounds,
+            seed=file.seed,
+            metrics=tuple(file.metrics),
+            target=target,
+            findings=findings,
+            paper_values=tuple(paper_value_of(each) for each in file.paper_values),
+            differences=tuple(file.differences),
+            tracking=file.tracking.spec(),
+            safety=replace(file.safety.spec(), max_bytes_per_trial=self._most_bytes),
+            searches=searches,
+            ray=self._ray(target),
+        )
+
+    def _ray(self, target: Target) -> RayCluster | None:
+        asked = self.file.executor
+        if asked.ray_address is None:
+            return None
+        return RayCluster(asked.ray_address, asked.ray_code, asked.ray_wait, target.of_this_host_only)
+
+    def _rows(self) -> Iterator[Row]:
+        file = self.file
+        vary = {**file.vary, **(file.quick.vary if self.quick else {})}
+        if unknown := set(file.quick.vary) - set(file.vary):
+            self.problems.add(("quick", "vary"), f"{', '.join(sorted(unknown))} must be a setting of the section vary")
+        combinations = [dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values())]
+        rows = []
+        for position, given in enumerate(file.rows or [{}]):
+            for combination in combinations:
+                place: KeyPath = ("rows", position) if file.rows else ("vary",) if file.vary else ("load",)
+                row = self._row(given, combination, place)
+                if row is not None:
+                    rows.append(row)
+        yield from self._without_excluded(rows)
+
+    def _without_excluded(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that are not left out. Note a problem for each combination that leaves out no row."""
+        excluded: list[tuple[KeyPath, Mapping[str, Sequence[RowValue]], bool]] = [
+            # A combination of the full form may have values that the quick form does not have.
+            *((("exclude", position), each, not self.quick) for position, each in enumerate(self.file.exclude)),
+            *((("quick", "exclude", position), each, True) for position, each in enumerate(self._quick_exclude())),
+        ]
+        left = list(rows)
+        for place, values, needed in excluded:
+            if needed and not any(_has_one_of_each(row, values) for row in rows):
+                self.problems.add(place, "a combination must leave out at least one row, but no row has these values")
+            left = [row for row in left if not _has_one_of_each(row, values)]
+        if rows and not left:
+            self.problems.add(("exclude",), "at least one row must be left")
+        return left
+
+    def _row(self, given: Settings, combination: Settings, place: KeyPath) -> Row | None:
+        """Return a row; or note which settings are refused, and return None.
+
+        Args:
+            given: The settings of the row in the section `rows`.
+            combination: The settings of the row from the section `vary`.
+            place: Where the settings stand in the file.
+        """
+        file, settings = self.file, {**given, **combination}
+        settings.pop(_ROW, None)
+        load = {name: getattr(file.load, name) for name in file.load.model_fields_set} | dict(self._quick_load())
+        load |= {name: value for name, value in settings.items() if name in LOAD_KEYS}
+        others = {name: value for name, value in settings.items() if name not in LOAD_KEYS}
+        searched = is_searched(settings)
+        best = best_of(settings, place, self.problems) if searched else None
+        if searched and best is None:
+            return None
+        properties = {**file.config, **({} if searched else others)}
+        try:
+            section = _load(load, file.load)
+            config = ProducerConfig.parse(read_properties_of(file.client, properties, Role.PRODUCER), file.client)
+            workload = section.workload(file.seed)
+            check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
+        except Refused as error:
+            for refusal in error.refusals:
+                self.problems.refuse(place, refusal, {**load, **properties}.get(str(*refusal.within[-1:])))
+            return None
+        except (ConfigError, RuleBroken, WorkloadRefused) as error:
+            self.problems.add(place, str(error))
+            return None
+        named = str(given.get(_ROW, ""))
+        varied = dict(settings)
+        shown = combination if named else varied
+        name = ", ".join(part for part in (named, _in_words(shown)) if part) or "the only row"
+        if named:
+            varied = {_ROW: named, **varied}
+        self._check_readers(section, place)
+        return Row(name, varied, config, workload, section.setup(), best)
+
+    def _check_readers(self, load: LoadSection, place: KeyPath) -> None:
+        """Check that a row without producers has stored records, and that consumers have partitions."""
+        if not load.producers and not (load.stored_bytes and load.consumers):
+            self.problems.add(place, "a row with `producers: 0` needs stored_bytes and consumers")
+        most = self._most_bytes
+        if load.stored_bytes > most:
+            self.problems.add(
+                place,
+                f"stored_bytes <= safety.max_bytes_per_trial must hold, but {load.stored_bytes:,} > {most:,}; raise "
+                "the limit",
+            )
+        if load.stored_bytes and self.file.target.topic is not None:
+            self.problems.add(place, "stored_bytes needs a topic of its own; leave target.topic out")
+        if load.consumer_zone is not None and not load.consumers:
+            self.problems.add(place, "a row with consumer_zone needs consumers")
+        if (load.placement or load.consumer_zone is not None) and not load.producers:
+            self.problems.add(place, "a row with `producers: 0` is measured on this host; leave its zones out")
+        if len(load.placement) > load.producers > 0:
+            self.problems.add(place, "each zone of placement needs at least one producer; raise producers")
+        if load.consumers > load.partitions:
+            self.problems.add(
+                place,
+                f"each consumer needs a partition of its own, but {load.consumers} consumers have {load.partitions}",
+            )
+
+    def _quick_load(self) -> Settings:
+        return self.file.quick.load if self.quick else {}
+
+    def _quick_exclude(self) -> Sequence[Mapping[str, Sequence[RowValue]]]:
+        return self.file.quick.exclude if self.quick else ()
+
+    def _check_rows(self, rows: Sequence[Row], brokers: int | None) -> None:
+        seen: set[str] = set()
+        for row in rows:
+            if row.name in seen:
+                self.problems.add(("rows",), f"each row must have a name of its own, but two are named {row.name!r}")
+            seen.add(row.name)
+            if brokers is not None and row.workload.replication > brokers:
+                self.problems.add(
+                    ("target", "brokers"),
+                    f"replication must be at most the number of brokers, but the row {row.name!r} asks for "
+                    f"{row.workload.replication} replicas; raise target.brokers",
+                )
+
+    def _control(self, rows: Sequence[Row]) -> str:
+        asked = self.file.control
+        if asked is None:
+            return rows[0].name
+        found = [row.name for row in rows if row.matches(asked)]
+        if not found and self.quick:
+            return rows[0].name
+        if len(found) != 1:
+            self.problems.add(("control",), f"the control must be one row, but {len(found)} rows have these settings")
+            return rows[0].name
+        return found[0]
+
+    def _check_trend(self, rows: Sequence[Row], of: Settings, along: str, place: KeyPath) -> None:
+        """Check that a trend has rows enough. The quick form may leave rows out."""
+        numbers = {row.number(along) for row in rows if row.matches(of)} - {None, 0.0}
+        if len(numbers) < FEWEST_FOR_TREND and not self.quick:
+            self.problems.add(
+                (*place, "along"),
+                f"a trend needs rows with at least {FEWEST_FOR_TREND} different numbers of {along} above 0, but "
+                f"{len(numbers)} were found",
+            )
+
+    def _findings(self, rows: Sequence[Row]) -> Iterator[Finding]:
+        seen: set[str] = set()
+        for position, each in enumerate(self.file.findings):
+            place: KeyPath = ("findings", position)
+            if each.id in seen:
+                self.problems.add((*place, "id"), f"each finding needs an id of its own; {each.id} is listed twice")
+            seen.add(each.id)
+            if not is_complete(each):
+                rule = (
+                    "a finding needs `of` and `over`, or `of` and `limit`, or `order`, or `along` with or without `of`"
+                )
+                self.problems.add(place, rule)
+                continue
+            finding = finding_of(each)
+            if each.along:
+                self._check_trend(rows, each.of or {}, each.along, place)
+                yield finding
+                continue
+            for compared in finding.comparisons:
+                for selected in (compared.of, compared.over or compared.of):
+                    count = sum(row.matches(selected) for row in rows)
+                    if count > 1 or not (count or self.quick):
+                        self.problems.add(
+                            place, f"one row must have the settings {_in_words(selected)}, but {count} rows have them"
+                        )
+            yield finding
+
+
+def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
+    """Return the load with these settings, which may be values as a file writes them or values already read.
+
+    Raises:
+        Refused: A setting is refused. The path of the refusal begins with the setting.
+    """
+    unread = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
+    read = {name: value for name, value in values.items() if name not in unread}
+    try:
+        section = LoadSection.model_validate(unread)
+    except ValidationError as error:
+        refusals: list[Refusal] = []
+        for misfit in error.errors(include_url=False):
+            inner = misfit.get("ctx", {}).get("error")
+            for each in inner.refusals if isinstance(inner, Refused) else (Refusal(misfit["msg"]),):
+                refusals.append(Refusal(each.rule, each.advice, each.detail, (str(misfit["loc"][0]), *each.within)))
+        raise Refused(*refusals) from None
+    return section.model_copy(update=read)
+
+
+def _has_one_of_each(row: Row, values: Mapping[str, Sequence[RowValue]]) -> bool:
+    """Return whether a row has, for each setting, one of the listed values."""
+    return all(any(row.matches({name: value}) for value in listed) for name, listed in values.items())
+
+
+def _in_words(settings: Settings) -> str:
+    return " ".join(f"{name}={setting_text(value)}" for name, value in settings.items() if name != _ROW)

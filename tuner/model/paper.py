@@ -1,0 +1,134 @@
+"""What a paper states about the rows of an experiment: findings and figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tuner.model.row import Row, RowValue
+
+FEWEST_FOR_TREND: Final = 3
+"""The fewest rows that a trend is computed from."""
+EXPLAINED_RATIO: Final = 0.1
+"""Largest relative difference at which a figure of a paper still counts as explained by an artefact."""
+
+
+class Expectation(StrEnum):
+    """How the values of some rows compare with those of others, according to a paper."""
+
+    GREATER = "greater"
+    SMALLER = "smaller"
+    EQUAL = "equal"
+
+
+class Artefact(StrEnum):
+    """Why a paper's figure does not say about Kafka what it seems to say."""
+
+    FULL_BUFFER = "full buffer"
+    """The latency is the time that a record waits in a full buffer: buffered records divided by the throughput."""
+    RATE_CAP = "rate cap"
+    """The rate is the limit that was given to the tool that sent the records."""
+    ONE_PAYLOAD = "one payload"
+    """A codec compressed the same payload again and again, so that almost nothing was left to send."""
+    LOCAL_HAND_OFF = "local hand-off"
+    """With acks=0, the latency ends when the client has written the request to its socket."""
+    REPLICAS_BEHIND = "replicas behind"
+    """The acknowledged rate is higher than what the brokers' network can replicate, so the replicas fell behind."""
+    FOLLOWS_THE_RATE = "follows the rate"
+    """A total differs only because the rate differs; per record it does not, or differs the other way."""
+    TWO_CHANGES = "two changes"
+    """Two settings differ between the runs that are compared."""
+    COARSE_CLOCK = "coarse clock"
+    """The figures are whole milliseconds, and the effect is about as large."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedArtefact:
+    """A figure of a paper that comes from how it was measured.
+
+    Attributes:
+        kind: What the figure shows instead of Kafka.
+        because: The arithmetic or the fact that shows it, in one sentence.
+        paper_value: The paper's figure; None if the reason has no figures.
+        explained_by: The value that the figure has if it is an artefact; None if the reason has no figures.
+    """
+
+    kind: Artefact
+    because: str
+    paper_value: float | None = None
+    explained_by: float | None = None
+
+    @property
+    def explains(self) -> bool:
+        """Whether the figure differs by at most 10 % from the value that the artefact gives; true without figures."""
+        if self.paper_value is None or self.explained_by is None:
+            return True
+        return abs(self.paper_value / self.explained_by - 1) <= EXPLAINED_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two rows of which a finding compares a metric, or a row and a limit.
+
+    Attributes:
+        of: Settings that select the row whose metric is divided.
+        over: Settings that select the row that it is divided by; None if it is divided by `limit`.
+        limit: The number that it is divided by.
+        paper_ratio: The ratio in the paper; None if the paper gives none.
+        along: A setting with numbers. The metric of all rows that `of` selects is compared along it: its value at the
+            largest number, divided by that at the smallest, on the line through all rows. Empty: one row is compared.
+    """
+
+    of: Mapping[str, RowValue]
+    over: Mapping[str, RowValue] | None
+    limit: float | None = None
+    paper_ratio: float | None = None
+    along: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A statement of a paper that the experiment's rows can confirm or refute.
+
+    Attributes:
+        id: A short name, unique within the experiment.
+        claim: The statement, in one sentence.
+        source: Page, section or table of the paper.
+        metric: The metric that is compared.
+        comparisons: What is compared; at least one. The statement holds if all comparisons come out as expected.
+        expect: How the rows compare according to the paper.
+        tolerance: For `Expectation.EQUAL`, the largest relative difference that still counts as equal.
+        artefact: Why the paper's figure does not say what it seems to say; None if nothing speaks against it.
+    """
+
+    id: str
+    claim: str
+    source: str
+    metric: str
+    comparisons: tuple[Comparison, ...]
+    expect: Expectation
+    tolerance: float = 0.1
+    artefact: SuspectedArtefact | None = None
+
+    def comparisons_among(self, rows: Sequence[Row]) -> tuple[Comparison, ...]:
+        """Return the comparisons that these rows allow. The quick form of an experiment may leave rows out."""
+
+        def has(selected: Mapping[str, RowValue] | None) -> bool:
+            return selected is None or any(row.matches(selected) for row in rows)
+
+        return tuple(each for each in self.comparisons if has(each.of) and has(each.over))
+
+
+@dataclass(frozen=True, slots=True)
+class PaperValue:
+    """What a paper measured for a row.
+
+    Attributes:
+        row: Settings that select the row.
+        values: The paper's values by metric.
+        source: Page, section or table of the paper.
+    """
+
+    row: Mapping[str, RowValue]
+    values: Mapping[str, float]
+    source: str

@@ -1,0 +1,101 @@
+"""A row of an experiment: a config under a load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.model.setup import ONE_PRODUCER, Setup
+from tuner.model.spec import OVERHEAD_S, Goal
+
+FILLED_BYTES_PER_S: Final = 100e6
+"""How fast a topic is filled before a measurement, about: 100 B records on brokers on two cores."""
+BROKERS_ANEW_S: Final = 8.0
+"""Seconds that three new brokers take to start, about, after a measurement that has killed one."""
+BROKERS_TO_LOSE_ONE: Final = 3
+"""The fewest brokers of which one may be lost: each of them votes on metadata, and a majority must be left."""
+RowValue = str | int | float
+
+
+def setting_text(value: RowValue) -> str:
+    """Return a setting as Kafka writes it: `true` or `false` for a truth value."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """Where a row gets its config from: what a study recommends for the record size of the row.
+
+    Attributes:
+        search: The name of the search in the experiment's file.
+        goal: What the config is recommended for.
+    """
+
+    search: str
+    goal: Goal
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is measured once in each round.
+
+    Attributes:
+        name: The name of the row, unique within its experiment.
+        varied: What distinguishes this row from others: settings by name, such as `record_bytes` or `linger.ms`.
+        config: The producers' config.
+        workload: The load, and the topic's shape.
+        setup: What is needed beside the load.
+        best_of: The search that finds the config; None if the file has the config. Until the search has ended, `config`
+            is its baseline.
+    """
+
+    name: str
+    varied: Mapping[str, RowValue]
+    config: ProducerConfig
+    workload: Workload
+    setup: Setup = ONE_PRODUCER
+    best_of: BestOf | None = None
+
+    @property
+    def load_s(self) -> float:
+        """Seconds of load in one measurement of the row."""
+        return self.workload.warmup_s + self.workload.measured_s
+
+    @property
+    def planned_s(self) -> float:
+        """Seconds that one measurement of the row takes, about."""
+        brokers_s = 0.0 if self.setup.broker_killed_s is None else BROKERS_ANEW_S
+        return self.load_s + self.setup.stored_bytes / FILLED_BYTES_PER_S + OVERHEAD_S + brokers_s
+
+    def for_burn_in(self, measured_s: float) -> Self:
+        """Return the row as it is measured before the first round, when its values do not count.
+
+        It is measured at full speed, without a warm-up. Its topic is empty, unless its consumers read what was stored.
+
+        Args:
+            measured_s: How long it is measured.
+        """
+        load = replace(self.workload, rate_records_per_s=None, peak_ratio=1.0, warmup_s=0.0, measured_s=measured_s)
+        stored_bytes = 0 if self.setup.producers else self.setup.stored_bytes
+        setup = replace(self.setup, stored_bytes=stored_bytes, min_insync_replicas=None, broker_killed_s=None)
+        return replace(self, workload=load, setup=setup)
+
+    def number(self, setting: str) -> float | None:
+        """Return the value of a setting that distinguishes the row; None if it is no number, or is not set.
+
+        Sizes are in bytes.
+        """
+        if setting not in self.varied:
+            return None
+        sizes = {"stored_bytes": self.setup.stored_bytes, "record_bytes": self.workload.record_sizes.mean_bytes}
+        value = sizes.get(setting, self.varied[setting])
+        try:
+            return None if isinstance(value, bool) else float(value)
+        except ValueError:
+            return None
+
+    def matches(self, selected: Mapping[str, RowValue]) -> bool:
+        """Return whether the row has all these settings. The setting `row` is the row's name."""
+        mine = {"row": self.name, **self.varied}
+        return all(name in mine and setting_text(mine[name]) == setting_text(value) for name, value in selected.items())

@@ -1,0 +1,126 @@
+"""Reads from a study file which clusters are measured, and checks the settings of each."""
+
+from runners.errors import RunnerError
+from runners.java_client.stores import with_java_stores_read
+from runners.zones.link import Link
+from search_spaces.connection import ConnectionConfig
+from search_spaces.errors import ConfigError
+from search_spaces.roles import is_secret
+from tuner.model.target import Target
+from tuner.study_file.errors import KeyPath, Problems
+from tuner.study_file.properties import Files, reads_local_files
+from tuner.study_file.sections import StudyFile, TargetSection
+
+
+def targets_of(file: StudyFile, files: Files) -> tuple[Target, ...]:
+    """Return the targets (Kafka clusters) of a study, and note the problems with these targets.
+
+    Args:
+        file: The sections of the study file.
+        files: Reads the files that the study file names, and holds the list of problems.
+    """
+    if file.targets is None:
+        return (target_of(file.target, ("target",), files),)
+    if "target" in file.model_fields_set:
+        files.problems.add(
+            ("targets",), "target and targets exclude each other; give target for one cluster or targets for several"
+        )
+    targets = tuple(target_of(each, ("targets", position), files) for position, each in enumerate(file.targets))
+    addresses = [target.bootstrap for target in targets]
+    for position, address in enumerate(addresses):
+        if address is not None and address in addresses[:position]:
+            files.problems.add(
+                ("targets", position, "bootstrap"),
+                "this cluster is listed twice; leave it out here, because trials on one cluster disturb each other",
+            )
+    return targets
+
+
+def check_ray_address(address: str | None, problems: Problems) -> None:
+    """Note a problem if the address of a Ray cluster is one of Ray's client."""
+    if address is not None and address.startswith("ray://"):
+        problems.add(
+            ("executor", "ray_address"),
+            "must be host:port of the cluster's head, or auto, but not ray://...; Ray's client can't stream "
+            "results, so run the tuner on a node of the cluster",
+        )
+
+
+def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
+    """Return one target (a Kafka cluster), and note the problems with this target.
+
+    Args:
+        section: The section that describes the target.
+        place: Key path of that section.
+        files: Reads the files that the section names, and holds the list of problems.
+    """
+    if section.bootstrap is None:
+        for key in ("command_config", "properties", "topic", "like"):
+            if getattr(section, key):
+                files.problems.add((*place, key), f"{key} needs bootstrap; give the address of your cluster there")
+        if section.container is not None and section.brokers is not None:
+            files.problems.add((*place, "brokers"), "a container runs one broker; leave brokers or container out")
+        link = _link(section)
+        if section.container is not None and link is not None:
+            files.problems.add(
+                (*place, "container"), "zone_delay and zone_bandwidth need brokers without a container; leave it out"
+            )
+        return Target(container=section.container, brokers=section.brokers or 1, link=link)
+    for key in ("container", "brokers", "zone_delay", "zone_bandwidth"):
+        if getattr(section, key) is not None:
+            files.problems.add(
+                (*place, key),
+                f"{key} is for brokers that the tuner starts, but bootstrap names a running cluster; leave one of them "
+                "out",
+            )
+    if section.topic is not None and section.like is not None:
+        files.problems.add(
+            (*place, "like"), "topic and like exclude each other, because topic is used as it is; leave one of them out"
+        )
+    connection = {**_command_config(section, place, files), **_connection(section, place, files)}
+    return Target(bootstrap=section.bootstrap, connection=connection, topic=section.topic, like=section.like)
+
+
+def _link(section: TargetSection) -> Link | None:
+    """Return the link to another zone; None if the section asks for none."""
+    if section.zone_delay is None and section.zone_bandwidth is None:
+        return None
+    bandwidth = section.zone_bandwidth
+    return Link.symmetric(1e3 * (section.zone_delay or 0.0), None if bandwidth is None else bandwidth / 1e6)
+
+
+def _command_config(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:
+    if section.command_config is None:
+        return {}
+    place = (*place, "command_config")
+    try:
+        properties = with_java_stores_read(files.properties(section.command_config, place))
+        values = ConnectionConfig.parse(properties).values
+    except ConfigError as error:
+        files.problems.add(place, files.words(section.command_config, place, error))
+        return {}
+    except RunnerError as error:
+        files.problems.add(place, str(error))
+        return {}
+    values.pop("bootstrap.servers", None)
+    return values
+
+
+def _connection(section: TargetSection, place: KeyPath, files: Files) -> dict[str, str]:
+    for name in section.properties:
+        here = (*place, "properties", name)
+        if is_secret(name) and here not in files.problems.written:
+            files.problems.add(
+                here,
+                "a secret must not be written into a study file; write ${NAME} to take it from an environment "
+                "variable, or put it into the file of command_config",
+            )
+        if files.folder is None and reads_local_files(name):
+            files.problems.add(
+                here, "local files can't be used for this study; give the file's content, for example as ssl.ca.pem"
+            )
+    try:
+        return ConnectionConfig.parse(section.properties).values
+    except ConfigError as error:
+        files.problems.add((*place, "properties"), files.problems.words(error, (*place, "properties")))
+        return {}
