@@ -149,25 +149,26 @@ def streams(sample: BatchSample) -> Iterator[list[RecordBatch]]:
     Batches without a producer id count as one producer's.
     """
     for stretch in sample.stretches.values():
-        by_producer: dict[int | None, list[RecordBatch]] = {}
-        for batch in stretch.batches:
-            by_producer.setdefault(batch.producer_id, []).append(batch)
-        yield from by_producer.values()
+        yield from _by_producer(stretch.batches).values()
+
+
+def _by_producer(batches: Sequence[RecordBatch]) -> dict[int | None, list[RecordBatch]]:
+    found: dict[int | None, list[RecordBatch]] = {}
+    for batch in batches:
+        found.setdefault(batch.producer_id, []).append(batch)
+    return found
 
 
 def at_once(sample: BatchSample) -> int:
     """Return how many producers send at the same time, at least 1. Those without an id count as one.
 
-    Each producer counts by the share of the time in which it sends, in the partition where this share is largest. If it
-    has a single batch there, nothing tells the share, and it counts as 1.
+    A producer that sends for half of the time counts as half a producer. The time is that of the partition in which the
+    producer sends for the largest share. A producer with a single batch there counts as one.
     """
     shares: dict[int | None, float] = {}
     for stretch in sample.stretches.values():
-        own: dict[int | None, list[RecordBatch]] = {}
-        for batch in stretch.batches:
-            own.setdefault(batch.producer_id, []).append(batch)
         whole_ms = _lasted_ms(stretch.batches)
-        for producer, batches in own.items():
+        for producer, batches in _by_producer(stretch.batches).items():
             share = 1.0 if len(batches) == 1 or not whole_ms else min(1.0, _lasted_ms(batches) / whole_ms)
             shares[producer] = max(share, shares.get(producer, 0.0))
     return max(1, round(sum(shares.values())))

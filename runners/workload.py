@@ -16,6 +16,9 @@ _ENOUGH_KEY_BYTES: Final = 4
 _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 """The most that the sizes of a mix may add up to, because a record of each size is kept in memory."""
 
+MOST_RATE_RECORDS_PER_S: Final = 100_000_000
+"""The highest fixed rate that a load may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordSizes:
@@ -163,7 +166,7 @@ class Workload:
             (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
             (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
             (
-                self.rate_records_per_s is None or 0 < self.rate_records_per_s <= 100e6,
+                self.rate_records_per_s is None or 0 < self.rate_records_per_s <= MOST_RATE_RECORDS_PER_S,
                 "0 < rate_records_per_s <= 100e6",
                 self.rate_records_per_s,
             ),

@@ -4,8 +4,8 @@
 resource use from them, for a config under a workload. The modules:
 
 - `constants`: the constants, and their values for two hosts;
-- `settings`: what the model needs to know of a config;
-- `stages`: the size of a batch, and what a record costs in each stage;
+- `settings`: the values of a config that the model uses;
+- `stages`: how many records a batch has, and what a record costs in each stage;
 - `performance`: throughput, latency and resource use.
 """
 

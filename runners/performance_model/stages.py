@@ -92,7 +92,7 @@ class Costs:
 class Stages:
     """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
-    A `Stages` holds the costs for one cluster, one client's settings and one workload, as far as they depend neither on
+    The costs are those for one cluster, one client's settings and one workload, as far as they depend neither on
     the rate nor on the number of records in a batch.
 
     Attributes:

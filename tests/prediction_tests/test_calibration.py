@@ -13,7 +13,7 @@ from benchmarks.problems.table import embedded_grid
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import Client, client_of, librdkafka
+from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
@@ -123,6 +123,17 @@ def test_latencies_near_the_throughput_stay_possible() -> None:
     for metric in RATE_METRICS:
         assert told[metric].low > 0.1, "an empty request takes longer"
         assert told[metric].high < 10_000, "the client's queue is sent in a fraction of a second"
+
+
+def test_batches_of_the_java_client_may_exceed_what_the_model_takes_for_full() -> None:
+    """The client fills a batch up to its compressed size, which the model only estimates."""
+    config = ProducerConfig.parse({"compression.type": "zstd", "linger.ms": "20"}, java())
+    full = performance(EMBEDDED, config, LOAD)
+    larger = 1.3 * full.batch_records
+    seen = [Observation(config, LOAD, {"records_per_s": full.records_per_s, "batch_records": larger})] * 6
+    told = predict(calibrate(seen), config, LOAD).values["batch_records"]
+    assert told.value > full.batch_records
+    assert told.low < larger < told.high
 
 
 def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:

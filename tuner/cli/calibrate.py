@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.workload import RecordSizes, Workload
+from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options
 from tuner.cli.experiment import run_experiment_shown
@@ -33,7 +33,7 @@ def calibrate(
         float | None,
         typer.Option(
             min=1,
-            max=100e6,
+            max=MOST_RATE_RECORDS_PER_S,
             metavar="N",
             help="Records per second at which latencies are measured.",
             show_default="30 % of what the model expects of the client's defaults",

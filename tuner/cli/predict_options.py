@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from runners.workload import MOST_RATE_RECORDS_PER_S
 from tuner.cli import options
 from tuner.prediction.retention import Retention
 
@@ -21,7 +22,7 @@ Rate = Annotated[
     float | None,
     typer.Option(
         min=1,
-        max=100e6,
+        max=MOST_RATE_RECORDS_PER_S,
         metavar="N",
         help="Records per second, for the latency and the stored bytes.",
         show_default="that of the study",

@@ -40,13 +40,13 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
     Raises:
         StudyChanged: The stored trials belong to a study with another specification.
     """
-    facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
+    facts, identity, limits = store.facts(), study_identity(spec), _limits(spec)
     is_new = not store.trials()
     if is_new:
         # A study without trials may still be changed, for example if its bootstrap address was mistyped.
         facts = {name: value for name, value in facts.items() if name in (STUDY_ID, STARTED_AT)}
     if IDENTITY in facts:
-        check_unchanged(spec.name, question, facts[IDENTITY])
+        check_unchanged(spec.name, identity, facts[IDENTITY])
     new: dict[str, Any] = {
         NAME: spec.name,
         RECORD_SIZES: list(dict.fromkeys([*facts.get(RECORD_SIZES, []), *limits["record_sizes"]])),
@@ -59,7 +59,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         TRIALS_PER_SIZE: spec.search.trials,
         TRACKING: tracking_fact(spec.tracking),
         FINISHED_AT: None,
-        IDENTITY: question,
+        IDENTITY: identity,
         LIMITS: limits,
     }
     if is_new:
@@ -69,11 +69,11 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
         )
     if STUDY_ID not in facts:
         new = {STUDY_ID: uuid.uuid4().hex, STARTED_AT: utc_now().isoformat(timespec="seconds"), **new}
-    before = facts.get(IDENTITY, {}).get("constraints", question["constraints"])
-    if judged_anew := sorted(before) != sorted(question["constraints"]):
+    before = facts.get(IDENTITY, {}).get("constraints", identity["constraints"])
+    if judged_anew := sorted(before) != sorted(identity["constraints"]):
         say(
             f"{spec.name}: the constraints were {', '.join(before) or 'none'} and are now "
-            f"{', '.join(question['constraints']) or 'none'}; all trials are judged by the new constraints"
+            f"{', '.join(identity['constraints']) or 'none'}; all trials are judged by the new constraints"
         )
     if searching and (judged_anew or _limits_changed(facts.get(LIMITS), limits)):
         search_again(store)

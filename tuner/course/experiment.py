@@ -143,7 +143,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     Raises:
         StudyChanged: They have other rows, or belong to a study.
     """
-    facts, question = store.facts(), experiment_identity(spec)
+    facts, identity = store.facts(), experiment_identity(spec)
     if store.trials():
         check_same_rows(spec, facts)
     new: dict[str, Any] = {
@@ -152,7 +152,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
         TARGET: target_label(spec.target),
         RECORD_SIZES: list(dict.fromkeys(str(row.workload.record_sizes) for row in spec.rows)),
         TRACKING: tracking_fact(spec.tracking),
-        IDENTITY: question,
+        IDENTITY: identity,
         LIMITS: {"rounds": spec.rounds, "measurements": spec.measurements},
         **({FINISHED_AT: None} if steps_left(spec, store.trials()) else {}),
         FOUND_CONFIGS: {row.name: dict(row.config.values) for row in spec.rows if row.best_of is not None},

@@ -171,14 +171,8 @@ def run_study(
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             results = partial(results_of, store, folder)
             with signals_unwrapped():
-                drive(
-                    loop,
-                    make_strategy,
-                    of_topic[TOPIC_MAX_MESSAGE_BYTES],
-                    confirmation_id,
-                    results,
-                    searching=searching,
-                )
+                topic_max = of_topic[TOPIC_MAX_MESSAGE_BYTES]
+                drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
                 ended(store)
         except BaseException as error:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from objectives.row_metrics import ROW_METRICS
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
-from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
+from runners.workload import MAX_RECORD_BYTES, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
 from tuner.model.paper import Artefact, Expectation
 from tuner.model.row import RowValue
@@ -144,7 +144,7 @@ class LoadSection(Section):
     """Number of consumers that read the topic while it is written, for the end-to-end latency."""
     zone: Annotated[str, fields.word(("same", "other"))] = "other"
     """With target.zone_delay or zone_bandwidth: same keeps the clients in the brokers' zone, other behind that link."""
-    rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
+    rate_records_per_s: Annotated[float, fields.number(0, MOST_RATE_RECORDS_PER_S, above=True)] | None = None
     """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
     peak_ratio: PeakRatio = _LOAD.peak_ratio
     """Half of the records leave in bursts of about a second, at this many times the rate. 1: the rate is constant."""

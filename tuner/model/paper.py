@@ -25,7 +25,7 @@ class Artefact(StrEnum):
     """Why a paper's figure does not say about Kafka what it seems to say."""
 
     FULL_BUFFER = "full buffer"
-    """The latency is the time that a record waits in a full buffer: buffered records divided by the throughput."""
+    """The buffer is full, so a record waits for all records in it: their number divided by the throughput."""
     RATE_CAP = "rate cap"
     """The rate is the limit that was given to the tool that sent the records."""
     ONE_PAYLOAD = "one payload"

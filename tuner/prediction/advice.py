@@ -126,9 +126,9 @@ def _value_bytes(traffic: TopicTraffic) -> int:
 
 
 def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:
-    """Return how fast one producer sends while it sends; if the batches have no times, its mean rate.
+    """Return the rate of one producer, without the times in which it sends nothing; 0 if nothing was written recently.
 
-    It is 0 if nothing was written recently.
+    If the batches have no times, it is the mean rate.
     """
     if not traffic.recent_records:
         return 0.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from runners.errors import WorkloadRefused
-from runners.workload import RecordSizes, Workload
+from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.errors import UnknownProperty
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -17,7 +17,6 @@ LOAD_SETTINGS: Final = ("record_bytes", "rate", "partitions", "replication", "pr
 """The settings of a load that a question may change. All other settings are producer properties."""
 MOST_POINTS: Final = 1_000
 """How many values a sweep may have."""
-MOST_RATE_RECORDS_PER_S: Final = 100e6
 MOST_COMPRESSIBLE: Final = 0.99
 ASKED: Final = "asked"
 """The heading of the prediction for the changed settings."""
@@ -100,11 +99,11 @@ class Question:
         if producers < 1:
             raise WorkloadRefused(f"the number of producers must be at least 1, but got {producers}")
         for name, value, least, most in (
-            ("rate", changes.rate, 1.0, MOST_RATE_RECORDS_PER_S),
-            ("compressibility", changes.compressibility, 0.0, MOST_COMPRESSIBLE),
+            ("rate", changes.rate, 1, MOST_RATE_RECORDS_PER_S),
+            ("compressibility", changes.compressibility, 0, MOST_COMPRESSIBLE),
         ):
             if value is not None and not least <= value <= most:
-                raise WorkloadRefused(f"{least:g} <= {name} <= {most:g} must hold, but got {value:g}")
+                raise WorkloadRefused(f"{least} <= {name} <= {most:,} must hold, but got {value:g}")
         wanted: dict[str, Any] = {
             "record_sizes": None if changes.record_bytes is None else RecordSizes.parse(changes.record_bytes),
             "rate_records_per_s": changes.rate,

@@ -62,8 +62,8 @@ class Retention:
             swept: Whether a setting is swept.
 
         Raises:
-            ValueError: A value is too small, the number of brokers is given alone, or a setting is swept, because a
-                sweep does not show retention.
+            ValueError: A value is too small. Or the number of brokers is given without a disk and without a limit. Or
+                a setting is swept: a sweep does not show retention.
         """
         values = (retention_s, retention_bytes, disk_bytes, brokers)
         if any(value is not None and value < 1 for value in values):

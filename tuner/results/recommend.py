@@ -208,7 +208,8 @@ def _proven(
     gains = dict(winner.gains)
     if metric is not None and any(each.cost is not SideEffect.KEEPS for each in prices.values()):
         at_trade = winner.gains_with_prices[metric]
-        # A gain that has a price gets the interval that holds together with that of its price, if it stays proven.
+        # With a price, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would
+        # then no longer be proven, it keeps the interval of its test.
         gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
     how = (

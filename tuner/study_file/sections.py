@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
-from runners.workload import MAX_RECORD_BYTES, MOST_KEYS, MOST_PEAK_RATIO, RecordSizes
+from runners.workload import MAX_RECORD_BYTES, MOST_KEYS, MOST_PEAK_RATIO, MOST_RATE_RECORDS_PER_S, RecordSizes
 from runners.zones.link import MAX_DELAY_MS
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, librdkafka
@@ -175,7 +175,7 @@ class PacedSection(PhaseSection):
     """Duration of the load before the measurement, in seconds or as a text such as 2s."""
     measured: Measured = _WORKLOAD.paced.measured_s
     """Duration of the load that is measured, in seconds or as a text such as 10s."""
-    rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
+    rate_records_per_s: Annotated[float, fields.number(0, MOST_RATE_RECORDS_PER_S, above=True)] | None = None
     """The fixed rate in records per second, of all producers together. Default: see rate_ratio."""
     rate_ratio: Annotated[float, fields.number(0, 1, above=True)] = _WORKLOAD.rate_ratio
     """The fixed rate as a share of the baseline's throughput: above 0, at most 1. Used without rate_records_per_s."""

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import StringConstraints
 
-from runners.workload import RecordSizes
+from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes
 from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import CachedResponse, ResultQuery
@@ -175,7 +175,12 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         record_bytes: RecordBytes = None,
         rate: Annotated[
             float | None,
-            Query(ge=1, le=100e6, allow_inf_nan=False, description="Records per second at which the latencies hold."),
+            Query(
+                ge=1,
+                le=MOST_RATE_RECORDS_PER_S,
+                allow_inf_nan=False,
+                description="Records per second at which the latencies hold.",
+            ),
         ] = None,
         partitions: Annotated[int | None, Query(ge=1, le=10_000, description="Partitions of the topic.")] = None,
         replication: Annotated[int | None, Query(ge=1, le=100, description="Replicas of each partition.")] = None,
@@ -212,9 +217,9 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
     ) -> Response:
         """Predict what another config or load would do, from what the study has measured, without sending anything.
 
-        Without parameters, the prediction is for the recommended config of the study, or else for its baseline. Each
-        number has the interval in which one measurement would lie with a probability of 95 %. Where the measurements
-        can't tell, `outside` says why.
+        Without parameters, it predicts the config that the study recommends, or the baseline if it recommends none.
+        Each number has an interval, in which a single measurement would lie with a probability of 95 %. If the study
+        has measured nothing similar, there are no numbers, and `outside` says why.
         """
         load = {
             "record_bytes": record_bytes,
