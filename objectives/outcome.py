@@ -99,9 +99,17 @@ def _mean_latency(measurement: Measurement | Window) -> float | None:
 
 
 def delivered_ratio(measurement: Measurement) -> float:
-    """Return the share of the sent records that were acknowledged; 1.0 if no record was sent."""
-    total = measurement.counts.acknowledged + measurement.counts.failed_records
-    return measurement.counts.acknowledged / total if total else 1.0
+    """Return the share of the sent records that were delivered; 1.0 if no record was sent.
+
+    Records are delivered if they were acknowledged and are in the topic, as far as these can be counted. Records that
+    the load generator had the client give up are left out: nobody knows what would have become of them.
+    """
+    counts = measurement.counts
+    delivered = counts.acknowledged
+    if counts.sole_writer and counts.stored is not None:
+        delivered = min(delivered, counts.stored)
+    total = counts.acknowledged + counts.failed_records - counts.purged
+    return delivered / total if total else 1.0
 
 
 def _held_rate_ratio(measurement: Measurement) -> float | None:

@@ -27,7 +27,9 @@ from typing import Final
 from objectives.ratios import Ratio
 from objectives.repeats import t_quantile
 
-TAIL_LATENCIES: Final = frozenset({"latency_p99_ms", "latency_p999_ms", "latency_max_ms"})
+TAIL_LATENCIES: Final = frozenset(
+    {"latency_p99_ms", "latency_p999_ms", "latency_max_ms", "end_to_end_p99_ms", "end_to_end_p999_ms"}
+)
 """Latencies that depend mostly on the slowest records, so that a single short stall changes them much."""
 _STALL: Final = 4.0
 """How many times higher a stall makes a tail latency."""

@@ -126,6 +126,8 @@ class Counts:
         acks: The config's `acks`: 0, 1 or -1 (all).
         idempotent: Whether the producer is idempotent, so that retries can't cause duplicates.
         sole_writer: Whether only this run writes to the topic, because we created the topic.
+        purged: How many of the failed records the client gave up because we asked it to: it still held them a minute
+            after the load had ended.
     """
 
     handed_over: int
@@ -137,6 +139,7 @@ class Counts:
     acks: int
     idempotent: bool
     sole_writer: bool = False
+    purged: int = 0
 
     @property
     def failed_records(self) -> int:
@@ -151,6 +154,11 @@ class Counts:
     def differences(self) -> tuple[str, ...]:
         """Return one sentence for each disagreement between the counts; the result is empty if all counts agree."""
         found = [f"{count:,} records failed: {error}" for error, count in sorted(self.failed.items())]
+        if self.purged:
+            found.append(
+                f"{self.purged:,} of them were still in the client's queue a minute after the load, and were given up; "
+                "they do not count as lost"
+            )
         missing = self.handed_over - self.acknowledged - self.failed_records
         if missing:
             found.append(f"{missing:,} records handed over were neither acknowledged nor given up before the run ended")

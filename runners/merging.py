@@ -126,6 +126,7 @@ def _counts(counts: Sequence[Counts]) -> Counts:
         acks=counts[0].acks,
         idempotent=counts[0].idempotent,
         sole_writer=all(each.sole_writer for each in counts),
+        purged=sum(each.purged for each in counts),
     )
 
 

@@ -124,6 +124,14 @@ class OwnedTopics:
         self._leaving: dict[str, Callable[[], None]] = {}
         self._count = 0
 
+    def brokers(self) -> int:
+        """Return how many brokers the cluster has now.
+
+        Raises:
+            BrokerLost: The cluster did not answer.
+        """
+        return self._admin.cluster()[1]
+
     def create(
         self,
         partitions: int = 1,

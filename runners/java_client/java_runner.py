@@ -159,6 +159,7 @@ def counts_of(result: JavaResult, config: ProducerConfig) -> Counts:
         retries=_retries(last.client.retried_records, last.client),
         acks=config.acks,
         idempotent=config.idempotent,
+        purged=result.purged,
     )
 
 

@@ -134,6 +134,7 @@ def counts_of(result: LoadResult, tally: Tally, config: ProducerConfig) -> Count
         retries=last.retries if last else 0,
         acks=config.acks,
         idempotent=config.idempotent,
+        purged=result.purged,
     )
 
 

@@ -10,7 +10,7 @@ from objectives.scoring import Constraint
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, plan_of, results, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommend import recommend_for
 from tuner.results.study_results import StudyResults
 
@@ -52,6 +52,21 @@ def test_a_round_below_the_fixed_rate_is_a_loss_in_latency_only() -> None:
         "in rounds 3 and 7, the config did not hold the fixed rate: its latencies there count as measured, "
         "which is a loss" in found.caveats
     )
+
+
+def test_rounds_whose_measurement_broke_off_are_named() -> None:
+    trials = rounds_with([(150, 5, 1.0)] * 4, [(100, 10, 1.0)] * 4)
+    of_config = [number for number, each in enumerate(trials) if each.values == FAST]
+    trials[of_config[1]] = replace(trials[of_config[1]], attempts=2)
+    trials[of_config[3]] = replace(trials[of_config[3]], state=State.FAILED, metrics={})
+    plan = plan_of(trials)
+    (found,) = confirmations_of(trials, [plan], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+    assert found.gains["mb_per_s"].rounds == 3
+    assert (
+        "in round 2, the config's measurement broke off because a broker or a worker was lost, and was made again: the "
+        "gains do not show what happened before" in found.caveats
+    )
+    assert "in round 4, the config could not be measured: the gains are from the other rounds only" in found.caveats
 
 
 def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> None:

@@ -16,7 +16,7 @@ from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults, load_results, size_results
 
@@ -81,8 +81,25 @@ def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path
     assert confirming_trials(done) > confirming_trials(broken_off) > confirming_trials(first)
     for size in done.sizes:
         steps = [(each.kind, each.round, each.fingerprint) for each in size.trials if each.kind in CONFIRMING_KINDS]
-        assert len(set(steps)) == len(steps), "no step was measured twice"
+        twice = [step for number, step in enumerate(steps) if step in steps[:number]]
+        assert len({number for _, number, _ in twice}) <= 1, "only an interrupted round is measured again"
         assert {number for kind, number, _ in steps if kind is Kind.CONFIRM} == set(range(3 + 4))
+
+
+def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Path) -> None:
+    run_study(SPEC, "", tmp_path, SilentReporter())
+    for stopped_after in range(1, 12):
+        before = again(tmp_path, stopped_after=stopped_after).sizes[0].trials
+        newest = before[-1].round
+        half = {each.fingerprint for each in before if each.kind is Kind.CONFIRM and each.round == newest}
+        if before[-1].kind is Kind.CONFIRM and len(half) == 1:
+            break
+    else:
+        pytest.fail("no round was interrupted")
+    after = again(tmp_path).sizes[0].trials[len(before) :]
+    whole = [each.fingerprint for each in after if each.kind is Kind.CONFIRM and each.round == newest]
+    assert half < set(whole)
+    assert len(whole) == len(set(whole))
 
 
 def again_in(folder: Path) -> StudyResults:
@@ -204,6 +221,18 @@ def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
     answer = recommend(study, SIZE, Goal.THROUGHPUT)
     assert answer.is_baseline
     assert answer.how == "the best configs for this goal were measured again, and each of them broke a constraint"
+
+
+def test_repeats_that_failed_say_nothing_about_constraints() -> None:
+    found = [baseline(0), trial(1, 150, 5, config=FAST)]
+    looks = [
+        replace(trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=0, config=config), state=State.FAILED, metrics={})
+        for n, config in enumerate([FAST, QUICK])
+    ]
+    fingerprints = tuple(each.fingerprint for each in looks)
+    plan = ConfirmationPlan(found[0].fingerprint, dict.fromkeys(Goal, fingerprints), looks=1)
+    size = size_results(SIZE, OBJECTIVES, [*found, *looks], None, [plan])
+    assert not size.without_winner
 
 
 def test_a_goal_stays_without_winner_when_another_goal_is_confirmed() -> None:

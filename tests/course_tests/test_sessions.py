@@ -2,6 +2,8 @@
 
 import datetime
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +12,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
+from runners.errors import BrokerLost
 from runners.limits import Limits
 from runners.reporting import silent
 from runners.simulated import SimulatedRunner
@@ -19,7 +22,7 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Told, on_record, simulated_study
 from tests.builders.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
-from tuner.course.open_target import ClusterTarget, open_target
+from tuner.course.open_target import ClusterTarget, OpenTarget, open_target
 from tuner.course.run import run_study
 from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
@@ -214,6 +217,13 @@ def test_after_a_long_interruption_the_rounds_keep_their_distance(tmp_path: Path
     assert [*told.rounds.values()] == [EVENING + hours * HOUR for hours in (30, 31, 32)]
 
 
+def test_a_clock_that_is_set_back_does_not_lengthen_the_wait(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, Night(stops_at=EVENING + 0.5 * HOUR), spread())
+    told = run(tmp_path, Night(EVENING - 5 * HOUR), spread())
+    assert [*told.rounds.values()] == [EVENING + hours * HOUR for hours in (-4, -3, -2)]
+
+
 def test_each_record_size_waits_for_its_own_rounds(tmp_path: Path) -> None:
     told = run(tmp_path, Night(), spread(2, 2, (100, 1000)))
     hours = [0, 1, 1, 2]
@@ -321,6 +331,30 @@ def test_a_cluster_that_is_not_ours_is_not_restarted(broker: RunningCluster) -> 
         before = target.opened
         target.start_anew()
         assert target.opened is before
+    finally:
+        target.close()
+
+
+@pytest.mark.broker
+def test_a_lost_cluster_is_back_when_it_has_all_its_brokers(broker: RunningCluster) -> None:
+    address = Target(bootstrap=broker.connection["bootstrap.servers"])
+    night = Night()
+    there = iter([3, 2, 2, 3])
+
+    @contextmanager
+    def opened() -> Iterator[OpenTarget]:
+        with open_target(address) as found, pytest.MonkeyPatch.context() as patch:
+            count = next(there)
+            patch.setattr(found.topics, "brokers", lambda: count)
+            yield found
+
+    target = ClusterTarget(opened, 5.0, silent, night.sleep)
+    try:
+        target.mend()
+        assert night.slept == [1.0, 2.0]
+        there = iter([2] * 9)
+        with pytest.raises(BrokerLost, match="3 brokers that it had when it was opened, but has 2"):
+            target.mend()
     finally:
         target.close()
 

@@ -57,6 +57,24 @@ def test_without_a_paced_phase_there_is_no_latency_at_a_rate() -> None:
     assert set(found) == {*CAPACITY, *(SATURATED_PREFIX + name for name in LATENCIES), "delivered_ratio"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        ({"acknowledged": 900, "failed": {"_MSG_TIMED_OUT": 100}}, 0.9),
+        ({"stored": 800, "acks": 0}, 0.8),
+        ({"stored": 800, "sole_writer": False}, 1.0),
+        ({"stored": 1_100}, 1.0),
+        ({"acknowledged": 600, "failed": {"_PURGE_QUEUE": 400}, "stored": 600, "purged": 400}, 1.0),
+        ({"acknowledged": 600, "failed": {"_PURGE_QUEUE": 400}, "stored": 500, "purged": 300}, 500 / 700),
+    ],
+    ids=["given up", "not in the topic", "others write, too", "duplicates", "purged by us", "all of it"],
+)
+def test_records_that_the_topic_lacks_are_lost_and_those_that_we_purge_are_not(
+    changes: dict[str, Any], share: float
+) -> None:
+    assert delivered_ratio(saturated(counts=counts(**changes))) == pytest.approx(share)
+
+
 def test_without_a_saturating_phase_there_is_no_throughput() -> None:
     assert set(metrics_of(None, paced())) == {*LATENCIES, "delivered_ratio", "held_rate_ratio"}
 

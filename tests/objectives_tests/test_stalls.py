@@ -48,3 +48,9 @@ def test_one_stall_counts_less_in_more_rounds_and_in_a_mean_of_metrics() -> None
     assert stall_allowance(P99, 16) == pytest.approx(stall_allowance(P99, 8) / 2)
     assert stall_allowance(("mb_per_s", *P99), 8) == pytest.approx(stall_allowance(P99, 8) / 2)
     assert stall_allowance(("mb_per_s", "latency_p50_ms"), 8) == 0.0
+
+
+def test_end_to_end_latencies_have_tails_too() -> None:
+    for what in ("p99", "p999"):
+        both = [stall_allowance([f"{kind}_{what}_ms"], 8) for kind in ("latency", "end_to_end")]
+        assert both[0] == both[1] > 0

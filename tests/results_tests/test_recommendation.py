@@ -544,6 +544,7 @@ def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
         (("mb_per_s", "latency_p50_ms"), "latency_p50_ms"),
         (("latency_p50_ms", "latency_p99_ms"), "latency_p99_ms"),
         (("latency_mean_ms", "latency_p90_ms"), "latency_mean_ms"),
+        (("mb_per_s", "end_to_end_p99_ms"), "end_to_end_p99_ms"),
     ],
 )
 def test_which_latency_the_goal_latency_means(optimised: tuple[str, ...], asked: str) -> None:

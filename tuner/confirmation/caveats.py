@@ -1,7 +1,8 @@
 """What limits the results of a confirmation, in sentences for people.
 
-There are three kinds. Some rounds may not count for some metrics. A constraint may be kept by the mean of the rounds,
-although the config's true value may break it. And a stall that comes rarely may not have come in the rounds.
+There are four kinds. Some rounds may not count for some metrics. A measurement may have broken off, and what happened
+then is not in the results. A constraint may be kept by the mean of the rounds, although the config's true value may
+break it. And a stall that comes rarely may not have come in the rounds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from objectives.ratios import Ratio, ratio_of
 from objectives.scoring import Constraint
 from objectives.stalls import TAIL_LATENCIES, stall_allowance
 from tuner.confirmation.rounds import Rounds, holds_rate
-from tuner.model.trial import Trial
+from tuner.model.trial import State, Trial
 
 _LEVEL: Final = 0.9
 """The level of the interval that decides whether a config may break a limit.
@@ -30,7 +31,12 @@ def caveats_of(rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: S
         gains: The config's gains over the baseline, by metric; None for a metric that could not be compared.
         constraints: The constraints of the study.
     """
-    return (*_not_compared(rounds, list(gains)), *_may_break(rounds, constraints), *_rare_stalls(gains))
+    return (
+        *_not_compared(rounds, list(gains)),
+        *_broken_off(rounds),
+        *_may_break(rounds, constraints),
+        *_rare_stalls(gains),
+    )
 
 
 def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
@@ -59,6 +65,17 @@ def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
         ]
         if 0 < len(lacking) < len(pairs):
             yield f"in {_named(lacking)}, the config or the baseline has no {metric}"
+
+
+def _broken_off(rounds: Rounds) -> Iterable[str]:
+    """Return in which rounds the measurement of the config broke off, so that the results do not show what happened."""
+    if again := [trial for trial in rounds.broken_off if trial.state is State.COMPLETE]:
+        yield (
+            f"in {_named(again)}, the config's measurement broke off because a broker or a worker was lost, and was "
+            "made again: the gains do not show what happened before"
+        )
+    if failed := [trial for trial in rounds.broken_off if trial.state is State.FAILED]:
+        yield f"in {_named(failed)}, the config could not be measured: the gains are from the other rounds only"
 
 
 def _named(trials: Sequence[Trial]) -> str:

@@ -1,6 +1,6 @@
 """The results of a confirmation: the gain of each config over the baseline, and for which goals it is proven better."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -133,9 +133,9 @@ def confirmations_of(
     answered: set[tuple[str, Goal]] = set()
     for plan, tested in reversed(list(zip(plans, _tested(trials, plans, baseline_metrics, objectives), strict=True))):
         winners = winners_of(plan, trials, baseline_metrics, objectives)
-        without = _without_winner(plan, winners, trials)
-        decided |= without
         refused = refused_in_repeats(plan, trials, baseline_metrics, objectives)
+        without = _without_winner(plan, winners, trials, refused)
+        decided |= without
         answered |= {(fingerprint, goal) for fingerprint in refused for goal in Goal}
         goals_here: set[Goal] = set()
         for fingerprint, rounds in tested.rounds.items():
@@ -253,17 +253,24 @@ def goals_without_winner(
     decided: set[Goal] = set()
     for plan in reversed(plans):
         winners = winners_of(plan, trials, baseline_metrics, objectives)
-        without = _without_winner(plan, winners, trials)
+        broke = refused_in_repeats(plan, trials, baseline_metrics, objectives)
+        without = _without_winner(plan, winners, trials, broke)
         refused |= without - decided
         decided |= without | winners.keys()
     return frozenset(refused)
 
 
-def _without_winner(plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
+def _without_winner(
+    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], broke: Collection[str]
+) -> frozenset[Goal]:
     """Return the goals for which one confirmation has found no winner, because each nominee broke a constraint."""
     if not plan.looks or not has_all_repeats(plan, trials):
         return frozenset()
-    return frozenset(goal for goal, nominees in plan.nominees.items() if nominees and goal not in winners)
+    return frozenset(
+        goal
+        for goal, nominees in plan.nominees.items()
+        if nominees and goal not in winners and set(nominees) <= set(broke)
+    )
 
 
 def _ranks(

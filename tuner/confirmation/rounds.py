@@ -32,12 +32,15 @@ class Rounds:
         first: How many of these rounds are among the first rounds of the confirmation, whose number is fixed by its
             plan. How much a gain scatters is estimated from these rounds only.
         in_sessions: Whether each round is a session of its own; see `ConfirmationPlan.in_sessions`.
+        broken_off: The config's trials of the confirmation that failed, or that were measured again after a broker or a
+            worker was lost.
     """
 
     ours: tuple[Trial, ...]
     theirs: tuple[Trial, ...]
     first: int
     in_sessions: bool = False
+    broken_off: tuple[Trial, ...] = ()
 
     def comparable_by(self, metrics: Sequence[str]) -> Self:
         """Return the rounds in which the config and the baseline can be compared by all of the given metrics.
@@ -55,6 +58,7 @@ class Rounds:
             tuple(itertools.compress(self.theirs, comparable)),
             sum(comparable[: self.first]),
             self.in_sessions,
+            self.broken_off,
         )
 
     def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
@@ -140,7 +144,8 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
         fingerprint: The fingerprint of the config.
     """
     by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
-    for trial in plan.trials_of(Kind.CONFIRM, trials):
+    of_rounds = plan.trials_of(Kind.CONFIRM, trials)
+    for trial in of_rounds:
         if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:
             by_round[trial.fingerprint][trial.round] = trial
     ours, theirs = by_round[fingerprint], by_round[plan.baseline]
@@ -150,6 +155,11 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
         tuple(theirs[number] for number in shared),
         sum(number < plan.first_round + plan.rounds for number in shared),
         plan.in_sessions(trials),
+        tuple(
+            trial
+            for trial in of_rounds
+            if trial.fingerprint == fingerprint and (trial.state is State.FAILED or trial.attempts > 1)
+        ),
     )
 
 

@@ -31,6 +31,8 @@ from tuner.model.trial import PACED, SATURATED
 
 _AT_ONCE_S: Final = 1e-3
 """Two moments that are no further apart count as one."""
+_MOST_TRIES: Final = 5
+"""How often a trial is begun while brokers come and go, each time after all brokers were there again."""
 
 
 @dataclass(slots=True)
@@ -151,7 +153,7 @@ class Bench:
             self._leave(index)
             self._begin(index, stopped.anew(stopped.attempts))
 
-    def _begin(self, index: int, done: TrialDone) -> None:
+    def _begin(self, index: int, done: TrialDone, tries: int = 1) -> None:
         stack, job = ExitStack(), done.job
         if not done.measurements:
             done.lost_leases = self._lost_leases()
@@ -161,10 +163,11 @@ class Bench:
                 self._targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
             )
         except (BrokerLost, TargetUnreachable):
-            if done.attempts > 1:
+            # While the brokers of a cluster are restarted in turn, one is lost after the other.
+            if tries >= _MOST_TRIES:
                 raise
             self._targets[index].mend()
-            self._begin(index, done.anew(attempts=2))
+            self._begin(index, done.anew(done.attempts), tries + 1)
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.

@@ -3,7 +3,7 @@
 So no gain rests on one lucky trial.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from runners.workload import RecordSizes
@@ -16,7 +16,7 @@ from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
-from tuner.model.trial import Kind, Proposal
+from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.recommend import nominees
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
@@ -48,10 +48,15 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
     configs = _configs(loop, results, plan)
     sessions = Sessions(loop, size, plan, kept.seconds)
     announced: set[Kind] = set()
-    measured = 0
-    while step := next_step(
-        plan, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
-    ):
+    measured = sum(map(plan.holds, record.trials))
+
+    def following(left_out: Collection[int]) -> Step | None:
+        trials = [trial for trial in record.trials if trial.number not in left_out]
+        seed = loop.spec.search.seed
+        return next_step(plan, configs, trials, results.baseline_metrics, results.objectives, seed)
+
+    half_measured = _of_half_a_round(plan, following(()), record.trials)
+    while step := following(half_measured):
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
@@ -79,6 +84,22 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
         burn_in.check_rate(size)
         measured += 1
+
+
+def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> frozenset[int]:
+    """Return the numbers of the trials of a round that an earlier process began and did not end.
+
+    Such a round is measured again as a whole. Its trials and those that are still missing would have been measured
+    hours apart, or on other brokers, and a round must compare what was measured in turn.
+
+    Args:
+        plan: The plan of the confirmation.
+        step: The next measurement, if these trials counted.
+        trials: The trials of the record size.
+    """
+    if step is None or step.kind is not Kind.CONFIRM:
+        return frozenset()
+    return frozenset(trial.number for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.round == step.round)
 
 
 def _to_burn_in(

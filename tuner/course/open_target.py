@@ -24,7 +24,7 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.own_topic import KEPT, fill_bytes
-from runners.errors import RunnerError, TargetError, TargetRefused, WorkloadRefused
+from runners.errors import BrokerLost, RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -167,6 +167,16 @@ def open_target(
         yield OpenTarget(target, running, topics, progress, client, tuple(others))
 
 
+def _brokers_of(opened: OpenTarget) -> int:
+    """Return how many brokers an existing cluster has now; 0 if it does not answer, and for brokers that we start."""
+    if opened.target.bootstrap is None:
+        return 0
+    try:
+        return opened.topics.brokers()
+    except RunnerError:
+        return 0
+
+
 def lock_key(target: Target) -> str:
     """Return the name of the lock on a target: the id of its cluster, or this host if we start the brokers.
 
@@ -280,11 +290,14 @@ class ClusterTarget:
         self._tell, self._sleep, self._overlapping = tell, sleep, overlapping
         self._stack = ExitStack()
         self.opened = self._stack.enter_context(open_target())
+        self._brokers = _brokers_of(self.opened)
 
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         opened, producers = self.opened, setup.producers
+        if (there := _brokers_of(opened)) < self._brokers:
+            raise self._too_few(there)
         overlapping = self._overlapping or setup.broker_killed_s is not None  # the brokers end with such a trial
         with opened.lease(overlapping=overlapping, setup=setup)(workload) as topic:
             filled_bytes = 0
@@ -321,7 +334,7 @@ class ClusterTarget:
             self.opened = self._stack.enter_context(self._open())
 
     def mend(self) -> None:
-        """Wait until the cluster can be opened again, and measure on the newly opened cluster from now on.
+        """Wait until the cluster has all its brokers again, and measure on the newly opened cluster from now on.
 
         Raises:
             TargetError: The broker did not come back within `broker_wait_s`.
@@ -332,6 +345,10 @@ class ClusterTarget:
             stack = ExitStack()
             try:
                 opened = stack.enter_context(self._open())
+                if (there := _brokers_of(opened)) < self._brokers:
+                    with suppress(RunnerError):
+                        stack.close()
+                    raise self._too_few(there)
             except TargetError:
                 if waited_s >= self._wait_s:
                     raise
@@ -344,6 +361,12 @@ class ClusterTarget:
                 return
             self._sleep(pause_s)
             waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, 15.0)
+
+    def _too_few(self, brokers: int) -> BrokerLost:
+        return BrokerLost(
+            f"the cluster must have the {self._brokers} brokers that it had when it was opened, but has {brokers}; "
+            "start the others"
+        )
 
     def _stored(self, topic: Topic) -> int | None:
         """Return how many records the topic has stored; None if its end offsets can't be read."""

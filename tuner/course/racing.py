@@ -23,7 +23,7 @@ from tuner.results.size_record import SizeRecord
 
 HOPELESS_RATIO: Final = 0.8
 """A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
-_PATIENCE_S: Final = 1.0
+_LEAST_WINDOWS: Final = 2
 _MOST_OTHERS: Final = 200
 
 
@@ -37,6 +37,7 @@ class PhaseProgress:
         windows: The number of measured windows.
         records: The number of records acknowledged in the measured windows.
         seconds: The length of the measured windows together.
+        newest_per_s: The records per second that were acknowledged in the newest measured window.
         failed: The number of records that the client gave up, including records of the warm-up.
     """
 
@@ -45,6 +46,7 @@ class PhaseProgress:
     windows: int = 0
     records: int = 0
     seconds: float = 0.0
+    newest_per_s: float = 0.0
     failed: int = 0
 
     def add(self, window: Window) -> None:
@@ -59,6 +61,7 @@ class PhaseProgress:
         self.windows += 1
         self.records += window.records
         self.seconds += window.duration_s
+        self.newest_per_s = window.records_per_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,10 @@ class PhaseRule:
             used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
             return Stop("it has sent its share of the bytes", ends_trial=False) if used else None
         offered = self.workload.rate_records_per_s
-        if offered is not None and not self.run_to_end and seen.seconds >= _PATIENCE_S:
+        if offered is not None and not self.run_to_end and seen.windows >= _LEAST_WINDOWS:
             held_ratio = seen.records / (offered * seen.seconds)
-            if held_ratio < HOPELESS_RATIO:
+            # After a short pause of the host, the newest window has the records that the pause has delayed.
+            if max(held_ratio, seen.newest_per_s / offered) < HOPELESS_RATIO:
                 return Stop(
                     f"only {held_ratio:.0%} of the fixed rate was delivered", ends_trial=True, falling_behind=True
                 )

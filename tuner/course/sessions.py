@@ -79,6 +79,8 @@ class Sessions:
         due_s = budget.now_s()
         if self.plan.first_round <= last.get("round", -1) < step.round:
             due_s = datetime.datetime.fromisoformat(last["at"]).timestamp() + self.plan.gap_s
+            # If the clock was set back, the last round seems to have begun in the future.
+            due_s = min(due_s, budget.now_s() + self.plan.gap_s)
         left_s = budget.left_s()
         if left_s is not None:
             rounds_left = max(1, self.plan.rounds - number + 1)

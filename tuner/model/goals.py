@@ -8,6 +8,7 @@ from objectives.scoring import Objective
 from tuner.model.spec import ALLOW_LOSS, Goal
 
 _LATENCY: Final = "latency_p99_ms"
+_LATENCIES: Final = ("latency", "end_to_end")
 
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
@@ -24,13 +25,13 @@ def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
     """Return the one metric that a goal is about; None for the goal balanced, which is about all objectives.
 
     The metric of the goal latency is the p99. If the study optimises latencies, but not the p99, the metric is the
-    first of these latencies, such as `latency_p95_ms`.
+    first of these latencies, such as `latency_p95_ms` or `end_to_end_p99_ms`.
     """
     match goal:
         case Goal.THROUGHPUT:
             return "mb_per_s"
         case Goal.LATENCY:
-            optimised = [objective.metric for objective in objectives if objective.metric.startswith("latency")]
+            optimised = [objective.metric for objective in objectives if objective.metric.startswith(_LATENCIES)]
             return _LATENCY if _LATENCY in optimised else next(iter(optimised), _LATENCY)
         case Goal.BALANCED:
             return None
