@@ -67,11 +67,11 @@ def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectat
     if expected is None:
         return None
     # The load of a study with the default settings differs from the load of a problem in the seconds of its phases.
-    start = similar_host("a cluster" if problem.is_remote else None)
+    start = similar_host("a cluster" if problem.is_remote else None, problem.defaults.client.kind)
     signs = np.where(np.arange(len(SPREAD)) % 2, 1.0, -1.0)
     wrong = moved(start, tuple(SPREAD), signs * np.log(off))
     metrics = [objective.metric for objective in spec.objectives]
-    return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, wrong)
+    return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, wrong, problem.producers)
 
 
 def _tpe(**settings: Any) -> Entry:
@@ -101,7 +101,8 @@ def _botorch(problem: Problem, seed: int) -> Strategy:
 
 
 def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
-    return StudySpec("samplers", WorkloadSpec((problem.size,)), baseline=problem.defaults, search=search)
+    workload = WorkloadSpec((problem.size,), producers=problem.producers)
+    return StudySpec("samplers", workload, baseline=problem.defaults, search=search)
 
 
 ENTRIES: Final = {

@@ -7,9 +7,10 @@ python -m benchmarks.samplers --ask-at 2000
 python -m benchmarks.samplers --grids 3,4,5
 python -m benchmarks.samplers --short
 
-A problem has one of three forms. `embedded:1000` is a simulated cluster with a record size. `embedded:1000:100` is the
+A problem has one of these forms. `embedded:1000` is a simulated cluster with a record size. `embedded:1000:100` is the
 same, but 40 trials with records of 100 B come first, and their front is used as starting points. `table` is the
-measured grid, and `java-table` the one of the Java client.
+measured grid. `java-table` and `java-table:100` are those of the Java client, with records of 1 kB and of 100 B.
+`embedded:1000/3` has three producers.
 
 Trials are counted as in a study. Trial 0 is the baseline (the client's defaults), which returns every ten trials, and
 samplers that learn begin with the starting points. The sampler gets values with noise, but the search is judged by true

@@ -15,7 +15,7 @@ from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.front import known_front
 from benchmarks.problems.grid import published_grid
 from benchmarks.problems.serial_line import serial_line
-from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid
+from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
 from benchmarks.problems.truth import Simulate, Truth
 from objectives.scoring import HELD_RATE_RATIO
 from runners.performance_model.constants import ClusterConstants
@@ -27,7 +27,7 @@ from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO
 from tuner.prediction.calibration import SPREAD, moved
 
-TABLES: Final = {"table": embedded_grid, "java-table": java_grid}
+TABLES: Final = {"table": embedded_grid, "java-table": java_grid, "java-table:100": small_records_java_grid}
 """The measured tables that can be searched. `problem_of` takes these names."""
 _NOISE_SEED: Final = 7_919
 _UNLIKE: Final = 0.3
@@ -52,6 +52,10 @@ class Problem(Protocol):
     @property
     def load(self) -> Workload:
         """The load of the paced phase of a trial."""
+
+    @property
+    def producers(self) -> int:
+        """Number of producers that share the load."""
 
     @property
     def is_remote(self) -> bool:
@@ -82,12 +86,15 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     Args:
         name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
             which only `before` uses, is ignored. The cluster `like-embedded` is the same form of model as `embedded`
-            with other constants, and `serial-embedded` is a model of another form (`serial_line`).
+            with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
+            `1000/3` stands for three producers.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
-    if table := TABLES.get(name):
-        return TableProblem(table(), RecordSizes.fixed(1_000), noise_ratio)
-    cluster, size, *_ = name.split(":")
+    if read := TABLES.get(name):
+        table = read()
+        return TableProblem(table, table.rows[0].sizes, noise_ratio)
+    cluster, load, *_ = name.split(":")
+    size, _, producers = load.partition("/")
     kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
     constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else perform
     if kind == "like":
@@ -95,7 +102,7 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
         draws = [np.random.default_rng(zlib.crc32(f"{cluster} {each}".encode())).normal() for each in SPREAD]
         off = np.array(draws) * _UNLIKE
         constants = moved(constants, tuple(SPREAD), off)
-    return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate)
+    return SimulatedProblem(constants, RecordSizes.parse(size), noise_ratio, simulate, int(producers or 1))
 
 
 def before(name: str) -> str | None:
@@ -139,12 +146,14 @@ class SimulatedProblem:
         size: The record size.
         noise_ratio: The noise between trials, as a standard deviation of the logarithm of each metric.
         simulate: How the cluster is simulated.
+        producers: Number of producers that share the load.
     """
 
     cluster: ClusterConstants
     size: RecordSizes
     noise_ratio: float = 0.05
     simulate: Simulate = perform
+    producers: int = 1
     _seen: dict[str, tuple[dict[str, float], tuple[float, float]]] = field(default_factory=dict)
 
     @cached_property
@@ -160,7 +169,7 @@ class SimulatedProblem:
     @cached_property
     def truth(self) -> Truth:
         """The outcomes of configs without noise."""
-        return Truth.of(self.size.largest_bytes, self.cluster, simulate=self.simulate)
+        return Truth.of(self.size.largest_bytes, self.cluster, simulate=self.simulate, producers=self.producers)
 
     @property
     def load(self) -> Workload:
@@ -263,6 +272,11 @@ class TableProblem:
     def is_remote(self) -> bool:
         """False: the tables were measured on an embedded broker."""
         return False
+
+    @property
+    def producers(self) -> int:
+        """The tables were measured with one producer."""
+        return 1
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the measured gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""

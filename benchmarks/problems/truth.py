@@ -58,6 +58,7 @@ class Truth:
         baseline: The config that gains are relative to.
         standard: The outcome of the baseline, without noise.
         simulate: How the cluster is simulated: by the performance model, or in another way.
+        producers: Number of producers that share the load.
     """
 
     cluster: ClusterConstants
@@ -66,6 +67,7 @@ class Truth:
     baseline: ProducerConfig
     standard: TrueOutcome
     simulate: Simulate = perform
+    producers: int = 1
 
     @classmethod
     def of(
@@ -75,6 +77,7 @@ class Truth:
         baseline: ProducerConfig | None = None,
         rate_ratio: float = RATE_RATIO,
         simulate: Simulate = perform,
+        producers: int = 1,
     ) -> Self:
         """Return a `Truth` for a load. The rate of the paced phase is derived from the baseline's throughput.
 
@@ -84,6 +87,7 @@ class Truth:
             baseline: The baseline of the study; the client's defaults if None.
             rate_ratio: The rate of the paced phase, as a share of the baseline's throughput without noise.
             simulate: How the cluster is simulated.
+            producers: Number of producers that share the load.
         """
         saturating = (
             Workload(RecordSizes.fixed(load), compressibility_ratio=COMPRESSIBILITY_RATIO)
@@ -91,11 +95,11 @@ class Truth:
             else replace(load, rate_records_per_s=None)
         )
         baseline = baseline or ProducerConfig.parse({})
-        settings = Settings.of(baseline, saturating)
+        settings = Settings.of(baseline, saturating, producers)
         capacity = simulate(cluster, settings, saturating).capacity_records_per_s
         paced = replace(saturating, rate_records_per_s=rate_ratio * capacity)
         standard = _outcome(simulate(cluster, settings, paced), paced)
-        return cls(cluster, saturating, paced, baseline, standard, simulate)
+        return cls(cluster, saturating, paced, baseline, standard, simulate, producers)
 
     @property
     def rate_records_per_s(self) -> float:
@@ -105,7 +109,8 @@ class Truth:
 
     def outcome(self, config: ProducerConfig) -> TrueOutcome:
         """Return the outcome of a config without noise."""
-        return _outcome(self.simulate(self.cluster, Settings.of(config, self.paced), self.paced), self.paced)
+        settings = Settings.of(config, self.paced, self.producers)
+        return _outcome(self.simulate(self.cluster, settings, self.paced), self.paced)
 
     def gains(self, outcome: TrueOutcome) -> tuple[float, float]:
         """Return the gains over the baseline in throughput and in p99; above 1 is better, (0, 0) if infeasible."""

@@ -64,9 +64,10 @@ class Settings:
         return _remembered(config, *shape, producers)
 
     @staticmethod
-    def in_force(force: Effective, workload: Workload) -> "Settings":
+    def in_force(force: Effective, workload: Workload, producers: int = 1) -> "Settings":
         """Return the client's settings for the values in force in a config. The config need not have been checked."""
-        return _read(force, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
+        read = _read(force, workload.record_sizes.mean_bytes, workload.key_bytes, workload.partitions)
+        return read if producers == 1 else replace(read, producers=producers)
 
 
 _FAST_LZ4: Final = "9"

@@ -116,6 +116,22 @@ def test_a_resumed_search_expects_the_same() -> None:
     assert (whole.gains(row) == resumed.gains(row)).all()
 
 
+def test_several_producers_on_one_host_are_expected_to_share_it() -> None:
+    """The gains are those of three producers, which differ from those of one."""
+    spec = StudySpec("searched", WorkloadSpec((SIZE,), producers=3), search=SearchSpec(method=Method.BAYESIAN))
+    three, one = problem_of("embedded:1000/3", 0.0), problem_of("embedded:1000", 0.0)
+    space = SearchSpace.of(1_000, spec.baseline)
+    rate = three.load.rate_records_per_s
+    assert rate is not None
+    expected = expectation_of(spec, SIZE, space, rate)
+    assert expected is not None
+    config = three.defaults.updated({"compression.type": "lz4", "batch.size": "131072"})
+    (gains,) = expected.gains(row_of(KnobSpace(space), config)[None, :])
+    of_three, of_one = ([log(gain) for gain in problem.gains(config)] for problem in (three, one))
+    assert of_three != pytest.approx(of_one, abs=0.02)
+    assert gains * [1, -1] == pytest.approx(of_three, abs=0.02)
+
+
 def test_some_searches_expect_nothing() -> None:
     spec = StudySpec("searched", WorkloadSpec((SIZE,)), search=SearchSpec(method=Method.BAYESIAN))
     space = SearchSpace.of(1_000, spec.baseline)
@@ -123,7 +139,7 @@ def test_some_searches_expect_nothing() -> None:
     for other in (
         replace(spec, search=replace(spec.search, method=Method.TPE)),
         replace(spec, search=replace(spec.search, performance_model=False)),
-        replace(spec, workload=replace(spec.workload, producers=2)),
+        replace(spec, workload=replace(spec.workload, producers=2), ray_address="auto"),
         replace(spec, objectives=(Objective("client_cpu_ms_per_mb"),)),
         replace(spec, baseline=ProducerConfig.parse({}, java())),
     ):

@@ -47,6 +47,7 @@ class ModelExpectation:
         metrics: The objectives of the study.
         baseline: The config with which gains are compared.
         start: The constants of a host that is as similar as possible.
+        producers: Number of producers in each trial, which run on one host.
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class ModelExpectation:
         metrics: Sequence[str],
         baseline: ProducerConfig,
         start: ClusterConstants,
+        producers: int = 1,
     ) -> None:
         self._knobs, self._load, self._metrics = KnobSpace(space), load, tuple(metrics)
-        self._baseline, self._start = Settings.of(baseline, load), start
+        self._baseline, self._start = Settings.of(baseline, load, producers), start
+        self._producers = producers
         self._trials: list[Trial] = []
         self._constants, self._fitted = start, 0
 
@@ -78,14 +81,15 @@ class ModelExpectation:
         """
         self._fit()
         standard = self._logs(self._baseline)
-        settings = (Settings.in_force(force, self._load) for force in self._knobs.in_force(rows))
+        forces = self._knobs.in_force(rows)
+        settings = (Settings.in_force(force, self._load, self._producers) for force in forces)
         return np.array([self._logs(each) for each in settings]) - standard
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
         if wanted > self._fitted:
             self._fitted = wanted
-            seen = observed(self._trials[max(0, wanted - _NEWEST) : wanted], self._load)
+            seen = observed(self._trials[max(0, wanted - _NEWEST) : wanted], self._load, self._producers)
             if seen:
                 self._constants = calibrate(seen, self._start).constants
 
@@ -108,11 +112,12 @@ def begins_with_model(spec: StudySpec) -> bool:
     """Return whether the searches of a study begin with the performance model.
 
     They do not if the study file says so, if the search method learns nothing from it, if the model knows none of the
-    objectives, for trials with several producers or with bursts, and for the Java client. The model fits the Java
-    client so badly that searches were faster without it (`docs/evidence/search.md`).
+    objectives, for loads with bursts, for the producers of a Ray cluster, which run on several hosts, and for the Java
+    client. The model fits the Java client so badly that searches were faster without it (`docs/evidence/search.md`).
     """
     load = spec.workload
-    described = load.producers == 1 and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
+    on_one_host = load.producers == 1 or spec.ray_address is None
+    described = on_one_host and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
     known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
     return spec.search.method is Method.BAYESIAN and spec.search.performance_model and described and bool(known)
 
@@ -134,7 +139,8 @@ def expectation_of(
     if rate_records_per_s is not None:
         workload = spec.workload.paced_at(size, rate_records_per_s)
     metrics = [objective.metric for objective in spec.objectives]
-    return ModelExpectation(space, workload, metrics, spec.baseline, similar_host(spec.targets[0].bootstrap))
+    start = similar_host(spec.targets[0].bootstrap, spec.client.kind)
+    return ModelExpectation(space, workload, metrics, spec.baseline, start, spec.workload.producers)
 
 
 def _last_fit(trials: int) -> int:
