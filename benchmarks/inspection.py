@@ -2,7 +2,7 @@
 
     python -m benchmarks.inspection [--topics 200] [--runs 3]
 
-The topics have one to six partitions. They are written with librdkafka in 16 ways: batches of 1, 3, 20 and 100
+The topics have one to six partitions. They are written with librdkafka, with batches of 16 kinds: 1, 3, 20 and 100
 records, of 100 and of 1,000 B, not compressed or with lz4. The fewer records a batch has, and the less it is
 compressed, the more there is to gain.
 """
@@ -111,22 +111,24 @@ def _print_runs(
 
 
 def _print_kinds(found: Mapping[str, Any], kinds: Mapping[str, tuple[int, int, str]]) -> None:
-    places: dict[tuple[int, int, str], list[int]] = {}
-    for place, each in enumerate(found["topics"], 1):
-        places.setdefault(kinds[each["topic"]], []).append(place)
+    ranks: dict[tuple[int, int, str], list[int]] = {}
+    for rank, each in enumerate(found["topics"], 1):
+        ranks.setdefault(kinds[each["topic"]], []).append(rank)
     topics = {each["topic"]: each for each in found["topics"]}
-    print("| batches as written | topics | records in a batch, as told | codec, as told | mean gain | mean place |")
+    print(
+        "| batches as written | topics | records in a batch, as reported | codec, as reported | mean gain | mean rank |"
+    )
     print("| --- | ---: | ---: | --- | ---: | ---: |")
-    for kind, taken in sorted(places.items(), key=lambda item: fmean(item[1])):
+    for kind, taken in sorted(ranks.items(), key=lambda item: fmean(item[1])):
         records, size, codec = kind
         own = [topics[topic] for topic, its in kinds.items() if its == kind and topic in topics]
-        told = fmean(each["traffic"]["records_per_batch"]["mean"] for each in own)
+        reported = fmean(each["traffic"]["records_per_batch"]["mean"] for each in own)
         codecs = "/".join(sorted({name for each in own for name in each["traffic"]["codecs"]}))
         gain = fmean(each["gain_ratio"] for each in own)
         row = (
             f"{records} x {size:,} B, {codec}",
             len(own),
-            f"{told:.1f}",
+            f"{reported:.1f}",
             codecs,
             f"{gain:.2%}",
             f"{fmean(taken):.0f}",

@@ -48,7 +48,7 @@ class Packet:
         record = value + load.key_bytes + record_overhead_bytes(value, load.key_bytes)
         batch_records = max(1.0, min(settings.batch_records, (settings.batch_bytes - BATCH_HEADER_BYTES) / record))
         codec = CODECS.get(settings.codec)
-        left = 1.0 - (load.compressibility_ratio * codec.found(settings.level) if codec else 0.0)
+        left = 1.0 - (load.compressibility_ratio * codec.removed(settings.level) if codec else 0.0)
         batch_bytes = (record * batch_records + BATCH_HEADER_BYTES) * left
         partitions = load.partitions / brokers
         return cls(

@@ -107,13 +107,13 @@ def _print_grids(names: list[str], every_steps: list[int]) -> None:
 
     Args:
         names: The names of the problems.
-        every_steps: Numbers of steps per knob. Each makes one grid, in addition to the published grid.
+        every_steps: Numbers of steps per knob. Each makes one grid, in addition to that of sensible configs.
     """
     print("| problem | grid | configs | area |\n| --- | --- | ---: | ---: |")
     for name in (name for name in names if name not in TABLES):
         problem = problem_of(name, 0.05)
         best = problem.best_volume()
-        grids: dict[str, Iterable[ProducerConfig]] = {"published": problem.grid()}
+        grids: dict[str, Iterable[ProducerConfig]] = {"sensible": problem.grid()}
         grids |= {f"{steps} steps": problem.space.grid(steps) for steps in every_steps}
         for grid, configs in grids.items():
             volume, area, count = Volume(), 0.0, 0

@@ -1,4 +1,4 @@
-"""Repeats the experiments of a thesis on the Java producer in short windows, and compares each result with the thesis.
+"""Repeats the experiments of a thesis on the Java producer in short measurements, and compares the results with it.
 
     python -m benchmarks.thesis [--rounds 5] [--seconds 2] [--warmup 1] [--client java]
 
@@ -88,7 +88,7 @@ class Seen:
 
 
 def points() -> list[Point]:
-    """Return the points of the thesis that can be measured in short windows, with the defaults of a size first."""
+    """Return the points of the thesis that can be measured in short phases, with the defaults of a size first."""
     found = [_point(row) for row in thesis_tables().rows]
     return sorted((each for each in found if each.mb_per_s >= LEAST_MB_PER_S), key=lambda each: each.record_bytes)
 

@@ -150,7 +150,7 @@ def _means_log(course: Sequence[float]) -> list[float]:
 MIN_WINDOWS: Final = 2
 """How many windows are measured before a phase may be ended."""
 RARE_RATIO: Final = 2 / 5
-"""A throughput counts as rare if at most this share of the trials reached it. See docs/evidence/trust.md."""
+"""A throughput counts as rare if at most this share of the trials reached it."""
 _FEW: Final = 8
 """The number of trials below which no throughput counts as rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)

@@ -6,7 +6,8 @@ run, at most a second long) and measurements are merged.
 The driver, which is the process that runs the study, sets one moment at which all producers of a job start
 (`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
 apart, usually still in the warm-up. If they began further apart than 5 % of the measured phase, the merged measurement
-has a warning.
+has a warning. If they began further apart than half of it, and than a second, the job is repeated once; if that happens
+again, the outcome is an error.
 """
 
 import os

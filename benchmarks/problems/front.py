@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from benchmarks.problems.grid import published_grid
+from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import TrueOutcome, Truth
 from search_spaces.domains import Numbers, ParamValue, Words
@@ -40,13 +40,13 @@ class FrontPoint:
 def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
     """Return the Pareto front of a space, from the config with the lowest throughput and latency to the highest.
 
-    The search for them uses no randomness. It tries the published grid first. Then it changes one knob of the best
-    configs so far at a time, in smaller and smaller steps. The true front is a curve. The area under the returned
+    The search for them uses no randomness. It tries the grid of sensible configs first. Then it changes one knob of the
+    best configs so far at a time, in smaller and smaller steps. The true front is a curve. The area under the returned
     points is less than 0.5 % smaller than the area under that curve; the tests check this with random configs and by
     hill climbing from the points. The first call takes seconds, and the process caches its result.
     """
     search = _Search(space, truth)
-    for config in (truth.baseline, *published_grid(space)):
+    for config in (truth.baseline, *sensible_grid(space)):
         search.offer(config)
     for factor, margin in _STAGES:
         search.margin = 1.0 + margin

@@ -33,7 +33,7 @@ _STICKY_MS: Final = "sticky.partitioning.linger.ms"
 _MOST_STICKY_MS: Final = 200.0
 
 
-def published_grid(space: SearchSpace) -> tuple[ProducerConfig, ...]:
+def sensible_grid(space: SearchSpace) -> tuple[ProducerConfig, ...]:
     """Return the configs of the grid that fit a space, without duplicates and always in the same order.
 
     A value outside the space is replaced by the nearest value in the space. The grid has fewer configs if this makes

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.front import known_front
-from benchmarks.problems.grid import published_grid
+from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.serial_line import serial_line
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
 from benchmarks.problems.truth import Simulate, Truth
@@ -210,8 +210,8 @@ class SimulatedProblem:
         return max(volume.add(point.gains) for point in known_front(self.space, self.truth))
 
     def grid(self) -> tuple[ProducerConfig, ...]:
-        """Return the published grid."""
-        return published_grid(self.space)
+        """Return the grid of sensible configs."""
+        return sensible_grid(self.space)
 
     def _outcome(self, config: ProducerConfig) -> tuple[dict[str, float], tuple[float, float]]:
         """Return the true metrics and the true gains of a config."""

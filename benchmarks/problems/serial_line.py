@@ -74,12 +74,12 @@ def _times_s(cluster: ClusterConstants, settings: Settings, load: Workload, batc
     """Return the seconds that a record takes in all stages together, and its bytes on the wire."""
     value = load.record_sizes.mean_bytes
     codec = CODECS.get(settings.codec)
-    found, codec_s = 0.0, 0.0
+    removed, codec_s = 0.0, 0.0
     if codec is not None:
         warm = 1.0 - math.exp(-batch * value / _WARM_BYTES)
-        found = load.compressibility_ratio * codec.found(settings.level) * warm
+        removed = load.compressibility_ratio * codec.removed(settings.level) * warm
         codec_s = (codec.cost_s(settings.level) + codec.decompression_s_per_byte) * value + codec.s_per_batch / batch
-    wire = value * (1.0 - found) + _OVERHEAD_BYTES + _HEADER_BYTES / batch
+    wire = value * (1.0 - removed) + _OVERHEAD_BYTES + _HEADER_BYTES / batch
     eager = 1.0 + cluster.contention_ratio * math.exp(-settings.linger_s / cluster.contention_s)
     client_s = (cluster.sender_s_per_record + cluster.client_s_per_record) * eager + cluster.client_s_per_byte * value
     request_s = (cluster.client_s_per_request + cluster.broker_s_per_request) / batch

@@ -1,4 +1,4 @@
-"""How many records a topic has, also if its replicas are behind what the leaders have acknowledged."""
+"""How many records a topic has, even if its replicas are behind what the leaders have acknowledged."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -141,32 +141,32 @@ class Codec:
     """Costs and compression of one compression codec in the performance model.
 
     Attributes:
-        found_ratio: Share of the compressible bytes that the codec's lowest level removes.
+        removed_ratio: Share of the compressible bytes that the codec's lowest level removes.
         s_per_byte: Seconds of one core that the codec's lowest level takes to compress a byte of value.
         decompression_s_per_byte: Seconds of one core that the broker takes to decompress a byte of value, because it
             checks every record.
         s_per_batch: Seconds of one core to set up the codec for a batch.
         usual_level: The level that a client uses by default.
         effort: Factor by which compression at one level takes longer than at the level below it.
-        found_per_level_ratio: Share of the remaining compressible bytes that each further level removes.
+        removed_per_level_ratio: Share of the remaining compressible bytes that each further level removes.
         quick_levels: The highest level that costs as much as the lowest level.
     """
 
-    found_ratio: float
+    removed_ratio: float
     s_per_byte: float
     decompression_s_per_byte: float
     s_per_batch: float = 0.0
     usual_level: int = 1
     effort: float = 1.0
-    found_per_level_ratio: float = 0.0
+    removed_per_level_ratio: float = 0.0
     quick_levels: int = 1
 
-    def found(self, level: int | None) -> float:
+    def removed(self, level: int | None) -> float:
         """Return the share of compressible bytes that a compression level removes.
 
         A level of None is the codec's default level.
         """
-        return 1.0 - (1.0 - self.found_ratio) * (1.0 - self.found_per_level_ratio) ** self._steps(level)
+        return 1.0 - (1.0 - self.removed_ratio) * (1.0 - self.removed_per_level_ratio) ** self._steps(level)
 
     def cost_s(self, level: int | None) -> float:
         """Return the CPU seconds that it takes to compress a byte of value at a compression level.
@@ -185,10 +185,10 @@ class Codec:
 # EMBEDDED.
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {
-        "gzip": Codec(0.94, 11e-9, 1.6e-9, usual_level=6, effort=1.16, found_per_level_ratio=0.1),
+        "gzip": Codec(0.94, 11e-9, 1.6e-9, usual_level=6, effort=1.16, removed_per_level_ratio=0.1),
         "snappy": Codec(0.86, 1.3e-9, 0.2e-9, usual_level=0),
         # librdkafka passes the level to lz4's frame functions, which use the fast codec below 3 and LZ4 HC from 3 on.
-        "lz4": Codec(0.9, 0.4e-9, 0.08e-9, usual_level=0, effort=1.6, found_per_level_ratio=0.06, quick_levels=2),
-        "zstd": Codec(0.95, 2.3e-9, 0.35e-9, 40e-6, usual_level=3, effort=1.25, found_per_level_ratio=0.06),
+        "lz4": Codec(0.9, 0.4e-9, 0.08e-9, usual_level=0, effort=1.6, removed_per_level_ratio=0.06, quick_levels=2),
+        "zstd": Codec(0.95, 2.3e-9, 0.35e-9, 40e-6, usual_level=3, effort=1.25, removed_per_level_ratio=0.06),
     }
 )

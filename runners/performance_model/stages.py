@@ -24,7 +24,7 @@ ESTIMATION_FACTOR: Final = 1.05
 
 Source: `MemoryRecordsBuilder.estimatedBytesWritten` of Kafka 4.3.
 """
-_OVERHEAD_FOUND_RATIO: Final = 0.6
+_OVERHEAD_REMOVED_RATIO: Final = 0.6
 _HALF_COMPRESSED_BYTES: Final = 150.0
 """A codec removes little from a batch whose compressible part is smaller than this."""
 _IDEMPOTENT_IN_FLIGHT: Final = 5.0
@@ -119,7 +119,7 @@ class Stages:
         window_byte_s: Time of a byte in one connection, if the send buffer is what limits it.
         carried_byte_s: Time of a byte in the slower of network and disk, which all producers share.
         overhead_bytes: Bytes of a record on the wire besides its value.
-        found_ratio: Share of a value that the codec removes in a large batch.
+        removed_ratio: Share of a value that the codec removes in a large batch.
         half_compressed_records: Number of records in a batch that compresses half as well as a large batch.
     """
 
@@ -144,7 +144,7 @@ class Stages:
     window_byte_s: float
     carried_byte_s: float
     overhead_bytes: float
-    found_ratio: float
+    removed_ratio: float
     half_compressed_records: float
 
     @classmethod
@@ -178,7 +178,7 @@ class Stages:
         window_byte_s = cluster.round_trip_s / settings.send_buffer_bytes if settings.send_buffer_bytes else 0.0
         network_byte_s = 1.0 / cluster.network_bytes_per_s + window_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
-        found_ratio = 0.0 if codec is None else compressible * codec.found(settings.level)
+        removed_ratio = 0.0 if codec is None else compressible * codec.removed(settings.level)
         client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
         if codec is not None:
             client_s += codec_ratio * codec.cost_s(settings.level) * value
@@ -188,7 +188,7 @@ class Stages:
             settings=settings,
             value_bytes=value,
             record_bytes=record,
-            full_records=_full_records(settings, record, found_ratio * value),
+            full_records=_full_records(settings, record, removed_ratio * value),
             gather_s=linger_s + cluster.wake_s,
             partitions=workload.partitions,
             in_flight=in_flight,
@@ -205,8 +205,8 @@ class Stages:
             window_byte_s=window_byte_s,
             carried_byte_s=(cluster.network_bytes_per_s**-norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             # Keys are taken to be random.
-            overhead_bytes=workload.key_bytes + framing * (1.0 if codec is None else 1.0 - _OVERHEAD_FOUND_RATIO),
-            found_ratio=found_ratio,
+            overhead_bytes=workload.key_bytes + framing * (1.0 if codec is None else 1.0 - _OVERHEAD_REMOVED_RATIO),
+            removed_ratio=removed_ratio,
             half_compressed_records=_HALF_COMPRESSED_BYTES / compressible / value if compressible else 0.0,
         )
 
@@ -260,9 +260,9 @@ class Stages:
 
         A codec removes little from a small batch.
         """
-        found = self.found_ratio * batch_records / (batch_records + self.half_compressed_records)
+        removed = self.removed_ratio * batch_records / (batch_records + self.half_compressed_records)
         headers = (BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
-        return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
+        return self.value_bytes * (1.0 - removed) + self.overhead_bytes + headers
 
     def costs(self, batch_records: float, held_bytes: float) -> Costs:
         """Return what one record costs in batches of `batch_records` records, while `held_bytes` wait in a client."""
@@ -317,16 +317,16 @@ def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, wind
     return float((each_s**norm + host_s**norm) ** (1 / norm))
 
 
-def _full_records(settings: Settings, record_bytes: float, found_bytes: float) -> float:
+def _full_records(settings: Settings, record_bytes: float, removed_bytes: float) -> float:
     """Return the number of records in a full batch.
 
     Args:
         settings: The client's settings.
         record_bytes: Size of a record in an uncompressed batch.
-        found_bytes: What the codec removes of a record in a large batch.
+        removed_bytes: What the codec removes of a record in a large batch.
     """
     if settings.counts_compressed:
-        record_bytes = min(record_bytes, (record_bytes - found_bytes) * ESTIMATION_FACTOR)
+        record_bytes = min(record_bytes, (record_bytes - removed_bytes) * ESTIMATION_FACTOR)
     by_bytes = (settings.batch_bytes - BATCH_HEADER_BYTES) // record_bytes
     return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
 

@@ -164,7 +164,7 @@ def test_topics_are_ranked_by_what_there_is_to_gain(broker: RunningCluster, new_
     ran = tuner(*words, "--top", "1")
     assert ran.code == 0, ran.err
     assert "not compressed" in ran.out
-    assert "Ranked by what would fall away" in ran.out
+    assert "Ranked by what would be saved" in ran.out
     assert f"and {len(places) - 1} more topics" in ran.out
 
 

@@ -194,7 +194,7 @@ def test_an_undecided_result_says_what_would_decide_it() -> None:
     found = recommend(study(trials), "1000", Goal.THROUGHPUT)
     assert found.is_baseline
     assert "the result is inconclusive: 1.1 (0." in found.how
-    assert "longer windows or a quieter machine would decide it" in found.how
+    assert "longer measurements or a quieter machine would decide it" in found.how
 
 
 def test_the_baseline_has_one_number_whatever_is_recommended() -> None:

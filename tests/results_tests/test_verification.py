@@ -157,7 +157,7 @@ def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
     assert missed_by(found) == []
     (sentence,) = found.undecided(None, 0.0)
     assert sentence.startswith("latency_p99_ms: undecided: 0.89 (0.")
-    assert sentence.endswith("longer windows (--seconds) or a quieter machine would decide it")
+    assert sentence.endswith("longer measurements (--seconds) or a quieter machine would decide it")
     assert found.outcome("latency_p99_ms") is VerificationOutcome.UNDECIDED
     assert found.outcome("mb_per_s") is VerificationOutcome.BETTER
     assert found.undecided(None, 0.999) == [], "the whole interval is within what may be lost"
@@ -184,7 +184,7 @@ def test_a_worse_file_with_a_wide_interval_is_undecided_where_it_may_be_worse_th
 def test_how_many_rounds_would_decide_is_told_if_they_are_not_too_many() -> None:
     ours = [(100.0, p99) for p99 in (7.0, 14.0, 9.0, 12.0, 6.0, 15.0)]
     (sentence,) = found_of(spec_of(FAST), ours, [(90.0, 10.0)] * 6).undecided(None, 0.0)
-    assert re.search(r"; about \d+ rounds \(--rounds\), longer windows", sentence)
+    assert re.search(r"; about \d+ rounds \(--rounds\), longer measurements", sentence)
 
 
 @pytest.mark.parametrize(("config", "against"), [({"acks": "0"}, {}), ({}, {"acks": "0"})])

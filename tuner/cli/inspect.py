@@ -74,7 +74,7 @@ def inspect(
     made. No key and no value is stored or shown. Nothing is written to the cluster. This needs the rights Describe and
     Read on the topic.
 
-    With --all, topics are ranked by what would fall away if each producer waited up to 20 ms for batches of up to
+    With --all, topics are ranked by what would be saved if each producer waited up to 20 ms for batches of up to
     64 KiB, and used the best codec: the topic's batches as a share of the batches of all topics in the last 24 hours,
     and its bytes as a share of all bytes. The mean of both shares decides. Topics that you may not read, and internal
     ones, are left out.

@@ -1,4 +1,4 @@
-"""What a measurement needs beside its load: producers, zones, stored records, and a broker that is lost."""
+"""What a measurement needs besides its load: producers, zones, stored records, and a broker that is lost."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -169,7 +169,8 @@ class SearchSpec:
         until: Local time, `HH:MM` or with a date `2026-11-25 07:00`, after which no trial is started; None is no limit.
         max_bytes: Bytes of values and keys that the whole study may send; None is no limit.
         seed: Seed of the sampler.
-        startup_trials: Random trials before the sampler uses a model.
+        startup_trials: Trials before the sampler uses a model, random ones if there are too few starting points. The
+            method `bayesian` takes at most 3.
         baseline_every: Number of trials after which the baseline is measured again.
         burn_in_max: The most burn-in runs (measurements whose values are not used) before the first trial. The first
             run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the

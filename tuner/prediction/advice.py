@@ -143,7 +143,7 @@ def _compressible(traffic: TopicTraffic, codec: str) -> float:
     if known is None or not traffic.merged.plain_bytes:
         return 0.0
     removed = 1 - traffic.merged.coded_bytes[codec] / traffic.merged.plain_bytes
-    return min(_MOST_COMPRESSIBLE, max(0.0, removed / known.found(None)))
+    return min(_MOST_COMPRESSIBLE, max(0.0, removed / known.removed(None)))
 
 
 def _crowded(calibration: Calibration, settings: Mapping[str, str], load: Workload, producers: int) -> bool:

@@ -24,7 +24,7 @@ from tuner.results.inspection import Inspection, RankedTopic
 
 SCHEMA_VERSION: Final = 1
 RANKING_RULE: Final = (
-    "Ranked by what would fall away, counted over the last 24 hours: the topic's batches as a share of the batches of "
+    "Ranked by what would be saved, counted over the last 24 hours: the topic's batches as a share of the batches of "
     "all topics, and its bytes as a share of all bytes; the mean of both shares decides."
 )
 
@@ -141,8 +141,7 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
         received_bytes: How many bytes were read from the brokers.
         top: The largest number of topics to print.
     """
-    heads = ("", "topic", "gain", "batches that would", "bytes that would", "codec", "today")
-    table = [[*heads], ["", "", "", "fall away", "fall away", "", ""]]
+    table = [["", "topic", "gain", "batches saved", "bytes saved", "codec", "today"]]
     for place, row in enumerate(rows[:top], 1):
         found, savings = row.inspection, row.inspection.savings
         table.append(
@@ -161,7 +160,7 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
     if len(rows) > top:
         OUT.print(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)", markup=False, soft_wrap=True)
     OUT.print(f"\n{RANKING_RULE}", markup=False, soft_wrap=True)
-    OUT.print(f"What would fall away {IF_THEY_WAITED}, compressed with the codec.", markup=False, soft_wrap=True)
+    OUT.print(f"What would be saved {IF_THEY_WAITED}, compressed with the codec.", markup=False, soft_wrap=True)
     OUT.print(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.", markup=False, soft_wrap=True)
     reasons: dict[str, list[str]] = {}
     for topic, reason in unread.items():

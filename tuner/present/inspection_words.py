@@ -104,8 +104,8 @@ def _batching(found: Inspection) -> Iterator[str]:
     if found.savings.batches_ratio >= _FEW_RATIO:
         yield (
             f"{IF_THEY_WAITED[0].upper()}{IF_THEY_WAITED[1:]}, {merged.before:,} batches would become "
-            f"{merged.after:,}: {percent(found.savings.batches_ratio)} of them would fall away, for up to "
-            f"{MERGE_WAIT_MS} ms more latency."
+            f"{merged.after:,}, which is {percent(found.savings.batches_ratio)} fewer, for up to {MERGE_WAIT_MS} ms "
+            "more latency."
         )
     else:
         yield f"Larger batches would not come about: {IF_THEY_WAITED}, there would be hardly fewer of them."
@@ -130,13 +130,13 @@ def _compression(found: Inspection) -> str:
     if UNCOMPRESSED in traffic.codecs and used:
         now = f"{percent(traffic.codecs[UNCOMPRESSED] / traffic.batches)} of the batches are not compressed"
     if savings.bytes_ratio < _FEW_RATIO:
-        return f"{now}, and {'another codec' if used else 'compression'} would take hardly any bytes away."
+        return f"{now}, and {'another codec' if used else 'compression'} would save hardly any bytes."
     if savings.codec == UNCOMPRESSED:
-        return f"{now}; larger batches alone would take {percent(savings.bytes_ratio)} of the bytes away."
+        return f"{now}; larger batches alone would save {percent(savings.bytes_ratio)} of the bytes."
     alone = max(0.0, 1 - traffic.coded_bytes.get(savings.codec, traffic.bytes) / traffic.bytes)
     return (
-        f"{now}: {savings.codec} would take {percent(alone)} of the bytes away in batches as they are, and "
-        f"{percent(savings.bytes_ratio)} in such larger ones."
+        f"{now}: {savings.codec} would make the batches of today {percent(alone)} smaller, and such larger batches "
+        f"{percent(savings.bytes_ratio)} smaller."
     )
 
 

@@ -86,7 +86,7 @@ def _consumers(seen: Measurement) -> list[tuple[str, str]]:
     cpu = "" if found.client_cpu_ms_per_mb is None else f", {found.client_cpu_ms_per_mb:.1f} ms of their CPU per MB"
     return [
         ("end to end", _percentiles(found.latency) if found.latency.count else "no record was taken"),
-        ("of it, fetch", _percentiles(found.fetch) if found.fetch.count else "unknown"),
+        ("of which fetch", _percentiles(found.fetch) if found.fetch.count else "unknown"),
         (
             "consumers",
             f"{counted(found.consumers, 'consumer')}: {found.records_per_s:,.0f} records/s, {found.behind_records:,} "

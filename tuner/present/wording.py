@@ -20,8 +20,8 @@ KEEP: Final = "keep what you have: no config is proven better than the baseline"
 SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
 WOULD_DECIDE: Final = (
-    "more rounds (tuner confirm --max-rounds), longer windows (workload.saturate and workload.paced) or a quieter "
-    "machine would decide it"
+    "more rounds (tuner confirm --max-rounds), longer measurements (workload.saturate and workload.paced) or a "
+    "quieter machine would decide it"
 )
 _ROUNDS: Final = 8
 _UNITS: Final = (", ms", ", MB/s", ", records/s")

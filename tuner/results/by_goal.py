@@ -1,4 +1,4 @@
-"""The recommendations_by_goal of one record size, one for each goal."""
+"""The recommendations for one record size, one for each goal."""
 
 from collections.abc import Iterable, Mapping
 

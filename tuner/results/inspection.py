@@ -19,13 +19,13 @@ _NOTICEABLE_RATIO: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """What would fall away if producers waited longer for their batches and compressed them well.
+    """What would be saved if producers waited longer for their batches and compressed them well.
 
     Attributes:
-        batches_ratio: The share of the batches that would fall away.
-        bytes_ratio: The share of the bytes that would fall away, with larger batches and the best codec.
+        batches_ratio: The share of the batches that would be saved.
+        bytes_ratio: The share of the bytes that would be saved, with larger batches and the best codec.
         codec: The best codec: the first of lz4, zstd, snappy and gzip whose bytes are at most 5 % above the fewest;
-            `none` if compression takes less than 5 % away.
+            `none` if compression saves less than 5 %.
     """
 
     batches_ratio: float
@@ -66,8 +66,8 @@ class RankedTopic:
 
     Attributes:
         inspection: The topic.
-        batches_ratio: The batches that could fall away here, as a share of the batches of all topics.
-        bytes_ratio: The bytes that could fall away here, as a share of the bytes of all topics.
+        batches_ratio: The batches that could be saved here, as a share of the batches of all topics.
+        bytes_ratio: The bytes that could be saved here, as a share of the bytes of all topics.
     """
 
     inspection: Inspection
@@ -114,7 +114,7 @@ def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
 def ranked(inspections: Iterable[Inspection]) -> list[RankedTopic]:
     """Return topics in the order of what there is to gain, the most first.
 
-    A topic counts by what was written to it since the time that was asked about: by the batches that could fall away
+    A topic counts by what was written to it since the time that was asked about: by the batches that could be saved
     there, as a share of the batches of all topics, and in the same way by the bytes. The mean of both shares decides.
     """
     found = list(inspections)

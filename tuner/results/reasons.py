@@ -48,8 +48,8 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
         return (
             "the best config for this goal was measured again in turn with the baseline, and the result is "
-            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
-            "quieter machine would decide it"
+            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer measurements "
+            "or a quieter machine would decide it"
         )
     measured = [each.gain_without_stall(metric) for each in results.confirmations if metric is not None]
     better = [gain for gain in measured if gain is not None and gain.low > 1.0]

@@ -260,8 +260,8 @@ def _undecided(gain: Ratio, bound: float) -> str:
         else f"does not say whether that is at least the {bound:g} that is asked for"
     )
     return (
-        f"undecided: {gain} times as good {says}; {rounds}longer windows (--seconds) or a "
-        "quieter machine would decide it"
+        f"undecided: {gain} times as good {says}; {rounds}longer measurements (--seconds) or "
+        "a quieter machine would decide it"
     )
 
 

@@ -90,7 +90,7 @@ search:
 #  until: "07:00"                # local time after which no new trial starts
 #  max_bytes: 2TB                # record values and keys that the whole study may send
   seed: 0
-  startup_trials: 10            # random trials before the method uses a model
+  startup_trials: 10            # trials before the method uses a model (bayesian: at most 3)
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
   burn_in_max: 4                # burn-in runs at most: the baseline is repeated until its runs show no trend
   grid_steps: 3                 # values per knob of a grid
