@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -28,8 +27,9 @@ from tuner.results.judgement import Judgement, Terms
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import Studies
 from tuner.service.problems import Problem
-from tuner.service.queue.job import JobState, Task, Verb
+from tuner.service.queue.job import JobState, Task, Verb, check_removable
 from tuner.service.submission import spec_of, submission_of
+from tuner.service.worker.study_process import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
 from tuner.study_file import measuring_text, renamed, same_measurement, sizes_in
 
@@ -142,18 +142,21 @@ class Work:
             StudyNotFound: There is no such study.
             WrongMove: The study is waiting or running.
             StudyBusy: A process that the service did not start is running the study.
+            RecordUnwritable: The system refused to remove the folder. The study stays in the queue.
         """
 
         def take() -> None:
             folder, queue, storage = self._folder(name), self.studies.queue, storage_at()
             submitted = name in queue.names()
-            queue.remove(name)
+            if submitted:
+                check_removable(queue.find(name))
             try:
                 storage.remove(folder, name, silent)
             except StudyNotFound:
                 if not submitted:
                     raise StudyNotFound(f"there is no study {name}") from None
-                shutil.rmtree(folder, ignore_errors=True)  # it was cancelled before it began
+                remove_files(folder)  # it was cancelled before it began
+            queue.remove(name)  # last, so that a study that could not be removed can be removed later
 
         await run_in_threadpool(take)
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
