@@ -15,7 +15,7 @@ from runners.reporting import counted, silent
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig, same_effect
-from tuner.course.forking import fork, trials_for
+from tuner.course.forking import begin_fork, trials_for
 from tuner.course.least_limits import check_limits
 from tuner.model.errors import StudyNotFound
 from tuner.model.facts import RATES, RECORD_SIZES
@@ -200,10 +200,8 @@ class Work:
                 )
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
             try:
-                if not storage.create(folder):
+                if not begin_fork(storage, folder, spec, text, store, taken, silent):
                     raise NameTaken(f"the new study must have a new name, but there is already a study {name}")
-                with storage.drive(folder, name, silent) as new:
-                    fork(spec, text, store, taken, new, silent)
             except BaseException:
                 queue.remove(name)
                 raise
