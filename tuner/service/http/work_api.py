@@ -62,8 +62,8 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
     async def sync(study: Study) -> Response:
         """Bring MLflow up to date with a study, as `tuner sync` does, for example after MLflow was down.
 
-        The study goes back into the queue, and then into its present state. A confirmation or a verification of the study
-        that was paused or has failed must be resumed first.
+        The study goes back into the queue, and then into its present state. A confirmation or a verification of the
+        study that was paused or has failed must be resumed first.
         """
         return _json(await work.sync(study))
 
