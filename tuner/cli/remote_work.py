@@ -96,7 +96,7 @@ def verify(
         tuner --server https://tuner.example verify best.properties --study orders
     """
     silent = quiet or as_json
-    measured = client_of(client or "librdkafka")
+    measured = _measured(client, study)
     asked = {
         "file": str(file),
         "client": client,
@@ -222,6 +222,15 @@ def _states_after(before: str) -> tuple[str, ...]:
     A complete study is complete again. Any other may have been complete before a task that failed.
     """
     return ("complete",) if before == "complete" else ("complete", "paused")
+
+
+def _measured(client: str | None, study: str | None) -> ProducerClient:
+    """Return the client that is measured: the one that the user names, or that of the study to measure like."""
+    of_study = None
+    if client is None and study is not None:
+        with service() as at:
+            of_study = next((trial["client"] for trial in at.trials(study)), None)
+    return client_of(client or of_study or "librdkafka")
 
 
 def _values(file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool) -> dict[str, str]:

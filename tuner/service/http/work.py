@@ -239,7 +239,7 @@ class Work:
             name = self._free_name(verification_stem(asked.file))
             text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
             spec, _ = self._spec(text, searched=False)
-            if client_of(asked.client or "librdkafka") != spec.client:
+            if asked.client is not None and client_of(asked.client) != spec.client:
                 raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
             terms = asked.terms(spec.client)
             if same_effect(terms.config.in_force, spec.baseline.in_force):
