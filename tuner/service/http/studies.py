@@ -189,12 +189,12 @@ class Studies:
         return await self._view(name, job)
 
     async def _view(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
-        progress = await self.answers.fresh(ResultQuery.of(name, "status"))
-        return {
-            **self._head(name, job),
-            "progress": json.loads(progress.body) if progress.status == 200 else None,
-            "links": links(name),
-        }
+        head = self._head(name, job)
+        found = await self.answers.fresh(ResultQuery.of(name, "status"))
+        told = json.loads(found.body)
+        if found.status != 200 and told["type"].endswith("/not-a-study"):
+            head["note"] = head["note"] or told["detail"]
+        return {**head, "progress": told if found.status == 200 else None, "links": links(name)}
 
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         if job is not None and job.active:
