@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.experiment_tests.small import run_small
+from tests.present_tests.studies import write_study
 from tests.service_tests.in_process import Service, in_process
 
 
@@ -36,3 +37,20 @@ def test_an_experiment_is_called_one(service: Service) -> None:
         assert "Nothing has been measured yet" not in page
 
     asyncio.run(look())
+
+
+def test_only_names_that_a_study_may_have_are_listed(service: Service) -> None:
+    for name in ("clicks", "orders", "orders (copy)", "~orders", "payments", "größe", "x" * 101):
+        write_study(service.root / name, trials=2, rounds=0)
+
+    async def all_pages() -> list[str]:
+        found: list[str] = []
+        query: bytes = b""
+        while True:
+            page = (await service.ask("GET", "/v1/studies", b"limit=1" + query)).json
+            found += [study["name"] for study in page["studies"]]
+            if page["next"] is None:
+                return found
+            query = b"&cursor=" + page["next"].encode()
+
+    assert asyncio.run(all_pages()) == ["clicks", "orders", "payments"]

@@ -12,8 +12,7 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.studies import EventStreams, Studies
-from tuner.service.http.work import NAME_PATTERN
+from tuner.service.http.studies import NAME_PATTERN, EventStreams, Studies
 from tuner.service.http.work_api import Study
 from tuner.service.problems import Problem
 

@@ -25,7 +25,7 @@ from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
 from tuner.results.judgement import Judgement, Terms
 from tuner.service.errors import NameTaken
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, Verb, check_removable
 from tuner.service.submission import spec_of, submission_of
@@ -33,7 +33,6 @@ from tuner.service.worker.study_process import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
 from tuner.study_file import measuring_text, renamed, same_measurement, sizes_in
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
 Rounds = Annotated[int, Field(ge=2, le=1000)]
 Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
