@@ -91,7 +91,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
             Query(
                 alias="format",
                 description="Format of the response. `json`: pages of trials. `table` (JSON) and `csv`: all trials at "
-                "once, or those of `record_bytes`, with a column for each property and each metric.",
+                "once, with a column for each property and each metric.",
             ),
         ] = "json",
     ) -> Response:
@@ -100,10 +100,12 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         `metrics` and `objectives` have the values of `tuner front`: corrected for drift, and the mean of all
         measurements of the config. Later trials may change them. The values as measured are named `raw_mb_per_s` and so
         on.
-        `next_after` is the value of `after` for the next page, or null on the last page.
+        `next_after` is the value of `after` for the next page, or null on the last page. With `record_bytes`, a page may
+        have fewer trials than `limit`, or none, before the last page.
         """
         if form == "json":
-            return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
+            query = ResultQuery.of(study, "trials", after=after, limit=limit, record_bytes=record_bytes)
+            return await answered(request, studies, query)
         query = ResultQuery.of(study, "trials_table", record_bytes=record_bytes, form=form)
         return await answered(request, studies, query)
 
