@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,7 +208,8 @@ def test_trials_come_in_pages(served: Serving) -> None:
 
 def test_the_pages_of_trials_may_be_those_of_one_record_size(served: Serving) -> None:
     whole = [trial for trial in served.client.trials("overnight") if trial["record_bytes"] == "1000"]
-    found, after = [], 0
+    found: list[dict[str, Any]] = []
+    after: int | None = 0
     while after is not None:
         page = served.ask("GET", f"/v1/studies/overnight/trials?limit=7&after={after}&record_bytes=1000").json
         found += page["trials"]

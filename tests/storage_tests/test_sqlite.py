@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PosixPath
 from typing import Any, Self
 
@@ -300,7 +300,7 @@ class Losing(PosixPath):
     """A folder of studies from which a study is removed while they are listed."""
 
     @override
-    def glob(self, *args: Any, **options: Any) -> Iterator[Self]:
+    def glob(self, *args: Any, **options: Any) -> Generator[Self, None, None]:
         for path in list(super().glob(*args, **options)):
             if path.parent.name == "removed":
                 path.unlink()

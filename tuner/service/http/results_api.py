@@ -100,8 +100,8 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         `metrics` and `objectives` have the values of `tuner front`: corrected for drift, and the mean of all
         measurements of the config. Later trials may change them. The values as measured are named `raw_mb_per_s` and so
         on.
-        `next_after` is the value of `after` for the next page, or null on the last page. With `record_bytes`, a page may
-        have fewer trials than `limit`, or none, before the last page.
+        `next_after` is the value of `after` for the next page, or null on the last page. With `record_bytes`, any page
+        may have fewer trials than `limit`, or none.
         """
         if form == "json":
             query = ResultQuery.of(study, "trials", after=after, limit=limit, record_bytes=record_bytes)
