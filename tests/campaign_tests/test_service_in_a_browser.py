@@ -100,6 +100,44 @@ def test_the_page_of_a_running_study_shows_new_trials_without_loading_again(serv
     assert seen == sorted(seen)
 
 
+def test_the_page_of_a_study_at_rest_follows_it_when_it_goes_on(served: Serving, tmp_path: Path) -> None:
+    newest = "Number(document.querySelector('main .scroll tbody tr')?.cells[1].textContent ?? -1)"
+    served.client.submit(study_file("rests", trials=100_000))
+    ended(served, "rests", "running")
+    served.client.pause("rests")
+    assert ended(served, "rests") == "paused"
+
+    async def watch() -> None:
+        async with opened(f"{served.url}/studies/rests", tmp_path) as page:
+            await page.evaluate("window.untouched = true")
+            before = await page.evaluate(newest)
+            same = "const before = document.querySelector('main'); await refresh(); return before.isConnected"
+            assert await page.evaluate(f"(async () => {{ {same} }})()"), "what the user has selected must stay selected"
+            served.client.resume("rests")
+            await page.until("stream?.readyState === EventSource.OPEN")
+            await page.until(f"{newest} > {before}")
+            served.client.pause("rests")
+            await page.until("document.querySelector('main .state').textContent === 'paused' && !stream")
+            assert await page.evaluate("window.untouched"), "the page was loaded again"
+
+    try:
+        asyncio.run(watch())
+    finally:
+        served.client.cancel("rests")
+
+
+def test_the_list_of_studies_shows_a_study_that_is_submitted_later(served: Serving, tmp_path: Path) -> None:
+    assert not {"queued", "running"} & {study["state"] for study in served.client.studies()}
+
+    async def watch() -> None:
+        async with opened(f"{served.url}/", tmp_path) as page:
+            served.client.submit(study_file("later"))
+            await page.until("document.querySelector('main').innerText.includes('later')")
+
+    asyncio.run(watch())
+    assert ended(served, "later") == "complete"
+
+
 def test_a_moved_slider_changes_the_predictions_and_the_address(served: Serving, tmp_path: Path) -> None:
     row = (
         "[...document.querySelectorAll('#told tr')].find((each) => each.cells[0].textContent.startsWith('latency p50'))"

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -123,6 +124,23 @@ def test_the_rounds_end_early_when_the_outcome_is_certain(worse: Path, studies: 
         assert tuner("verify", str(worse), *QUICK, "-q", "--tolerance-ratio", tolerance).code == code
         (size,) = load_results(studies / f"verify-worse-{number}").sizes
         assert 2 < len([each for each in size.trials if each.kind is Kind.CONFIRM]) / 2 < 8
+
+
+def test_ctrl_c_says_where_the_measurements_are_kept(tmp_path: Path, studies: Path) -> None:
+    alike = written(tmp_path / "alike.properties", "connections.max.idle.ms=60000\n")  # never certain, so it goes on
+    words = ("verify", str(alike), *QUICK, "--rounds", "10000", "--max-rounds", "10000")
+    with subprocess.Popen(
+        arguments(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as interrupted:
+        assert interrupted.stderr is not None
+        assert any("in turn" in line for line in iter(interrupted.stderr.readline, ""))
+        interrupted.send_signal(signal.SIGINT)
+        said = interrupted.stderr.read()
+    assert interrupted.returncode == 130, said
+    assert "interrupted: what was measured is kept as verify-alike-1; the same command measures anew" in said
+    assert "nothing is left behind" not in said
+    assert tuner("rm", "verify-alike-1", "--yes").code == 0
+    assert list(studies.iterdir()) == []
 
 
 @pytest.mark.campaign

@@ -1,5 +1,6 @@
 """A forked study takes over the trials of another study that answer its own question, too."""
 
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -7,20 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from objectives.scoring import Constraint, Objective
 from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import BASELINE, Told, of_kind, on_record, simulated_study
-from tuner.course.forking import fork, trials_for
+from tuner.course.forking import begin_fork, fork, trials_for
 from tuner.course.run import run_study
-from tuner.model.errors import StudyChanged
+from tuner.model.errors import RecordDamaged, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults
-from tuner.storage.sqlite import SqliteStore
+from tuner.storage.home import storage_at
+from tuner.storage.protocols import Storage
+from tuner.storage.sqlite import FolderStorage, SqliteStore
 
 OLD = simulated_study()
 P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
@@ -151,3 +155,48 @@ def test_a_fork_of_another_question_is_refused(old: Path, line: str, changes: di
     assert "take over trials of small only if these settings are the same" in rule
     assert lines == [f"  {line}"]
     assert advice == "give them the values of small, or run new as a study of its own"
+
+
+class Interrupted(SqliteStore):
+    """The results of a study, the reading of which is interrupted by Ctrl-C after some trials."""
+
+    @override
+    def attachment(self, trial: Trial, name: str) -> Any:
+        if trial.number > 2:
+            raise KeyboardInterrupt
+        return super().attachment(trial, name)
+
+
+def test_an_interrupted_fork_leaves_nothing_and_its_name_is_free(old: Path, tmp_path: Path) -> None:
+    check_interrupted(FolderStorage(), old, tmp_path)
+
+
+def test_an_interrupted_fork_in_postgresql_leaves_nothing_and_its_name_is_free(
+    database: str, old: Path, tmp_path: Path
+) -> None:
+    check_interrupted(storage_at(database), old, tmp_path)
+
+
+def check_interrupted(storage: Storage, old: Path, root: Path) -> None:
+    spec, folder = changed(), root / "new"
+    trials = taken(old, spec)
+    with closing(Interrupted(old, create=False)) as source, pytest.raises(KeyboardInterrupt):
+        begin_fork(storage, folder, spec, "study: new\n", source, trials, Told().say)
+    assert storage.names(root) == []
+    assert list(root.iterdir()) == []
+    with closing(SqliteStore(old, create=False)) as source:
+        assert begin_fork(storage, folder, spec, "study: new\n", source, trials, Told().say)
+        assert not begin_fork(storage, folder, spec, "study: new\n", source, trials, Told().say)
+    with closing(storage.read(folder)) as new:
+        assert [trial.key for _, trial in new.trials()] == [trial.key for trial in trials]
+
+
+def test_a_fork_of_a_damaged_study_leaves_nothing(old: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(old, tmp_path / "damaged")
+    *_, last = sorted(damaged.glob("trials/1000/*.json.gz"))
+    last.write_bytes(b"no gzip")
+    spec, root = changed(), tmp_path / "studies"
+    trials = [trial for trial in on_record(damaged) if trial.number <= int(last.name[:4])]
+    with closing(SqliteStore(damaged, create=False)) as source, pytest.raises(RecordDamaged):
+        begin_fork(FolderStorage(), root / "new", spec, "study: new\n", source, trials, Told().say)
+    assert list(root.iterdir()) == []

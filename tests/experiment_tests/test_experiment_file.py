@@ -9,6 +9,7 @@ from runners.placement import Placement
 from runners.ray_cluster import RayCluster
 from tests.experiment_tests.small import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
+from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.experiment_file.searches import on_ray
 from tuner.model.row import BROKERS_ANEW_S, BestOf
 from tuner.model.spec import Goal
@@ -289,3 +290,15 @@ def test_a_wrong_search_is_refused(right: str, wrong: str, said: str) -> None:
     assert right in SEARCHES
     with pytest.raises(StudyFileError, match=said):
         small(SEARCHES.replace(right, wrong))
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_name_of_a_quick_form_is_refused(quick: bool) -> None:
+    told = "the name of an experiment must not end in -quick, as the names of quick forms do, but it is acks-quick"
+    text = "about: Acks.\nvary: {acks: [1, all]}\n"
+    with pytest.raises(StudyFileError, match=f"line 3, experiment: {told}"):
+        small(f"{text}experiment: acks-quick\n", quick=quick)
+    with pytest.raises(StudyFileError, match=f"experiment: {told}"):
+        parse_experiment(text, name="acks-quick", folder=None, origin="acks-quick.yaml", environ={}, quick=quick)
+    stored = parse_stored_experiment(f"{text}experiment: acks-quick\n", name="acks-quick", bootstrap=None)
+    assert len(stored.rows) == 2

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -299,6 +300,32 @@ class JobQueueContract:
         assert queue.find("first").task == Task()
         with pytest.raises(JobNotFound):
             queue.assign("other", Verb.SYNC, {})
+
+    @pytest.mark.parametrize("verb", [Verb.CONFIRM, Verb.VERIFY])
+    @pytest.mark.parametrize("state", [JobState.PAUSED, JobState.FAILED])
+    def test_a_task_that_has_not_ended_is_not_replaced_by_another(
+        self, queue: JobQueue, verb: Verb, state: JobState
+    ) -> None:
+        task = Task(verb, {"rounds": 3})
+        queue.submit(replace(submission("first"), task=task))
+        claimed(queue)
+        if state is JobState.PAUSED:
+            queue.move("first", JobState.PAUSING)
+        queue.move("first", state, owner="a")
+        with pytest.raises(WrongMove, match=f"has not ended its task {verb}, which would be lost; resume first first"):
+            queue.assign("first", Verb.SYNC, {})
+        assert (queue.find("first").state, queue.find("first").task) == (state, task)
+        assert queue.assign("first", verb, {"rounds": 4}).task.options == {"rounds": 4}
+
+    @pytest.mark.parametrize("state", [JobState.COMPLETE, JobState.PAUSED])
+    def test_a_study_whose_task_failed_gets_the_state_back_that_it_had_before(
+        self, queue: JobQueue, state: JobState
+    ) -> None:
+        bring(queue, "first", state)
+        for verb in (Verb.SYNC, Verb.CONFIRM, Verb.CONFIRM):
+            assert queue.assign("first", verb, {}).task == Task(verb, {}, state)
+            claimed(queue)
+            queue.move("first", JobState.FAILED, owner="a")
 
     def test_a_changed_study_file_replaces_the_task(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))

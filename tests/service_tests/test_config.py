@@ -1,16 +1,24 @@
 """The config file, the tokens, the reading of submitted studies, and the import time of other commands."""
 
+import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from filelock import FileLock
 
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
+from tuner.service.http.server import check_certificate, serve
 from tuner.service.http.tokens import PREFIX, TokenFile, TokenRole
 from tuner.service.submission import spec_of, submission_of, text_of_json
 from tuner.study_file import StudyFileError
@@ -150,3 +158,47 @@ def test_a_study_cannot_take_the_place_of_another_file(tmp_path: Path, name: str
     with pytest.raises(StudyFileError, match="name") as refused:
         submission_of(f"study: {name}\nworkload: {{record_bytes: 100, replication: 3}}\n", config, {})
     assert [problem.line for problem in refused.value.problems] == [1]
+
+
+def test_the_paths_of_the_certificate_may_begin_with_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    config = load_config(written(tmp_path, FILE + "tls: {certificate: ~/one.pem, key: one.key}\n"))
+    assert config.tls == (tmp_path / "home" / "one.pem", tmp_path / "one.key")
+
+
+def test_a_certificate_that_cannot_be_used_is_refused_before_any_study_is_started(tmp_path: Path) -> None:
+    certificate, key = certified(tmp_path / "one")
+    other, _ = certified(tmp_path / "other")
+    (tmp_path / "text.pem").write_text("no certificate")
+    for named, private, told in (
+        ("none.pem", key.name, f"tls.certificate must name a PEM file that can be read, but {tmp_path / 'none.pem'}"),
+        (certificate.name, "none.key", f"tls.key must name a PEM file that can be read, but {tmp_path / 'none.key'}"),
+        ("text.pem", key.name, f"does not accept {tmp_path / 'text.pem'} with {key}"),
+        (other.name, key.name, f"does not accept {other} with {key}"),
+    ):
+        file = written(tmp_path, f"{FILE}tls: {{certificate: {named}, key: {private}}}\n")
+        config = load_config(file)
+        said: list[str] = []
+        with pytest.raises(ServiceConfigError, match=re.escape(told)):
+            serve(config, file, said.append)
+        assert (said, config.root.exists()) == ([], False)
+    check_certificate(load_config(written(tmp_path, f"{FILE}tls: {{certificate: {certificate}, key: {key}}}\n")))
+
+
+def certified(stem: Path) -> tuple[Path, Path]:
+    """Write a certificate and its key into files, and return their paths."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    made = (
+        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(begin + timedelta(days=36_500))
+        .sign(private, hashes.SHA256())
+    )
+    certificate, key = stem.with_suffix(".pem"), stem.with_suffix(".key")
+    certificate.write_bytes(made.public_bytes(Encoding.PEM))
+    key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return certificate, key

@@ -13,7 +13,7 @@ from search_spaces.client import Client, java, librdkafka
 from tests.present_tests.studies import study
 from tuner.present.export import offered
 from tuner.present.status import status_of
-from tuner.service.http.pages import list_page, study_page
+from tuner.service.http.pages import list_page, study_page, submit_page
 
 
 def page(folder: Path, mlflow: tuple[str | None, dict[str, str]] = (None, {}), **options: Any) -> str:
@@ -65,3 +65,10 @@ def test_the_list_says_how_long_a_study_takes_if_that_is_known() -> None:
     assert "round 2, about 12 min left" in shown
     assert shown.count(" left") == 1
     assert '<progress max="24"></progress>' in shown, "the bar is not full while the study confirms"
+
+
+def test_only_pages_that_show_studies_ask_for_themselves_again() -> None:
+    queued: dict[str, Any] = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
+    assert '<body data-live="yes">' in list_page([queued], None, {"queued": 1}, None)
+    assert '<body data-live="no">' in list_page([{**queued, "state": "complete"}], None, {"complete": 1}, None)
+    assert "<body>" in submit_page(["lab"], needs_token=False), "what the user types must stay"

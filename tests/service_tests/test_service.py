@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,6 +204,21 @@ def test_trials_come_in_pages(served: Serving) -> None:
     results = load_results(served.root / "overnight")
     assert len(whole) == sum(len(size.trials) for size in results.sizes)
     assert whole[3]["values"] == dict(results.sizes[0].trials[3].values)
+
+
+def test_the_pages_of_trials_may_be_those_of_one_record_size(served: Serving) -> None:
+    whole = [trial for trial in served.client.trials("overnight") if trial["record_bytes"] == "1000"]
+    found: list[dict[str, Any]] = []
+    after: int | None = 0
+    while after is not None:
+        page = served.ask("GET", f"/v1/studies/overnight/trials?limit=7&after={after}&record_bytes=1000").json
+        found += page["trials"]
+        after = page["next_after"]
+    assert found == whole
+    for form in ("json", "csv"):
+        refused = served.ask("GET", f"/v1/studies/overnight/trials?record_bytes=7&format={form}")
+        assert refused.status == 404
+        assert refused.json["detail"].endswith("record sizes (100, 1000), but got 7")
 
 
 def test_events_end_when_the_study_ends(served: Serving) -> None:

@@ -166,6 +166,19 @@ def test_a_config_that_breaks_a_promise_is_refused_without_a_measurement(served:
     assert served.ask("GET", "/v1/studies/orders/verification").status == 404
 
 
+def test_a_file_is_verified_for_the_client_of_the_study(served: Serving, tmp_path: Path) -> None:
+    assert served.submit(text_of("beans", trials=3) + "client: java\n").status == 201
+    assert ended(served, "beans") == "complete"
+    weaker = properties(tmp_path, "acks=1\nbuffer.memory=67108864\n", "java.properties")
+    refused = at(served, "verify", weaker, "--study", "beans", "--json")
+    assert refused.code == 99, refused.err
+    assert "the guarantee is weaker: acks=1" in refused.err
+    assert refused.json["study"] is None
+    other = at(served, "verify", weaker, "--study", "beans", "--client", "librdkafka")
+    assert other.code == 2
+    assert "client must be that of beans: java " in other.complaint
+
+
 @pytest.mark.campaign
 def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -> None:
     made = at(served, "fork", "orders", "orders-2", "--json")

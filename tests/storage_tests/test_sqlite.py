@@ -7,11 +7,12 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path, PosixPath
+from typing import Any, Self
 
 import pytest
+from typing_extensions import override
 
 from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
@@ -293,3 +294,22 @@ def test_a_trial_without_room_is_an_error_of_ours_and_is_stored_later(tmp_path: 
     store.append(trial(99))
     assert [kept for _, kept in store.trials()] == [*(kept for _, kept in stored), trial(99)]
     store.close()
+
+
+class Losing(PosixPath):
+    """A folder of studies from which a study is removed while they are listed."""
+
+    @override
+    def glob(self, *args: Any, **options: Any) -> Generator[Self, None, None]:
+        for path in list(super().glob(*args, **options)):
+            if path.parent.name == "removed":
+                path.unlink()
+            yield path
+
+
+def test_a_study_that_is_removed_while_the_studies_are_listed_is_left_out(tmp_path: Path) -> None:
+    for number, name in enumerate(("old", "removed", "new")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / RESULTS_FILE).touch()
+        os.utime(tmp_path / name / RESULTS_FILE, (number, number))
+    assert FolderStorage().names(Losing(tmp_path)) == ["new", "old"]

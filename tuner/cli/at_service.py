@@ -72,13 +72,13 @@ def left_at(client: Client, name: str) -> Iterator[None]:
         ) from None
 
 
-def check_ended(client: Client, name: str, ended: str, wanted: str = "complete") -> None:
+def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
     """Check the state in which a study has ended.
 
     Raises:
-        StudyError: It is another state than the wanted one. The message has the note of the service.
+        StudyError: It is not one of the wanted states, by default complete. The message has the note of the service.
     """
-    if ended != wanted:
+    if ended not in (wanted or ("complete",)):
         note = client.study(name)["note"]
         raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
 

@@ -11,7 +11,7 @@ from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options
 from tuner.cli.experiment import run_experiment_shown
-from tuner.cli.own_study import free_name
+from tuner.cli.own_study import free_name, kept_if_interrupted
 from tuner.experiment_file import parse_experiment
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
@@ -80,9 +80,10 @@ def calibrate(
     silent = quiet or as_json
     if not silent:
         say(f"{spec.measurements} measurements take about {spec.planned_s / 60:.0f} minutes")
-    results = run_experiment_shown(
-        replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
-    )
+    with kept_if_interrupted(name):
+        results = run_experiment_shown(
+            replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
+        )
     calibration = fitted(observations_in(results), similar_host(bootstrap))
     if as_json:
         options.print_json(calibration_record(name, calibration))

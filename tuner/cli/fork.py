@@ -10,8 +10,7 @@ import typer
 
 from runners.reporting import counted
 from tuner.cli import options
-from tuner.course.forking import fork as fork_study
-from tuner.course.forking import trials_for
+from tuner.course.forking import begin_fork, trials_for
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
@@ -65,10 +64,8 @@ def fork(
                 f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
                 f"{old_name} fits; run {name} as a study of its own"
             )
-        if not storage.create(folder):
+        if not begin_fork(storage, folder, spec, text, source, taken, say):
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
-        with storage.drive(folder, name, say) as store:
-            fork_study(spec, text, source, taken, store, say)
     if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / STUDY_FILE, text.encode())

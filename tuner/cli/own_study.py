@@ -1,10 +1,12 @@
 """The studies that keep what `tuner verify` and `tuner compare-clients` measure; each call of them has its own."""
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tuner.cli.app import Interrupted
 from tuner.cli.study_options import naming_options
 from tuner.course.run import run_study
 from tuner.model.spec import Executor, StudySpec
@@ -80,6 +82,22 @@ def parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
     return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
 
 
+@contextlib.contextmanager
+def kept_if_interrupted(name: str) -> Iterator[None]:
+    """On Ctrl-C, say that what was measured is kept, and that the same command does not go on with it.
+
+    Args:
+        name: The name of the study or the experiment that keeps the measurements.
+    """
+    try:
+        yield
+    except Interrupted:
+        raise Interrupted(
+            f"what was measured is kept as {name}; the same command measures anew, and `tuner rm {name}` removes what "
+            "is kept"
+        ) from None
+
+
 def run_own_study(
     spec: StudySpec,
     text: str,
@@ -103,5 +121,5 @@ def run_own_study(
     while not storage.create(study_folder(spec.name)):
         spec = replace(spec, name=free_name(stem, storage))
         text = same_measurement(text, spec.name, [str(size) for size in spec.workload.record_sizes])
-    with StudyView(quiet=silent) as view:
+    with kept_if_interrupted(spec.name), StudyView(quiet=silent) as view:
         return run_study(spec, text, study_folder(spec.name), view, rates=rates, storage=storage)

@@ -62,7 +62,7 @@ def confirm(
             return
         with left_at(client, study):
             ended = follow(client, study, silent=quiet or as_json, after=seen)
-        check_ended(client, study, ended, "complete" if before == "complete" else "paused")
+        check_ended(client, study, ended, *_states_after(before))
         show_recommendations(client, study, as_json=as_json)
 
 
@@ -96,7 +96,7 @@ def verify(
         tuner --server https://tuner.example verify best.properties --study orders
     """
     silent = quiet or as_json
-    measured = client_of(client or "librdkafka")
+    measured = _measured(client, study)
     asked = {
         "file": str(file),
         "client": client,
@@ -209,11 +209,28 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
         client.sync(study)
         with left_at(client, study):
             ended = follow(client, study, silent=True, after=_NO_TRIAL)
-        check_ended(client, study, ended, "complete" if before == "complete" else "paused")
+        check_ended(client, study, ended, *_states_after(before))
     if as_json:
         options.print_json({"schema_version": 1, "kind": "sync", "study": study, "state": ended})
     elif not quiet:
         OUT.print(f"the MLflow of the service is up to date with {study}", markup=False, soft_wrap=True)
+
+
+def _states_after(before: str) -> tuple[str, ...]:
+    """Return the states that a study may have after a task, by its state before. Only the service knows which one.
+
+    A complete study is complete again. Any other may have been complete before a task that failed.
+    """
+    return ("complete",) if before == "complete" else ("complete", "paused")
+
+
+def _measured(client: str | None, study: str | None) -> ProducerClient:
+    """Return the client that is measured: the one that the user names, or that of the study to measure like."""
+    of_study = None
+    if client is None and study is not None:
+        with service() as at:
+            of_study = next((trial["client"] for trial in at.trials(study)), None)
+    return client_of(client or of_study or "librdkafka")
 
 
 def _values(file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool) -> dict[str, str]:

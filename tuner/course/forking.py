@@ -1,7 +1,9 @@
 """Forking: a new study takes over the trials of another study that answer its own question, too."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
@@ -10,7 +12,7 @@ from runners.reporting import Say
 from search_spaces.errors import ConfigError
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.course.beginning import begin
-from tuner.model.errors import StudyChanged
+from tuner.model.errors import StudyChanged, StudyNotFound
 from tuner.model.facts import (
     BROKER_VERSION,
     CLIENT_VERSION,
@@ -31,7 +33,7 @@ from tuner.model.identity import KEPT_BY_FORK, section_of, setting_changes, stud
 from tuner.model.spec import StudySpec
 from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
 from tuner.search.schedule import space_of
-from tuner.storage.protocols import ResultsStore
+from tuner.storage.protocols import ResultsStore, Storage
 
 _ENVIRONMENT: Final = (CLIENT_VERSION, BROKER_VERSION, HOST, CLUSTER, MACHINE, CLUSTER_IDS)
 
@@ -111,6 +113,36 @@ def fork(
     for trial in taken:
         attached = {name: source.attachment(trial, name) for name in (SATURATED, PACED)}
         store.append(trial, {name: value for name, value in attached.items() if value is not None})
+
+
+def begin_fork(
+    storage: Storage, folder: Path, spec: StudySpec, text: str, source: ResultsStore, trials: Iterable[Trial], say: Say
+) -> bool:
+    """Create a new study that begins with trials of another study; return False if there is a study of that name.
+
+    If this fails or is interrupted, the new study is removed again: a part of a fork would look like a study.
+
+    Args:
+        storage: The storage that keeps the new study.
+        folder: The folder of the new study.
+        spec: The specification of the new study.
+        text: The text of its study file.
+        source: The results store of the other study.
+        trials: The trials to take over, from `trials_for`.
+        say: Called with a sentence for the user.
+    """
+    if not storage.create(folder):
+        return False
+    try:
+        with storage.drive(folder, spec.name, say) as store:
+            fork(spec, text, source, trials, store, say)
+    except BaseException:
+        with suppress(StudyNotFound):
+            storage.remove(folder, spec.name, say)
+        with suppress(OSError):  # there is none, or it is not empty
+            folder.rmdir()
+        raise
+    return True
 
 
 def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:

@@ -100,7 +100,16 @@ def parse_experiment(
     problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
-    return built(written, name, Files(folder, problems), problems, quick, environ)
+    spec = built(written, name, Files(folder, problems), problems, quick, environ)
+    own_name = spec.name.removesuffix(QUICK_SUFFIX) if quick else spec.name
+    if own_name.endswith(QUICK_SUFFIX):
+        problems.add(
+            ("experiment",),
+            f"the name of an experiment must not end in {QUICK_SUFFIX}, as the names of quick forms do, but it is "
+            f"{own_name}; give another name here, or rename the file if this key is left out",
+        )
+        problems.stop_if_any()
+    return spec
 
 
 def parse_stored_experiment(text: str, *, name: str, bootstrap: str | None) -> ExperimentSpec:

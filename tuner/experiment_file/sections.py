@@ -301,7 +301,8 @@ class ExperimentFile(Section):
     schema_version: Annotated[int, fields.whole(1, 1)] = 1
     """Version of this format: 1."""
     experiment: Name | None = None
-    """Name of the experiment, of its folder and of its runs in MLflow. Default: the name of the file."""
+    """Name of the experiment, of its folder and of its runs in MLflow. It must not end in -quick. Default: the name of
+    the file."""
     about: Sentence
     """What the experiment measures, in one sentence."""
     source: Sentence | None = None

@@ -201,10 +201,10 @@ def _keys_at(place: KeyPath) -> list[str]:
 
 
 def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfig:
-    def place_of(path: str | None, otherwise: Path) -> Path:
-        return otherwise if path is None else (folder / Path(path).expanduser()).absolute()
+    def at(path: str) -> Path:
+        return (folder / Path(path).expanduser()).absolute()
 
-    root = place_of(file.studies, studies_root())
+    root = studies_root() if file.studies is None else at(file.studies)
     targets = _targets(file, folder, problems)
     if file.default_target is not None and file.default_target not in targets:
         problems.add(("default_target",), f"this must be one of the targets: {', '.join(targets)}")
@@ -218,7 +218,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         port=file.port,
         allowed_hosts=tuple(name.lower() for name in file.allowed_hosts),
         root=root,
-        tokens=place_of(file.tokens, root / TOKENS_FILE),
+        tokens=root / TOKENS_FILE if file.tokens is None else at(file.tokens),
         environment=tuple(file.environment),
         max_body_bytes=file.max_body,
         at_once_per_target=file.at_once_per_target,
@@ -228,7 +228,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         mlflow_uri=file.mlflow.uri,
         mlflow_url=file.mlflow.url,
         mirrored=file.mlflow.enabled,
-        tls=None if file.tls is None else (folder / file.tls.certificate, folder / file.tls.key),
+        tls=None if file.tls is None else (at(file.tls.certificate), at(file.tls.key)),
         limits=file.limits,
     )
 

@@ -13,6 +13,7 @@ from search_spaces.errors import ConfigError
 from tuner.model.errors import (
     LimitTooLow,
     NoFeasibleConfig,
+    NotAStudy,
     NothingToFit,
     StudyBusy,
     StudyChanged,
@@ -87,6 +88,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, "wrong-state", "another process is running this study; wait until it has ended")
         case NoFeasibleConfig():
             return Problem(404, "no-feasible-config", str(error))
+        case NotAStudy():
+            return Problem(404, "not-a-study", str(error))
         case NothingToFit():
             return Problem(404, "nothing-measured", str(error))
         case ConfigError() | WorkloadRefused():

@@ -22,6 +22,9 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import QueuedJob, Submission
+from tuner.service.worker.study_process import SUBMITTED_FILE
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE
+from tuner.storage.home import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import STUDY_FORM
@@ -179,9 +182,24 @@ def _read(
 
 
 def _is_taken(folder: Path, config: ServiceConfig) -> bool:
-    """Return whether the place of a study's folder is a file, or a folder with the tokens or the certificate."""
+    """Return whether the place of a study's folder is a file, or a folder with files that no study has put there."""
     own = (config.tokens, *(config.tls or ()))
-    return (folder.exists() and not folder.is_dir()) or any(folder in (path, *path.parents) for path in own)
+    if any(folder in (path, *path.parents) for path in own):
+        return True
+    return _holds_other_files(folder) if folder.is_dir() else folder.exists()
+
+
+def _holds_other_files(folder: Path) -> bool:
+    """Return whether a folder has files, but no sign of a study. Studies in a shared storage need no such sign."""
+    if shared_url() is not None:
+        return False
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except OSError:  # it was removed in the meantime, or the process that runs the study will tell
+        return False
+    # A process that has just begun has made only its lock, or files that are not complete yet.
+    others = {name for name in names if name != "lock" and not name.startswith(".")}
+    return bool(others) and names.isdisjoint({RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE})
 
 
 def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tuple[Plain, tuple[str, ...]]:

@@ -5,7 +5,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
@@ -244,8 +244,11 @@ class FolderStorage:
 
     def names(self, root: Path) -> list[str]:
         """Return the names of the studies below `root`, starting with the study that was written last."""
-        files = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
-        return [path.parent.name for path in files]
+        written: dict[str, float] = {}
+        for path in root.glob(f"*/{RESULTS_FILE}"):
+            with suppress(FileNotFoundError):  # another process has just removed the study
+                written[path.parent.name] = path.stat().st_mtime
+        return sorted(written, key=written.__getitem__, reverse=True)
 
     def create(self, folder: Path) -> bool:
         """Make the folder of a study; return False if it exists."""

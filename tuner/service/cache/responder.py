@@ -263,10 +263,14 @@ def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     found = store.trials(after, limit)
     # The values are corrected for the baseline's drift, so they depend on all trials. The results are read after the
     # page, so that they hold every trial of the page.
-    sizes = kept.results(study, store).sizes if found else ()
+    asked = given.get("record_bytes")
+    sizes = _sizes(kept.results(study, store), asked) if found or asked is not None else ()
     known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
+    shown = {size.record_bytes for size in sizes}
     rows = [
-        {"sequence": sequence, **trial_record(*known[trial.record_bytes, trial.number])} for sequence, trial in found
+        {"sequence": sequence, **trial_record(*known[trial.record_bytes, trial.number])}
+        for sequence, trial in found
+        if asked is None or trial.record_bytes in shown
     ]
     for row in rows:
         row.pop("sampler_state", None)

@@ -12,8 +12,7 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.studies import EventStreams, Studies
-from tuner.service.http.work import NAME_PATTERN
+from tuner.service.http.studies import NAME_PATTERN, EventStreams, Studies
 from tuner.service.http.work_api import Study
 from tuner.service.problems import Problem
 
@@ -92,7 +91,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
             Query(
                 alias="format",
                 description="Format of the response. `json`: pages of trials. `table` (JSON) and `csv`: all trials at "
-                "once, or those of `record_bytes`, with a column for each property and each metric.",
+                "once, with a column for each property and each metric.",
             ),
         ] = "json",
     ) -> Response:
@@ -101,10 +100,12 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         `metrics` and `objectives` have the values of `tuner front`: corrected for drift, and the mean of all
         measurements of the config. Later trials may change them. The values as measured are named `raw_mb_per_s` and so
         on.
-        `next_after` is the value of `after` for the next page, or null on the last page.
+        `next_after` is the value of `after` for the next page, or null on the last page. With `record_bytes`, any page
+        may have fewer trials than `limit`, or none.
         """
         if form == "json":
-            return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
+            query = ResultQuery.of(study, "trials", after=after, limit=limit, record_bytes=record_bytes)
+            return await answered(request, studies, query)
         query = ResultQuery.of(study, "trials_table", record_bytes=record_bytes, form=form)
         return await answered(request, studies, query)
 

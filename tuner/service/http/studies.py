@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import shared_url, storage_at
 
 SCHEMA_VERSION: Final = 1
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 RECORDED: Final = "recorded"
 """The state of a study that is in the service's folder but was not submitted to the service."""
 _CURSOR: Final = "~"
@@ -163,7 +165,8 @@ class Studies:
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
         submitted = self.queue.names()
-        recorded = sorted(storage_at().names(self.config.root))
+        # A folder may have any name, but the addresses of pages and the cursors only those that a study may have.
+        recorded = sorted(name for name in storage_at().names(self.config.root) if re.fullmatch(NAME_PATTERN, name))
         others = [name for name in recorded if name > after_name and name not in submitted][: limit + 1 - len(jobs)]
         if len(jobs) + len(others) <= limit:
             return jobs, others, None
@@ -189,12 +192,12 @@ class Studies:
         return await self._view(name, job)
 
     async def _view(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
-        progress = await self.answers.fresh(ResultQuery.of(name, "status"))
-        return {
-            **self._head(name, job),
-            "progress": json.loads(progress.body) if progress.status == 200 else None,
-            "links": links(name),
-        }
+        head = self._head(name, job)
+        found = await self.answers.fresh(ResultQuery.of(name, "status"))
+        told = json.loads(found.body)
+        if found.status != 200 and told["type"].endswith("/not-a-study"):
+            head["note"] = head["note"] or told["detail"]
+        return {**head, "progress": told if found.status == 200 else None, "links": links(name)}
 
     async def _short(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         if job is not None and job.active:

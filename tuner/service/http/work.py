@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from runners.reporting import counted, silent
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig, same_effect
-from tuner.course.forking import fork, trials_for
+from tuner.course.forking import begin_fork, trials_for
 from tuner.course.least_limits import check_limits
 from tuner.model.errors import StudyNotFound
 from tuner.model.facts import RATES, RECORD_SIZES
@@ -26,14 +25,14 @@ from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
 from tuner.results.judgement import Judgement, Terms
 from tuner.service.errors import NameTaken
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
-from tuner.service.queue.job import JobState, Task, Verb
+from tuner.service.queue.job import JobState, Task, Verb, check_removable
 from tuner.service.submission import spec_of, submission_of
+from tuner.service.worker.study_process import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
 from tuner.study_file import measuring_text, renamed, same_measurement, sizes_in
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
 Rounds = Annotated[int, Field(ge=2, le=1000)]
 Share = Annotated[float, Field(ge=0, le=0.99, allow_inf_nan=False)]
@@ -142,18 +141,21 @@ class Work:
             StudyNotFound: There is no such study.
             WrongMove: The study is waiting or running.
             StudyBusy: A process that the service did not start is running the study.
+            RecordUnwritable: The system refused to remove the folder. The study stays in the queue.
         """
 
         def take() -> None:
             folder, queue, storage = self._folder(name), self.studies.queue, storage_at()
             submitted = name in queue.names()
-            queue.remove(name)
+            if submitted:
+                check_removable(queue.find(name))
             try:
                 storage.remove(folder, name, silent)
             except StudyNotFound:
                 if not submitted:
                     raise StudyNotFound(f"there is no study {name}") from None
-                shutil.rmtree(folder, ignore_errors=True)  # it was cancelled before it began
+                remove_files(folder)  # it was cancelled before it began
+            queue.remove(name)  # last, so that a study that could not be removed can be removed later
 
         await run_in_threadpool(take)
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
@@ -197,10 +199,8 @@ class Work:
                 )
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
             try:
-                if not storage.create(folder):
+                if not begin_fork(storage, folder, spec, text, store, taken, silent):
                     raise NameTaken(f"the new study must have a new name, but there is already a study {name}")
-                with storage.drive(folder, name, silent) as new:
-                    fork(spec, text, store, taken, new, silent)
             except BaseException:
                 queue.remove(name)
                 raise
@@ -238,7 +238,7 @@ class Work:
             name = self._free_name(verification_stem(asked.file))
             text, rates = self._like(asked, name) if asked.study is not None else (_measuring(asked, name), {})
             spec, _ = self._spec(text, searched=False)
-            if client_of(asked.client or "librdkafka") != spec.client:
+            if asked.client is not None and client_of(asked.client) != spec.client:
                 raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
             terms = asked.terms(spec.client)
             if same_effect(terms.config.in_force, spec.baseline.in_force):

@@ -10,9 +10,9 @@ from fastapi.responses import Response
 from tuner.model.spec import Goal
 from tuner.service.cache.query import JSON, TEXT, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.http.tokens import Token
-from tuner.service.http.work import NAME_PATTERN, VerificationAsked, Work, confirm_options
+from tuner.service.http.work import VerificationAsked, Work, confirm_options
 
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 StudyText = Callable[[Request], Awaitable[str]]
@@ -62,7 +62,8 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
     async def sync(study: Study) -> Response:
         """Bring MLflow up to date with a study, as `tuner sync` does, for example after MLflow was down.
 
-        The study goes back into the queue, and then into its present state.
+        The study goes back into the queue, and then into its present state. A confirmation or a verification of the
+        study that was paused or has failed must be resumed first.
         """
         return _json(await work.sync(study))
 

@@ -162,14 +162,23 @@ def check_changeable(job: QueuedJob) -> None:
 def task_after(job: QueuedJob, verb: Verb, options: Mapping[str, Any]) -> Task:
     """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
 
-    A study that has failed is paused afterwards, because it can be resumed as well.
+    A study that has failed is paused afterwards, because it can be resumed as well. If it was another task than its run
+    that failed or was paused, the study is afterwards what it was to be after that task.
 
     Raises:
-        WrongMove: The study is waiting or running, or was cancelled.
+        WrongMove: The study is waiting or running, was cancelled, or has another task to do.
     """
     if job.state not in (JobState.COMPLETE, JobState.PAUSED, JobState.FAILED):
         raise WrongMove(f"to {verb}, a study must be complete, paused or failed, but {job.name} is {job.state}")
-    return Task(verb, options, JobState.COMPLETE if job.state is JobState.COMPLETE else JobState.PAUSED)
+    if job.state is JobState.COMPLETE:
+        return Task(verb, options, JobState.COMPLETE)
+    left = job.task
+    if left.verb in (Verb.CONFIRM, Verb.VERIFY) and left.verb is not verb:
+        raise WrongMove(
+            f"to {verb}, a study must have nothing else to do, but {job.name} is {job.state} and has not ended its "
+            f"task {left.verb}, which would be lost; resume {job.name} first"
+        )
+    return Task(verb, options, JobState.PAUSED if left.verb is Verb.RUN else left.then)
 
 
 def check_removable(job: QueuedJob) -> None:

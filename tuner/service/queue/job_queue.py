@@ -151,7 +151,7 @@ class JobQueue:
 
         Raises:
             JobNotFound: No study has this name.
-            WrongMove: The study is waiting or running, or was cancelled.
+            WrongMove: The study is waiting or running, was cancelled, or has another task to do.
         """
 
         def put(ask: Ask, again: bool) -> QueuedJob:

@@ -22,14 +22,16 @@ from runners.clusters.processes import ProcessIdentity
 from tuner.model.errors import ExitCode, StudyError, exit_code_of
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
-from tuner.storage.files import write_atomically
+from tuner.storage.files import RESULTS_FILE, write_atomically, writing
 from tuner.storage.home import storage_at
 
 LOG_FILE: Final = "service.log"
-_SUBMITTED_FILE: Final = "submitted.yaml"
+_OLD_LOG_FILE: Final = "service.old.log"
+SUBMITTED_FILE: Final = "submitted.yaml"
 _PROCESS_FILE: Final = "service-process.json"
 _OUTCOME_FILE: Final = "service-outcome.json"
 _TASK_FILE: Final = "service-task.json"
+_FILES: Final = (LOG_FILE, _OLD_LOG_FILE, SUBMITTED_FILE, _PROCESS_FILE, _OUTCOME_FILE, _TASK_FILE)
 _GO: Final = b"go"
 _LONGEST_MESSAGE: Final = 4_000
 _TAIL_LINES: Final = 15
@@ -90,7 +92,7 @@ class StudyProcess:
             OSError: The process could not be started.
         """
         folder, attempt = root / name, uuid.uuid4().hex
-        write_atomically(folder / _SUBMITTED_FILE, study_file.encode())
+        write_atomically(folder / SUBMITTED_FILE, study_file.encode())
         write_atomically(folder / _TASK_FILE, task.as_text().encode())
         command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
         if config_file is not None:
@@ -100,7 +102,7 @@ class StudyProcess:
         environ.pop("KAFKA_TUNER_SERVER", None)
         log = folder / LOG_FILE
         if log.is_file() and log.stat().st_size > _LARGEST_LOG_BYTES:
-            log.replace(log.with_suffix(".old.log"))
+            log.replace(folder / _OLD_LOG_FILE)
         with log.open("ab") as out:
             own = subprocess.Popen(
                 command,
@@ -239,6 +241,21 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     _tell(folder, attempt, ExitCode.DONE)
 
 
+def remove_files(folder: Path) -> None:
+    """Remove the service's files from the folder of a study without results, and the folder if nothing else is in it.
+
+    Raises:
+        RecordUnwritable: The system refused to remove a file.
+    """
+    if not folder.is_dir() or (folder / RESULTS_FILE).exists():
+        return
+    with writing(folder):
+        for name in _FILES:
+            (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it has other files, which are not ours
+        folder.rmdir()
+
+
 def _record(folder: Path, attempt: str, identity: ProcessIdentity, **more: int) -> None:
     told = {"attempt": attempt, "pid": identity.pid, "started": identity.started, **more}
     write_atomically(folder / _PROCESS_FILE, json.dumps(told).encode())
@@ -257,7 +274,7 @@ def _work(folder: Path, config: ServiceConfig) -> None:
     # Imported here, because these imports take a second. The file that identifies the process must be written earlier.
     from tuner.service.worker.tasks import do
 
-    text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
+    text = (folder / SUBMITTED_FILE).read_text(encoding="utf-8")
     task = folder / _TASK_FILE  # processes that earlier releases started have none
     do(Task.parse(task.read_text(encoding="utf-8") if task.is_file() else ""), text, folder, config)
 

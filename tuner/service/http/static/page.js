@@ -1,11 +1,14 @@
 // Keeps a page up to date, submits the study file that the user has typed, and asks for predictions.
 // The server renders every page; this script asks for the page again and replaces its <main>. Without scripts, a page
-// loads itself again every few seconds.
+// loads itself again every few seconds while a study is at work.
 "use strict";
 
 const POLL_MS = 5000;
+const IDLE_MS = 15000; // how soon a page on which nothing happens shows what has begun
 const PAUSE_MS = 500;
 let waiting = null;
+let stream = null;
+let shown = ""; // what stands in <main>, without the pictures that scripts have drawn
 
 async function refresh() {
   waiting = null;
@@ -21,12 +24,18 @@ async function refresh() {
       picture.src = each.getAttribute("src");
       return picture.decode().catch(() => {});
     }));
-    const main = page.querySelector("main");
-    for (const place of main.querySelectorAll("[data-figure]")) {
-      const drawn = [...figures()].find((each) => each.dataset.figure === place.dataset.figure);
-      if (drawn) place.replaceWith(drawn);
+    const main = page.querySelector("main"), told = main.innerHTML;
+    // What the user has selected in a page that is still the same stays selected.
+    if (told !== shown) {
+      for (const place of main.querySelectorAll("[data-figure]")) {
+        const drawn = [...figures()].find((each) => each.dataset.figure === place.dataset.figure);
+        if (drawn) place.replaceWith(drawn);
+      }
+      document.querySelector("main").replaceWith(main);
+      shown = told;
     }
-    document.querySelector("main").replaceWith(main);
+    Object.assign(document.body.dataset, {events: "", ...page.body.dataset});
+    follow();
     await drawAll();
   } catch (lost) {
     // The service may be restarting. The next event or poll tries again.
@@ -51,18 +60,31 @@ function refreshSoon() {
   waiting ??= setTimeout(refresh, PAUSE_MS);
 }
 
-function follow(address) {
-  const events = new EventSource(address);
-  for (const name of ["trial", "status"]) events.addEventListener(name, refreshSoon);
-  events.addEventListener("end", () => {
-    events.close();
+// Follows the events of the study on this page, if it is at work.
+function follow() {
+  const address = document.body.dataset.events;
+  if (!address || stream) return;
+  stream = new EventSource(address);
+  for (const name of ["trial", "status"]) stream.addEventListener(name, refreshSoon);
+  stream.addEventListener("end", () => {
+    stream.close();
+    stream = null;
     refreshSoon();
     setTimeout(refresh, POLL_MS); // a picture that takes long to make is only in the next answer
   });
-  events.addEventListener("error", () => {
+  stream.addEventListener("error", () => {
     // The browser connects again by itself, unless the service has refused the stream.
-    if (events.readyState === EventSource.CLOSED) setInterval(refresh, POLL_MS);
+    if (stream?.readyState === EventSource.CLOSED) stream = null;
   });
+}
+
+// Asks for the page again and again while no stream says what is new: a study may begin or go on at any time. Nobody
+// looks at a hidden page, and a form that the user is filling in stays.
+function poll() {
+  setTimeout(async () => {
+    if (!stream && !document.hidden && !document.querySelector("main form :focus")) await refresh();
+    poll();
+  }, document.body.dataset.live === "yes" ? POLL_MS : IDLE_MS);
 }
 
 async function submit(form) {
@@ -129,10 +151,11 @@ async function predict(form) {
   }
 }
 
+for (const each of document.querySelectorAll("noscript")) each.remove(); // as in `refresh`, to compare both
+shown = document.querySelector("main").innerHTML;
 drawAll().catch(() => {});
-const {events, live} = document.body.dataset;
-if (events) follow(events);
-else if (live) setInterval(refresh, POLL_MS);
+follow();
+if (document.body.dataset.live) poll();
 document.getElementById("submit")?.addEventListener("submit", (event) => {
   event.preventDefault();
   submit(event.target);

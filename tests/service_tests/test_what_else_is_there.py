@@ -1,0 +1,56 @@
+"""A folder of studies may also hold experiments, which the service can't show, and folders with names of no study."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.experiment_tests.small import run_small
+from tests.present_tests.studies import write_study
+from tests.service_tests.in_process import Service, in_process
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    root = tmp_path / "studies"
+    root.mkdir()
+    with in_process(root) as found:
+        yield found
+
+
+def test_an_experiment_is_called_one(service: Service) -> None:
+    run_small(service.root / "small")
+
+    async def look() -> None:
+        for what in ("status", "front", "report"):
+            refused = await service.ask("GET", f"/v1/studies/small/{what}")
+            assert refused.status == 404, refused.text
+            assert refused.json["type"].endswith("/not-a-study")
+            assert refused.json["detail"].startswith("small is an experiment, not a study; use ")
+            assert str(service.root) not in refused.text
+        shown = (await service.ask("GET", "/v1/studies/small")).json
+        assert (shown["state"], shown["progress"]) == ("recorded", None)
+        assert shown["note"].startswith("small is an experiment, not a study")
+        page = (await service.ask("GET", "/studies/small")).text
+        assert "small is an experiment, not a study" in page
+        assert "Nothing has been measured yet" not in page
+
+    asyncio.run(look())
+
+
+def test_only_names_that_a_study_may_have_are_listed(service: Service) -> None:
+    for name in ("clicks", "orders", "orders (copy)", "~orders", "payments", "größe", "x" * 101):
+        write_study(service.root / name, trials=2, rounds=0)
+
+    async def all_pages() -> list[str]:
+        found: list[str] = []
+        query: bytes = b""
+        while True:
+            page = (await service.ask("GET", "/v1/studies", b"limit=1" + query)).json
+            found += [study["name"] for study in page["studies"]]
+            if page["next"] is None:
+                return found
+            query = b"&cursor=" + page["next"].encode()
+
+    assert asyncio.run(all_pages()) == ["clicks", "orders", "payments"]
