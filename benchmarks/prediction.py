@@ -28,6 +28,7 @@ from benchmarks.problems.table import (
     java_grid,
     large_records_grid,
     small_records_grid,
+    small_records_java_grid,
     three_brokers_grid,
     undisturbed_grid,
 )
@@ -50,6 +51,7 @@ TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "10 kB": large_records_grid,
     "1 kB, three brokers": three_brokers_grid,
     "1 kB, Java client": java_grid,
+    "100 B, Java client": small_records_java_grid,
 }
 PROBES: Final = (0, 12, 25, 60)
 SLOW, FAST, RECORDS_IN_BATCH, WIRE, PAYLOAD, STORED = (

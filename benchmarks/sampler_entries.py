@@ -67,7 +67,7 @@ def _expectation(spec: StudySpec, problem: Problem, off: float) -> ModelExpectat
     if expected is None:
         return None
     # The load of a study with the default settings differs from the load of a problem in the seconds of its phases.
-    start = similar_host("a cluster" if problem.is_remote else None, problem.defaults.client.kind)
+    start = similar_host("a cluster" if problem.is_remote else None)
     signs = np.where(np.arange(len(SPREAD)) % 2, 1.0, -1.0)
     wrong = moved(start, tuple(SPREAD), signs * np.log(off))
     metrics = [objective.metric for objective in spec.objectives]

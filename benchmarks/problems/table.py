@@ -151,6 +151,11 @@ def java_grid() -> MeasuredTable:
     return _shipped("embedded_1000_bytes_java.csv")
 
 
+def small_records_java_grid() -> MeasuredTable:
+    """Return the same for the Java client with records of 100 B, and with batches and bytes on the wire."""
+    return _shipped("embedded_100_bytes_java.csv")
+
+
 def small_records_grid() -> MeasuredTable:
     """Return the same with records of 100 B."""
     return _shipped("embedded_100_bytes.csv")
@@ -167,7 +172,7 @@ def three_brokers_grid() -> MeasuredTable:
 
 
 def undisturbed_grid() -> MeasuredTable:
-    """Return the same as `embedded_grid`, measured for 4 s each, with batches and bytes on the wire.
+    """Return the same as `embedded_grid`, each config measured in four rounds, with batches and bytes on the wire.
 
     Nothing else ran on the host.
     """

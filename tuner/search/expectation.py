@@ -139,7 +139,7 @@ def expectation_of(
     if rate_records_per_s is not None:
         workload = spec.workload.paced_at(size, rate_records_per_s)
     metrics = [objective.metric for objective in spec.objectives]
-    start = similar_host(spec.targets[0].bootstrap, spec.client.kind)
+    start = similar_host(spec.targets[0].bootstrap)
     return ModelExpectation(space, workload, metrics, spec.baseline, start, spec.workload.producers)
 
 
