@@ -1,16 +1,20 @@
 """The verbs that have a service do something print and end the same with `--server` as without."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli_tests.command import Ended, tuner
 from tests.service_tests.serving import Serving, ended, eventually, serving, state_of, study_file
+from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
 from tuner.service.http.tokens import TokenRole
+from tuner.service.queue.job import JobState, Task, Verb
 from tuner.storage.home import ROOT_VARIABLE
 
 PHASES = "saturate: {warmup: 0s, measured: 1s}\n  paced: {warmup: 0s, measured: 1s}"
@@ -218,6 +222,19 @@ def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
     assert at(served, "rm", "gone", "--yes").code == 2
     assert served.submit(text_of("gone", trials=2)).status == 201
     assert ended(served, "gone") == "complete"
+
+
+@pytest.mark.campaign
+def test_a_complete_study_is_complete_again_after_a_task_that_failed_first(served: Serving) -> None:
+    failed = Task(Verb.CONFIRM, {"rounds": 2}, JobState.COMPLETE).as_text()
+    with closing(sqlite3.connect(served.root / QUEUE_FILE)) as db, db:
+        db.execute("UPDATE jobs SET state = 'failed', task = ? WHERE name = 'orders'", [failed])
+    refused = at(served, "sync", "orders")
+    assert refused.code == 1
+    assert "orders is failed and has not ended its task confirm, which would be lost; resume" in refused.complaint
+    again = at(served, "confirm", "orders", "--rounds", "2", "--max-rounds", "2", "--quiet")
+    assert again.code == 0, again.err
+    assert state_of(served, "orders") == "complete"
 
 
 @pytest.mark.campaign
