@@ -24,7 +24,7 @@ from typing import Final
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import ratio_of
 from runners.clusters.topics import Topic
-from runners.consumers.beside import TailConsumers, WithConsumers
+from runners.consumers.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.performance_tool import run_performance_tool, tool_failed

@@ -17,7 +17,7 @@ from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.search.schedule import next_kind
-from tuner.search.seeds import seeds_of
+from tuner.search.starting_points import starting_points_of
 
 BEFORE_TRIALS = 40
 """How many trials the search of the previous record size has, for problems such as `embedded:1000:100`."""
@@ -120,7 +120,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
     records = {RecordSizes.parse(each.record_bytes): each for each in others}
     records[problem.size] = SizeRecord(str(problem.size), spec.objectives)
     strategy = entry.make(problem, seed)
-    seeds = seeds_of(spec, problem.size, problem.space, records)
+    starting_points = starting_points_of(spec, problem.size, problem.space, records)
     volume, best = Volume(), problem.best_volume()
     made: list[Trial] = []
     covered: list[float] = []
@@ -130,8 +130,8 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
         began_s, asked = time.perf_counter(), False
         proposal: Proposal | None = Proposal(index, problem.defaults, {})
         if kind is Kind.SEARCH:
-            asked = not seeds
-            proposal = strategy.ask(index, seeds.pop(0) if seeds else None)
+            asked = not starting_points
+            proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
             index += 1
         if proposal is None:
             break

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from objectives.signs import (
+from objectives.bottlenecks import (
     BUSY_RATIO,
     CLOSE_BEHIND_S,
     broker_on_a_full_host,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from objectives.signs import (
+from objectives.bottlenecks import (
     BUSY_RATIO,
     CLOSE_BEHIND_S,
     broker_on_a_full_host,

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.consumer_host import THIS_HOST, ConsumerHost
+from runners.consumers.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
 from runners.measurement import Measurement, TimePoint, Window, sent_bytes_of
 from runners.merging import merge, merge_windows

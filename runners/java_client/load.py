@@ -17,6 +17,7 @@ from runners.host import HostProbe
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ClientTotals, JavaReport, histogram_of, long_table
 from runners.kernel_counters import thread_times
+from runners.latency_sampling import first_sample_ratio
 from runners.limits import budget_exceeded
 from runners.measurement import TimePoint, Window
 from runners.on_topic import RawResult
@@ -24,7 +25,6 @@ from runners.pacing import Bursts
 from runners.payload import PayloadPool
 from runners.pulse import Counted, Pulse, count
 from runners.runner import Phases, Watch, WatchDecision
-from runners.sampling import first_sample_ratio
 from runners.watchdog import Watchdog
 from runners.windows import Cut, window_between
 from runners.workload import Workload

@@ -13,6 +13,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.host import HostProbe, usage
 from runners.interpreter import quiet_interpreter
+from runners.latency_sampling import first_sample_ratio
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
@@ -26,7 +27,6 @@ from runners.measurement import ClientActivity, Counts, LatencyCheck, Measuremen
 from runners.on_topic import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
 from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
-from runners.sampling import first_sample_ratio
 from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig

@@ -9,7 +9,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.lasting import Address, open_broker, wait_while_running
+from runners.clusters.persistent import Address, open_broker, wait_while_running
 from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
 from tests.cli_tests.command import arguments, tuner

@@ -11,7 +11,7 @@ import pytest
 
 from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.contact import Contact
-from runners.clusters.lasting import persistent_status, start_persistent, stop_persistent
+from runners.clusters.persistent import persistent_status, start_persistent, stop_persistent
 from runners.clusters.processes import ProcessIdentity
 from runners.errors import EmbeddedBrokerError
 from tests.clusters_tests.waiting import eventually
@@ -30,7 +30,7 @@ def test_none_is_running_at_first() -> None:
 
 @pytest.mark.broker
 def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
-    start = "from runners.clusters.lasting import start_persistent; start_persistent()"
+    start = "from runners.clusters.persistent import start_persistent; start_persistent()"
     subprocess.run([sys.executable, "-c", start], check=True)
     running = persistent_status()
     try:

@@ -11,7 +11,7 @@ from tests.builders.trials import trial
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
-from tuner.results.judging import judged_by
+from tuner.results.changed_constraints import judged_by
 from tuner.results.recommend import recommend
 from tuner.results.study_results import load_results
 

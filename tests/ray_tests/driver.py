@@ -11,7 +11,7 @@ from typing import Any
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.consumers.beside import TailConsumers
+from runners.consumers.with_consumers import TailConsumers
 from runners.errors import RunnerError
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement, Window

@@ -12,12 +12,12 @@ from typing_extensions import override
 from runners.clock_offset import Offset
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
-from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.consumer_host import ConsumerHost
 from runners.consumers.consumption import Arrivals, Consumption
 from runners.consumers.joining import arrival_times
 from runners.consumers.on_topic import TopicConsumption
 from runners.consumers.reader import ReadWatch
+from runners.consumers.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ConsumersLost, WorkloadRefused
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

@@ -12,7 +12,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.consumers.beside import TailConsumers, WithConsumers
+from runners.consumers.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

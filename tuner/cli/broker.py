@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Column, Table
 
-from runners.clusters.lasting import (
+from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
+from runners.clusters.persistent import (
     Address,
     PersistentBroker,
     open_broker,
@@ -16,7 +17,6 @@ from runners.clusters.lasting import (
     stop_persistent,
     wait_while_running,
 )
-from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
 from tuner.cli import options
 from tuner.model.errors import ExitCode

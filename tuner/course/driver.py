@@ -22,7 +22,7 @@ from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults
 from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
-from tuner.search.seeds import seeds_of
+from tuner.search.starting_points import starting_points_of
 from tuner.search.strategy import Strategy
 
 MakeStrategy = Callable[[SearchSpace, int, ModelExpectation | None], Strategy]
@@ -106,11 +106,11 @@ def _search(
     strategy = make_strategy(space, seed, expectation_of(spec, size, space, rate))
     for trial in record.trials:
         _tell(strategy, record, trial)
-    seeds = seeds_of(spec, size, space, loop.records)
+    starting_points = starting_points_of(spec, size, space, loop.records)
     under_way: list[StartedTrial] = []
     while True:
         while loop.bench.free and loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), len(under_way)):
-            started = _next(loop, size, strategy, seeds, under_way)
+            started = _next(loop, size, strategy, starting_points, under_way)
             if started is None:
                 break
             loop.start(started, rate)
@@ -145,7 +145,11 @@ def _kept_for_rounds_s(loop: TrialLoop, size: RecordSizes, others_s: float) -> f
 
 
 def _next(
-    loop: TrialLoop, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[StartedTrial]
+    loop: TrialLoop,
+    size: RecordSizes,
+    strategy: Strategy,
+    starting_points: list[ProducerConfig],
+    under_way: list[StartedTrial],
 ) -> StartedTrial | None:
     """Return the next trial to start; None if the search is over, or if it must wait for trials that are running."""
     record, since_s = loop.records[size], time.monotonic()
@@ -159,7 +163,7 @@ def _next(
     if kind is Kind.BASELINE:
         proposal: Proposal | None = Proposal(index, loop.spec.baseline, {})
     else:
-        proposal = strategy.ask(index, seeds.pop(0) if seeds else None)
+        proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
     if proposal is None:
         return None
     return loop.started_trial(size, kind, proposal, under_way=under_way, since_s=since_s)

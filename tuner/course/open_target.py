@@ -22,8 +22,8 @@ from runners.clusters.lost_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.consumers.beside import TailConsumers, WithConsumers
 from runners.consumers.own_topic import KEPT, fill_bytes
+from runners.consumers.with_consumers import TailConsumers, WithConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner

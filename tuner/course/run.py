@@ -55,7 +55,7 @@ from tuner.model.facts import (
 )
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
-from tuner.results.judging import judged_by
+from tuner.results.changed_constraints import judged_by
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of

@@ -35,9 +35,9 @@ from tuner.model.facts import (
 from tuner.model.goals import goal_gain, goal_rank
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.results.changed_constraints import judged_by, own_constraint
 from tuner.results.estimates import Estimates
 from tuner.results.fronts import fronts, may_be_on_front, volumes
-from tuner.results.judging import judged_by, own_constraint
 from tuner.storage.bodies import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage

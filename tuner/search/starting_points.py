@@ -16,11 +16,11 @@ from tuner.results.recommend import pick
 from tuner.results.size_record import SizeRecord
 
 _TRANSFERRED: Final = 5
-_SEEDED: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
+_WITH_STARTING_POINTS: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
 """The search methods that get starting points, because they learn from trials."""
 
 
-def seeds_of(
+def starting_points_of(
     spec: StudySpec, size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
 ) -> list[ProducerConfig]:
     """Return the configs that a record size measures before the sampler's first proposal.
@@ -34,7 +34,7 @@ def seeds_of(
         space: The search space of the record size.
         records: The trials so far, by record size; the best configs of other record sizes come from them.
     """
-    if spec.search.method not in _SEEDED and not spec.search.sampler:
+    if spec.search.method not in _WITH_STARTING_POINTS and not spec.search.sampler:
         return []
     known = {trial.fingerprint for trial in records[size].trials}
     wanted = [*space.starting_points(spec.baseline)]
