@@ -107,7 +107,7 @@ def delivered_ratio(measurement: Measurement) -> float:
     counts = measurement.counts
     delivered = counts.acknowledged
     if counts.sole_writer and counts.stored is not None:
-        delivered = min(delivered, counts.stored)
+        delivered = max(0, min(delivered, counts.stored))
     total = counts.acknowledged + counts.failed_records - counts.purged
     return delivered / total if total else 1.0
 

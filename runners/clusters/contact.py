@@ -38,7 +38,6 @@ _NO_ANSWER = (
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.NOT_CONTROLLER,
-    KafkaError.THROTTLING_QUOTA_EXCEEDED,
 )
 
 

@@ -8,9 +8,13 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError
 
 _POLL_S: Final = 0.1
-_STANDSTILL_S: Final = 3.0
-"""A number of records that has not grown for so long is final."""
-_LONGEST_S: Final = 60.0
+_STANDSTILL_S: Final = 35.0
+"""A number of records that has not grown for so long is final.
+
+If a replica stops fetching, the number stands still until Kafka takes the replica out of the in-sync replicas, after
+`replica.lag.time.max.ms` (30 s by default).
+"""
+_LONGEST_S: Final = 90.0
 
 
 def stored_records(

@@ -34,4 +34,4 @@ def test_the_number_is_the_last_that_is_seen(values: list[int], acknowledged: in
 def test_a_number_that_grows_for_ever_is_not_waited_for() -> None:
     clock, read = MovedClock(), iter(range(10_000))
     assert once_replicated(lambda: next(read), 100_000, clock) < 10_000
-    assert clock.at_ns < 70 * NS_PER_S
+    assert clock.at_ns < 100 * NS_PER_S

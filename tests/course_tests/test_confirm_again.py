@@ -12,6 +12,7 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.confirmation.rounds import rounds_of
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.facts import CONFIRMING
@@ -96,10 +97,19 @@ def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Pat
             break
     else:
         pytest.fail("no round was interrupted")
-    after = again(tmp_path).sizes[0].trials[len(before) :]
-    whole = [each.fingerprint for each in after if each.kind is Kind.CONFIRM and each.round == newest]
-    assert half < set(whole)
-    assert len(whole) == len(set(whole))
+    again(tmp_path, stopped_after=1)
+    done = again(tmp_path)
+    trials = done.sizes[0].trials
+    of_round = [each for each in trials if each.kind is Kind.CONFIRM and each.round == newest]
+    plan = plans_in(done.facts, "100")[-1]
+    counted = [each for each in of_round if each in plan.trials_of(Kind.CONFIRM, trials)]
+    assert counted == of_round[2:], "the trials before both interruptions do not count"
+    fingerprints = [each.fingerprint for each in counted]
+    assert half < set(fingerprints)
+    assert len(fingerprints) == len(set(fingerprints))
+    found = rounds_of(plan, trials, next(each for each in fingerprints if each != plan.baseline))
+    paired = {each.number for each in (*found.ours, *found.theirs)}
+    assert paired.isdisjoint(each.number for each in of_round[:2])
 
 
 def again_in(folder: Path) -> StudyResults:

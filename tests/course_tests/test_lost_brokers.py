@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from runners.errors import BrokerLost
 from runners.limits import Limits
 from runners.local_pool import LocalPool
 from runners.simulated import SimulatedRunner
@@ -68,3 +69,39 @@ def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_clust
     assert target.events.count("kill") == target.events.count("start anew") == 1
     assert target.events[:first].count("window") == windows_before - 1, "the kill comes before the window is shown"
     assert target.events[second - 1 : second + 2] == ["end 0", "start anew", "lease 1"]
+
+
+@dataclass
+class Coming(Told):
+    """A target that has lost a broker each time that a trial begins, a number of times."""
+
+    lost: int = 0
+
+    @contextmanager
+    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
+        if self.lost:
+            self.lost -= 1
+            raise BrokerLost("one after the other is restarted")
+        with super().lease(workload, limits, trial, setup) as lease:
+            yield lease
+
+    def mend(self) -> None:
+        self.events.append("mend")
+
+
+@pytest.mark.parametrize(("lost", "measured"), [(3, True), (4, False)])
+def test_a_trial_begins_while_brokers_are_restarted_in_turn(lost: int, measured: bool) -> None:
+    target = Coming(lost=lost)
+    load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
+    started = StartedTrial("1000", 0, Kind.MEASUREMENT, Proposal(0, BASELINE, {}), utc_now(), 0.0)
+    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, (), None, run_to_end=True)
+    with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
+        if measured:
+            bench.submit(job)
+            done = bench.next_done()
+            assert done.error is None
+            assert done.attempts == 1, "no measurement broke off"
+        else:
+            with pytest.raises(BrokerLost):
+                bench.submit(job)
+    assert target.events.count("mend") == 3

@@ -71,8 +71,8 @@ def _broken_off(rounds: Rounds) -> Iterable[str]:
     """Return in which rounds the measurement of the config broke off, so that the results do not show what happened."""
     if again := [trial for trial in rounds.broken_off if trial.state is State.COMPLETE]:
         yield (
-            f"in {_named(again)}, the config's measurement broke off because a broker or a worker was lost, and was "
-            "made again: the gains do not show what happened before"
+            f"in {_named(again)}, the config's measurement broke off and was made again, because a broker or a worker "
+            "was lost or the host stood still: the gains do not show what happened before"
         )
     if failed := [trial for trial in rounds.broken_off if trial.state is State.FAILED]:
         yield f"in {_named(failed)}, the config could not be measured: the gains are from the other rounds only"

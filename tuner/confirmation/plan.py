@@ -56,6 +56,7 @@ class ConfirmationPlan:
         allow_loss: The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`.
         new_broker: Whether each round is measured on newly started brokers.
         gap_s: Seconds from the start of one round to the start of the next; 0 if there is no pause between rounds.
+        left_out: Numbers of trials that do not count, because their round was interrupted and measured again.
     """
 
     baseline: str
@@ -76,6 +77,7 @@ class ConfirmationPlan:
     new_broker: bool = False
     gap_s: float = 0.0
     beside: tuple[str, ...] = ()
+    left_out: tuple[int, ...] = ()
 
     @property
     def begins_anew(self) -> bool:
@@ -167,8 +169,12 @@ class ConfirmationPlan:
         return self.new_broker and trial.kind is Kind.CONFIRM and self.holds(trial)
 
     def trials_of(self, kind: Kind, trials: Iterable[Trial]) -> list[Trial]:
-        """Return those of the given trials that were measured for this confirmation and are of one kind."""
-        return [trial for trial in trials if trial.kind is kind and self.holds(trial)]
+        """Return those of the given trials that were measured for this confirmation, are of one kind, and count."""
+        return [trial for trial in self.counted(trials) if trial.kind is kind]
+
+    def counted(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return those of the given trials that were measured for this confirmation and count."""
+        return [trial for trial in trials if self.holds(trial) and trial.number not in self.left_out]
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""
@@ -182,7 +188,8 @@ class ConfirmationPlan:
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
-        known["beside"] = tuple(known.get("beside", ()))
+        for name in ("beside", "left_out"):
+            known[name] = tuple(known.get(name, ()))
         return cls(**known, confirmation_id=data.get(_ID_ON_RECORD, ""))
 
 
@@ -214,6 +221,22 @@ def add_plan(store: ResultsStore, size: str, plan: ConfirmationPlan) -> None:
     facts = store.facts()
     kept = [each.as_json() for each in plans_in(facts, size)]
     store.set_fact(CONFIRMING, {**facts.get(CONFIRMING, {}), size: [*kept, plan.as_json()]})
+
+
+def leave_out(store: ResultsStore, size: str, plan: ConfirmationPlan, numbers: Iterable[int]) -> ConfirmationPlan:
+    """Store that trials of the newest confirmation do not count, and return its changed plan.
+
+    Args:
+        store: The results store.
+        size: The record size or mix.
+        plan: The plan of its newest confirmation.
+        numbers: The numbers of the trials.
+    """
+    changed = replace(plan, left_out=(*plan.left_out, *numbers))
+    facts = store.facts()
+    *earlier, _ = (each.as_json() for each in plans_in(facts, size))
+    store.set_fact(CONFIRMING, {**facts[CONFIRMING], size: [*earlier, changed.as_json()]})
+    return changed
 
 
 def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:

@@ -77,7 +77,7 @@ def next_step(
         objectives: The objectives of the study.
         seed: Decides between orders within a round that are equally good.
     """
-    there = {(trial.kind, trial.round, trial.fingerprint) for trial in trials if trial.round is not None}
+    there = {(trial.kind, trial.round, trial.fingerprint) for trial in plan.counted(trials)}
 
     def missing(kind: Kind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
         number = plan.first_round + round_number

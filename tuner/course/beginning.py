@@ -117,9 +117,9 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 def confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    # The settings in `left_out` do not limit the measurements: if they change, nothing more has to be measured.
-    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
-    limits = {name: value for name, value in plain.items() if name not in left_out}
+    # These settings do not limit the measurements: if they change, nothing more has to be measured.
+    of_plan = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
+    limits = {name: value for name, value in plain.items() if name not in (*of_plan, "left_out")}
     # These are left out if they were not asked for: studies of older releases are stored without them.
     asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
     return limits | {name: value for name, value in asked.items() if value}

@@ -3,12 +3,12 @@
 So no gain rests on one lucky trial.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
+from tuner.confirmation.plan import ConfirmationPlan, add_plan, leave_out, plan_of, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.winners import winners_of
 from tuner.course.budget import Kept
@@ -46,17 +46,13 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         )
         return
     configs = _configs(loop, results, plan)
-    sessions = Sessions(loop, size, plan, kept.seconds)
     announced: set[Kind] = set()
-    measured = sum(map(plan.holds, record.trials))
-
-    def following(left_out: Collection[int]) -> Step | None:
-        trials = [trial for trial in record.trials if trial.number not in left_out]
-        seed = loop.spec.search.seed
-        return next_step(plan, configs, trials, results.baseline_metrics, results.objectives, seed)
-
-    half_measured = _of_half_a_round(plan, following(()), record.trials)
-    while step := following(half_measured):
+    given = results.baseline_metrics, results.objectives, loop.spec.search.seed
+    if half := _of_half_a_round(plan, next_step(plan, configs, record.trials, *given), record.trials):
+        plan = leave_out(loop.store, str(size), plan, half)
+    sessions = Sessions(loop, size, plan, kept.seconds)
+    measured = len(plan.counted(record.trials))
+    while step := next_step(plan, configs, record.trials, *given):
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
@@ -86,7 +82,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         measured += 1
 
 
-def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> frozenset[int]:
+def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> tuple[int, ...]:
     """Return the numbers of the trials of a round that an earlier process began and did not end.
 
     Such a round is measured again as a whole. Its trials and those that are still missing would have been measured
@@ -98,8 +94,8 @@ def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence
         trials: The trials of the record size.
     """
     if step is None or step.kind is not Kind.CONFIRM:
-        return frozenset()
-    return frozenset(trial.number for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.round == step.round)
+        return ()
+    return tuple(trial.number for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.round == step.round)
 
 
 def _to_burn_in(

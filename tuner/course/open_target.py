@@ -173,7 +173,7 @@ def _brokers_of(opened: OpenTarget) -> int:
         return 0
     try:
         return opened.topics.brokers()
-    except RunnerError:
+    except BrokerLost:
         return 0
 
 
@@ -296,10 +296,15 @@ class ClusterTarget:
     def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         opened, producers = self.opened, setup.producers
-        if (there := _brokers_of(opened)) < self._brokers:
-            raise self._too_few(there)
         overlapping = self._overlapping or setup.broker_killed_s is not None  # the brokers end with such a trial
-        with opened.lease(overlapping=overlapping, setup=setup)(workload) as topic:
+        with ExitStack() as stack:
+            try:
+                topic = stack.enter_context(opened.lease(overlapping=overlapping, setup=setup)(workload))
+            except WorkloadRefused:
+                # While a broker is away, a cluster may refuse as many replicas as it had a moment ago.
+                if (there := _brokers_of(opened)) < self._brokers:
+                    raise self._too_few(there) from None
+                raise
             filled_bytes = 0
             if setup.stored_bytes:
                 filled_bytes = fill_bytes(opened.cluster, topic, FILLING, workload, setup.stored_bytes, limits)
@@ -336,8 +341,10 @@ class ClusterTarget:
     def mend(self) -> None:
         """Wait until the cluster has all its brokers again, and measure on the newly opened cluster from now on.
 
+        If brokers are still missing after `broker_wait_s`, the others are the cluster from now on.
+
         Raises:
-            TargetError: The broker did not come back within `broker_wait_s`.
+            TargetError: No broker came back within `broker_wait_s`.
         """
         self._tell("the broker was lost; waiting for it to come back")
         waited_s, pause_s = 0.0, 1.0
@@ -345,7 +352,7 @@ class ClusterTarget:
             stack = ExitStack()
             try:
                 opened = stack.enter_context(self._open())
-                if (there := _brokers_of(opened)) < self._brokers:
+                if (there := _brokers_of(opened)) < self._brokers and waited_s < self._wait_s:
                     with suppress(RunnerError):
                         stack.close()
                     raise self._too_few(there)
@@ -353,7 +360,9 @@ class ClusterTarget:
                 if waited_s >= self._wait_s:
                     raise
             else:
-                self._tell("the broker is back")
+                short = f"the cluster has {there} of its {self._brokers} brokers; going on with these"
+                self._tell("the broker is back" if there >= self._brokers else short)
+                self._brokers = there or self._brokers
                 lost, self._stack, self.opened = self._stack, stack, opened
                 # Our topics can be deleted only now that the broker is back.
                 with suppress(RunnerError):  # the next run deletes the topics that are left
