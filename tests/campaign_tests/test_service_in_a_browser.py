@@ -100,6 +100,7 @@ def test_the_page_of_a_running_study_shows_new_trials_without_loading_again(serv
     assert seen == sorted(seen)
 
 
+@pytest.mark.long
 def test_the_page_of_a_study_at_rest_follows_it_when_it_goes_on(served: Serving, tmp_path: Path) -> None:
     newest = "Number(document.querySelector('main .scroll tbody tr')?.cells[1].textContent ?? -1)"
     served.client.submit(study_file("rests", trials=100_000))
@@ -126,6 +127,7 @@ def test_the_page_of_a_study_at_rest_follows_it_when_it_goes_on(served: Serving,
         served.client.cancel("rests")
 
 
+@pytest.mark.long
 def test_the_list_of_studies_shows_a_study_that_is_submitted_later(served: Serving, tmp_path: Path) -> None:
     assert not {"queued", "running"} & {study["state"] for study in served.client.studies()}
 
