@@ -101,8 +101,8 @@ def _mean_latency(measurement: Measurement | Window) -> float | None:
 def delivered_ratio(measurement: Measurement) -> float:
     """Return the share of the sent records that were delivered; 1.0 if no record was sent.
 
-    Records are delivered if they were acknowledged and are in the topic, as far as these can be counted. Records that
-    the load generator had the client give up are left out: nobody knows what would have become of them.
+    A record is delivered if it was acknowledged and is in the topic, where that can be counted. Records that we made
+    the client give up after the load are left out, because they might still have been delivered.
     """
     counts = measurement.counts
     delivered = counts.acknowledged

@@ -126,8 +126,8 @@ class Counts:
         acks: The config's `acks`: 0, 1 or -1 (all).
         idempotent: Whether the producer is idempotent, so that retries can't cause duplicates.
         sole_writer: Whether only this run writes to the topic, because we created the topic.
-        purged: How many of the failed records the client gave up because we asked it to: it still held them a minute
-            after the load had ended.
+        purged: Number of failed records that we made the client give up, because it still held them a minute after the
+            load.
     """
 
     handed_over: int

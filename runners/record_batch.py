@@ -51,7 +51,10 @@ class RecordBatch:
 
     @property
     def span_ms(self) -> int:
-        """Time from the creation of the first record to that of the newest one, for which the first record waited."""
+        """Milliseconds between the creation of its first and of its newest record.
+
+        The first record waited at least so long.
+        """
         return self.last_created_ms - self.first_created_ms
 
 

@@ -144,6 +144,7 @@ class Watchdog:
     _done_ns: int = 0
     _disk_ns: int = 0
     _flush_ns: int = 0
+    _failed_before: int | None = None
 
     @classmethod
     def over(
@@ -232,11 +233,18 @@ class Watchdog:
                 f"{free / 1e9:.1f} GB free; free some space, or send less (--max-bytes, --seconds)"
             )
 
-    def flush_is_over(self) -> bool:
-        """Return whether we have waited too long for the last deliveries.
+    def flush_is_over(self, tally: DeliveryReport) -> bool:
+        """Return whether we have waited too long for the last deliveries, so that the client should give them up.
 
         The wait begins with the first call of this method.
         """
         now = self.clock.now_ns()
         self._flush_ns = self._flush_ns or now
-        return now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S
+        over = now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S
+        if over and self._failed_before is None:
+            self._failed_before = sum(tally.failed.values())
+        return over
+
+    def purged(self, tally: DeliveryReport) -> int:
+        """Return how many records the client has given up since the flush was over."""
+        return 0 if self._failed_before is None else sum(tally.failed.values()) - self._failed_before

@@ -95,6 +95,10 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
         return TableProblem(table, table.rows[0].sizes, noise_ratio)
     cluster, load, *_ = name.split(":")
     size, _, producers = load.partition("/")
+    if producers and not (producers.isdecimal() and int(producers)):
+        raise ValueError(
+            f"the producers of a problem must be a whole number from 1, as in `embedded:1000/3`, but got {name}"
+        )
     kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
     constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else perform
     if kind == "like":

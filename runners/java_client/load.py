@@ -85,7 +85,7 @@ class JavaResult(RawResult):
         gauges: The client's counters of each report in the measured phase, with the number of its records that waited.
         partition_records: Number of records acknowledged in the whole run, by partition.
         deliveries: The sampled records with their offsets; None if they are not kept.
-        purged: Number of records that we had the client give up at the end.
+        purged: Number of records that we made the client give up after the load.
     """
 
     sample_ratio: float
@@ -115,7 +115,6 @@ class JavaLoad:
     _pulse: Pulse = field(init=False)
     _series: list[TimePoint] = field(default_factory=list)
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
-    _purged: int = 0
 
     def __post_init__(self) -> None:
         """Watch whether the Java process stands still."""
@@ -208,7 +207,7 @@ class JavaLoad:
             deliveries=_deliveries(ended, origin.at_ns, previous.at_ns) if self.keeps_places else None,
             stopped_early=stopped,
             flush_s=float(ended["flush_s"]),
-            purged=self._purged,
+            purged=self.watchdog.purged(self.heard),
         )
 
     def _stops(self, window: Window, watch: Watch) -> bool:
@@ -228,16 +227,14 @@ class JavaLoad:
 
     def _flushed(self) -> Message:
         """Wait until the client has delivered, or given up, every record."""
-        failed_before: int | None = None
+        gave_up = False
         while True:
             message = self._next()
-            if failed_before is None and self.watchdog.flush_is_over():
-                failed_before = sum(self.heard.failed.values())
+            if not gave_up and self.watchdog.flush_is_over(self.heard):
                 self.jvm.send({"do": "give up"})
+                gave_up = True
             if message["is"] == "ended":
                 break
-        if failed_before is not None:
-            self._purged = sum(self.heard.failed.values()) - failed_before
         if not self.heard.acknowledged:
             raise DeliveryFailed(
                 f"a run must deliver at least one record, but the client gave up all records: {self.heard.failed}"

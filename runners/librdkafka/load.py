@@ -47,7 +47,7 @@ class LoadResult(RawResult):
         at_end: The client's report at the end of the measured phase.
         last: The client's report after the last delivery.
         handed_over: Number of records that the client accepted in the whole run.
-        purged: Number of records that we had the client give up at the end.
+        purged: Number of records that we made the client give up after the load.
     """
 
     queue_full_ratio: float
@@ -77,7 +77,6 @@ class Load:
     _series: list[TimePoint] = field(default_factory=list)
     _account: Account = field(default_factory=Account)
     _last: StatisticsReport | None = None
-    _purged: int = 0
 
     def run(self, watch: Watch) -> LoadResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
@@ -190,7 +189,7 @@ class Load:
             at_end=at_end,
             last=self._last,
             handed_over=sender.sent + sender.primed,
-            purged=self._purged,
+            purged=self.watchdog.purged(self.tally),
             stopped_early=stopped,
             flush_s=flush_s,
         )
@@ -224,15 +223,11 @@ class Load:
         sender.stop.set()
         while not sender.ended.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
             self._check()
-        failed_before: int | None = None
         while self.client.waiting():
             self._check()
-            if self.watchdog.flush_is_over():
-                failed_before = sum(self.tally.failed.values()) if failed_before is None else failed_before
+            if self.watchdog.flush_is_over(self.tally):
                 self.client.purge()
             self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
-        if failed_before is not None:
-            self._purged = sum(self.tally.failed.values()) - failed_before
         if not self.tally.acknowledged:
             raise DeliveryFailed(
                 f"a run must deliver at least one record, but the client gave up all records: {dict(self.tally.failed)}"

@@ -237,10 +237,10 @@ def check_budget(pool: PayloadPool, sent: int, records: int, max_bytes: int | No
 
 @dataclass(slots=True)
 class DrainWait:
-    """How long the drain lets deliveries gather while the client's queue is full, before it takes them.
+    """How long the drain thread waits before it takes the next deliveries from the client, while its queue is full.
 
     Attributes:
-        ns: The time in nanoseconds; 0 while each delivery should be taken at once.
+        ns: The wait in nanoseconds; 0 if each delivery should be taken at once.
     """
 
     ns: int = 0
@@ -249,7 +249,7 @@ class DrainWait:
         """Lengthen or shorten the wait, so that about 1/16 of the client's queue is taken after each one.
 
         Args:
-            taken: Number of records whose deliveries were taken after the last rest.
+            taken: Number of records whose deliveries were taken after the last wait.
             waiting: Number of records that the client still holds.
         """
         if taken * ROOM_SHARE > waiting:

@@ -163,9 +163,14 @@ def test_a_disk_with_enough_room_lets_the_load_continue(tmp_path: Path) -> None:
 
 
 def test_the_flush_waits_a_minute_for_the_last_deliveries() -> None:
-    watched = Watched()
-    assert not watched.dog.flush_is_over()
+    watched, tally = Watched(), Tally()
+    tally.failed["_MSG_TIMED_OUT"] = 3
+    assert not watched.dog.flush_is_over(tally)
     watched.clock.at_ns += 60 * NS_PER_S
-    assert not watched.dog.flush_is_over()
+    assert not watched.dog.flush_is_over(tally)
+    assert watched.dog.purged(tally) == 0
     watched.clock.at_ns += 1
-    assert watched.dog.flush_is_over()
+    assert watched.dog.flush_is_over(tally)
+    tally.failed["_PURGE_QUEUE"] = 40
+    assert watched.dog.flush_is_over(tally)
+    assert watched.dog.purged(tally) == 40, "those that failed before count as lost"

@@ -68,7 +68,7 @@ def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
 
 
 def _broken_off(rounds: Rounds) -> Iterable[str]:
-    """Return in which rounds the measurement of the config broke off, so that the results do not show what happened."""
+    """Return in which rounds the measurement of the config broke off. The results do not show what happened then."""
     if again := [trial for trial in rounds.broken_off if trial.state is State.COMPLETE]:
         yield (
             f"in {_named(again)}, the config's measurement broke off and was made again, because a broker or a worker "

@@ -1,6 +1,6 @@
 """The results of a confirmation: the gain of each config over the baseline, and for which goals it is proven better."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -261,16 +261,13 @@ def goals_without_winner(
 
 
 def _without_winner(
-    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], broke: Collection[str]
+    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], broke: frozenset[str]
 ) -> frozenset[Goal]:
     """Return the goals for which one confirmation has found no winner, because each nominee broke a constraint."""
     if not plan.looks or not has_all_repeats(plan, trials):
         return frozenset()
-    return frozenset(
-        goal
-        for goal, nominees in plan.nominees.items()
-        if nominees and goal not in winners and set(nominees) <= set(broke)
-    )
+    found = (goal for goal, nominees in plan.nominees.items() if nominees and broke.issuperset(nominees))
+    return frozenset(found).difference(winners)
 
 
 def _ranks(

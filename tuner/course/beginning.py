@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from runners.reporting import Say
 from tuner.confirmation.plan import ConfirmationPlan, ended, search_again
@@ -114,12 +114,16 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
     }
 
 
+_NO_LIMITS: Final = frozenset(
+    {"constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside", "left_out"}
+)
+"""The parts of a plan that do not limit the measurements: if they change, nothing more has to be measured."""
+
+
 def confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    # These settings do not limit the measurements: if they change, nothing more has to be measured.
-    of_plan = ("constraints", "session", "end_round", "error_rate", "allow_loss", "new_broker", "gap_s", "beside")
-    limits = {name: value for name, value in plain.items() if name not in (*of_plan, "left_out")}
+    limits = {name: value for name, value in plain.items() if name not in _NO_LIMITS}
     # These are left out if they were not asked for: studies of older releases are stored without them.
     asked = {"new_broker": spec.confirm.new_broker, "spread_over_s": spec.confirm.spread_over_s}
     return limits | {name: value for name, value in asked.items() if value}

@@ -32,7 +32,7 @@ from tuner.model.trial import PACED, SATURATED
 _AT_ONCE_S: Final = 1e-3
 """Two moments that are no further apart count as one."""
 _MOST_TRIES: Final = 4
-"""How often a trial is begun while brokers come and go, each time after all brokers were there again."""
+"""The most attempts to begin a trial. Before each further attempt, we wait until the cluster has all its brokers."""
 
 
 @dataclass(slots=True)
@@ -291,16 +291,9 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
     if trial.stored_before is None or trial.lease.stored() is None:
         return seen
     due = trial.stored_before + seen.counts.acknowledged
-    unread = []
-
-    def stored() -> int:
-        found = trial.lease.stored()
-        if found is None:
-            unread.append(True)
-        return found or 0
-
-    after = once_replicated(stored, due, SystemClock())
-    if after < due and unread:
+    once_replicated(lambda: trial.lease.stored() or 0, due, SystemClock())
+    after = trial.lease.stored()
+    if after is None:
         return seen  # nobody knows whether records are missing
     counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.lease.owned)
     return replace(seen, counts=counts)

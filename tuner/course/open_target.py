@@ -168,7 +168,10 @@ def open_target(
 
 
 def _brokers_of(opened: OpenTarget) -> int:
-    """Return how many brokers an existing cluster has now; 0 if it does not answer, and for brokers that we start."""
+    """Return the number of brokers that a user's cluster has now.
+
+    The result is 0 if the cluster does not answer. It is also 0 for brokers that we start: they come and go together.
+    """
     if opened.target.bootstrap is None:
         return 0
     try:

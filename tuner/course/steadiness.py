@@ -31,11 +31,10 @@ def has_enough_burn_ins(
 
 
 def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATIO) -> bool:
-    """Return whether values that were measured one after another rise or fall.
+    """Return whether a series of measured values rises or falls.
 
-    The first and the last value must differ by more than `agreement_ratio`. They must also differ by more than the
-    distance of any value in between from the straight line through both. So values that only scatter rarely show a
-    trend.
+    It does if its first and last value differ by more than `agreement_ratio`, and by more than any value in between
+    differs from the straight line through both. So values that only scatter rarely show a trend.
 
     Args:
         values: At least two values, above 0, at equal distances in time.
@@ -50,7 +49,8 @@ def shows_trend(values: Sequence[float], agreement_ratio: float = AGREEMENT_RATI
 def is_steady(windows: Sequence[float]) -> bool:
     """Return whether the throughput of a load without a pause has shown no trend for long enough.
 
-    A window is a second of the load. Single windows scatter by 10 % and more, so means of a few windows are compared.
+    A window is one second of the load. The throughput differs from window to window by 10 % and more, so the means of
+    a few windows are compared.
 
     Args:
         windows: The throughput of each window so far, above 0.

@@ -319,7 +319,7 @@ def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
     """Return the load with these settings, which may be values as a file writes them or values already read.
 
     Raises:
-        Refused: A setting is refused. The path of the refusal begins with the setting.
+        Refused: A setting is wrong. The path in the error begins with the name of the setting.
     """
     unread = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
     read = {name: value for name, value in values.items() if name not in unread}

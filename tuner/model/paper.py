@@ -22,20 +22,20 @@ class Expectation(StrEnum):
 
 
 class Artefact(StrEnum):
-    """Why a paper's figure does not say about Kafka what it seems to say."""
+    """Why a paper's figure shows how it was measured, and not how Kafka behaves."""
 
     FULL_BUFFER = "full buffer"
     """The buffer is full, so a record waits for all records in it: their number divided by the throughput."""
     RATE_CAP = "rate cap"
     """The rate is the limit that was given to the tool that sent the records."""
     ONE_PAYLOAD = "one payload"
-    """A codec compressed the same payload again and again, so that almost nothing was left to send."""
+    """All records had the same payload. A codec removes nearly all of it, so almost nothing was sent."""
     LOCAL_HAND_OFF = "local hand-off"
     """With acks=0, the latency ends when the client has written the request to its socket."""
     REPLICAS_BEHIND = "replicas behind"
     """The acknowledged rate is higher than what the brokers' network can replicate, so the replicas fell behind."""
     FOLLOWS_THE_RATE = "follows the rate"
-    """A total differs only because the rate differs; per record it does not, or differs the other way."""
+    """A total differs only because the rate differs. For each record, it is equal or differs in the other direction."""
     TWO_CHANGES = "two changes"
     """Two settings differ between the runs that are compared."""
     COARSE_CLOCK = "coarse clock"

@@ -1,4 +1,4 @@
-"""A row of an experiment: a config under a load."""
+"""A row of an experiment: which config is measured, and under which load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.spec import OVERHEAD_S, Goal
 
 FILLED_BYTES_PER_S: Final = 100e6
-"""How fast a topic is filled before a measurement, about: 100 B records on brokers on two cores."""
+"""About how fast a topic is filled before a measurement, for records of 100 B and brokers on two cores."""
 BROKERS_ANEW_S: Final = 8.0
-"""Seconds that three new brokers take to start, about, after a measurement that has killed one."""
+"""About how many seconds it takes to start three new brokers, after a measurement that has killed one."""
 BROKERS_TO_LOSE_ONE: Final = 3
-"""The fewest brokers of which one may be lost: each of them votes on metadata, and a majority must be left."""
+"""The smallest cluster that survives the loss of a broker: brokers vote on metadata, and a majority must be left."""
 RowValue = str | int | float
 
 

@@ -94,7 +94,7 @@ def stored_load(study: StudyResults) -> dict[str, Any]:
 
 
 def assumed_shape(study: StudyResults) -> str:
-    """Return a sentence if nobody knows how many partitions and replicas the topic had; else an empty text."""
+    """Return a warning if the study did not store the partitions and replicas of its topic; otherwise an empty text."""
     if TOPIC_SHAPE in study.facts:
         return ""
     targets = study.facts.get(IDENTITY, {}).get("target") or []

@@ -22,7 +22,7 @@ SANDBOX: Final = (
 )
 """The content security policy of pages that contain scripts.
 
-The sandbox gives the scripts a separate origin, so that they can't send requests to the service.
+Because of the sandbox, the browser does not treat these scripts as scripts of the service. So they can't call its API.
 """
 MOST_STREAMS: Final = 200
 """How many event streams may be open at the same time. Each event stream keeps a connection open."""
