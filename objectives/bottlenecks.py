@@ -1,6 +1,9 @@
-"""Signs of what limits a load, for producers and consumers alike."""
+"""What can limit a load, and the signs of it that producers and consumers have in common."""
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeVar
 
 from runners.measurement import Resources
 
@@ -12,6 +15,61 @@ OTHERS_RATIO: Final = 0.5
 THROTTLE_MS: Final = 1.0
 CLOSE_BEHIND_S: Final = 1.0
 """Consumers keep up with the producers if their lag is at most what they read in this many seconds."""
+IDLE_IN_FLIGHT: Final = 0.9
+"""With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
+
+
+class Bottleneck(StrEnum):
+    """The cause that limited the throughput."""
+
+    GENERATOR = "generator"
+    CLIENT_THREAD = "client thread"
+    CLIENT_BUFFER = "client buffer"
+    OFFERED_RATE = "offered rate"
+    OTHER_PROCESSES = "other processes"
+    QUOTA = "quota"
+    BROKER = "broker"
+    NETWORK = "network"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What limited the throughput of a measurement, with the reason.
+
+    Attributes:
+        bound: The cause.
+        because: The reason with its numbers, in one sentence.
+        latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain. It
+            then tells how large the buffer is, not how fast the cluster is. None if this is not known.
+        consumers_fell_behind: How far the consumers beside the load were behind, in one sentence, if that was far. The
+            end-to-end latency then tells how far they had fallen behind, and not how soon a record can be read. Empty
+            if they kept up, or if there were none.
+    """
+
+    bound: Bottleneck
+    because: str
+    latency_is_buffer: bool | None = None
+    consumers_fell_behind: str = ""
+
+    @property
+    def says_nothing_of_config(self) -> bool:
+        """Whether the load generator or other processes were the limit, so that nothing is known about the config."""
+        return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
+
+
+AnyEvidence = TypeVar("AnyEvidence")
+Signs = Sequence[tuple[Bottleneck, Callable[[AnyEvidence], str | None]]]
+"""Causes in the order in which they are checked, each with its sign.
+
+A sign is a function. It returns the reason if the evidence shows the cause, and else None.
+"""
+
+
+def first_sign(evidence: AnyEvidence, signs: Signs[AnyEvidence]) -> tuple[Bottleneck, str] | None:
+    """Return the first cause that the evidence shows, with the reason; None if it shows none."""
+    found = ((bound, because) for bound, sign in signs if (because := sign(evidence)) is not None)
+    return next(found, None)
 
 
 def quota(throttle_ms: float | None) -> str | None:

@@ -6,20 +6,23 @@ the limit. Otherwise something before it was: a thread of the client, a client t
 its queue was empty, the broker, or the network.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Self
 
 from objectives.bottlenecks import (
     BUSY_RATIO,
     CLOSE_BEHIND_S,
+    IDLE_IN_FLIGHT,
+    Bottleneck,
+    Signs,
+    Verdict,
     broker_on_a_full_host,
     busy_broker,
+    first_sign,
     on_a_full_host,
     other_processes,
     quota,
 )
-from objectives.verdict import IDLE_IN_FLIGHT, Bottleneck, Verdict
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Start
 from runners.measurement import Resources
@@ -74,11 +77,8 @@ class ReadEvidence:
 
 def judge_reading(evidence: ReadEvidence) -> Verdict:
     """Return the verdict on a load of consumers: what limited how fast they read."""
-    for bound, sign in _SIGNS:
-        because = sign(evidence)
-        if because is not None:
-            return Verdict(bound, because)
-    return Verdict(Bottleneck.UNKNOWN, "no limit that the load can measure was reached")
+    found = first_sign(evidence, _SIGNS)
+    return Verdict(*(found or (Bottleneck.UNKNOWN, "no limit that the load can measure was reached")))
 
 
 def _quota(evidence: ReadEvidence) -> str | None:
@@ -157,7 +157,7 @@ def _answers(evidence: ReadEvidence) -> str | None:
     )
 
 
-_SIGNS: Final[tuple[tuple[Bottleneck, Callable[[ReadEvidence], str | None]], ...]] = (
+_SIGNS: Final[Signs[ReadEvidence]] = (
     (Bottleneck.QUOTA, _quota),
     (Bottleneck.OFFERED_RATE, _written),
     (Bottleneck.OTHER_PROCESSES, _other_processes),

@@ -7,10 +7,12 @@ from typing import Final, Self
 
 from objectives.outcome import OUTCOME_METRICS, Direction
 
-HELD_RATE_RATIO: Final = 0.95
-"""A config that delivers less than this share of the fixed rate does not hold the rate.
+LEAST_HELD_RATIO: Final = 0.95
+"""The limit of the constraint that every study has: a config must deliver at least this share of the fixed rate.
 
-Records then queue up for as long as the phase lasts, so the latency would only tell how long the phase was.
+With less, records queue up for as long as the phase lasts, so the latency would only tell how long the phase was. The
+verdict asks for more (`RATE_REACHED_RATIO`): a constraint forgives a config a short pause of the host, but a verdict
+says that nothing but the requested rate was the limit.
 """
 
 
@@ -103,7 +105,7 @@ class Constraint:
         return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}{relative}"
 
 
-HELD_RATE: Final = Constraint("held_rate_ratio", at_most=False, limit=HELD_RATE_RATIO)
+HELD_RATE: Final = Constraint("held_rate_ratio", at_most=False, limit=LEAST_HELD_RATIO)
 ALWAYS: Final = (Constraint("delivered_ratio", at_most=False, limit=1.0), HELD_RATE)
 """The constraints of every study: no record is lost, and the fixed rate is held."""
 

@@ -9,16 +9,19 @@ generator is the limit. A thread or a connection at its limit is the cause even 
 broker is checked after that, and the size of the client's buffer last.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, Self
 
 from objectives.bottlenecks import (
     BUSY_RATIO,
     CLOSE_BEHIND_S,
+    IDLE_IN_FLIGHT,
+    Bottleneck,
+    Signs,
+    Verdict,
     broker_on_a_full_host,
     busy_broker,
+    first_sign,
     on_a_full_host,
     other_processes,
     quota,
@@ -36,10 +39,14 @@ CALLER_BUSY_RATIO: Final = 0.7
 
 The share is below `BUSY_RATIO`, because the loop around the calls needs a core, too.
 """
-HELD_RATE_RATIO: Final = 0.98
-"""From this share of the requested rate on, the rate counts as held; missing records may be in flight at the end."""
-UNDER_WAY_RATIO: Final = 0.9
-"""Below this share of the requested rate, the rate counts as not held, however small the latency was."""
+RATE_REACHED_RATIO: Final = 0.98
+"""From this share of the requested rate on, the requested rate was the limit; the rest may be in flight at the end.
+
+This is stricter than the constraint of a study (`LEAST_HELD_RATIO`): a study may recommend a config that delivers 96 %
+of the rate, but something other than the requested rate may have held it back.
+"""
+RATE_MISSED_RATIO: Final = 0.9
+"""Below this share of the requested rate, something else was the limit, however small the latency was."""
 LATE_MS: Final = 10.0
 """A paced sender that is this late on average has fallen behind; it checks for due records 4,000 times a second."""
 QUEUE_FULL_RATIO: Final = 0.1
@@ -49,8 +56,6 @@ OUTRUN_RATIO: Final = 0.05
 Then the limit is not the thread that sends, but something that takes records out of the queue.
 """
 HELD_BACK_RATIO: Final = 0.5
-IDLE_IN_FLIGHT: Final = 0.9
-"""With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
 BUFFER_LATENCY_TOLERANCE: Final = 0.1
 """Largest relative error with which Little's law still explains a latency by the time in the client's buffer.
 
@@ -125,49 +130,10 @@ class Evidence:
         return self.queued_bytes / self.mb_per_s / 1e3
 
 
-class Bottleneck(StrEnum):
-    """The cause that limited the throughput."""
-
-    GENERATOR = "generator"
-    CLIENT_THREAD = "client thread"
-    CLIENT_BUFFER = "client buffer"
-    OFFERED_RATE = "offered rate"
-    OTHER_PROCESSES = "other processes"
-    QUOTA = "quota"
-    BROKER = "broker"
-    NETWORK = "network"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What limited the throughput of a measurement, with the reason.
-
-    Attributes:
-        bound: The cause.
-        because: The reason with its numbers, in one sentence.
-        latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain. It
-            then tells how large the buffer is, not how fast the cluster is. None if this is not known.
-        consumers_fell_behind: How far the consumers beside the load were behind, in one sentence, if that was far. The
-            end-to-end latency then tells how far they had fallen behind, and not how soon a record can be read. Empty
-            if they kept up, or if there were none.
-    """
-
-    bound: Bottleneck
-    because: str
-    latency_is_buffer: bool | None = None
-    consumers_fell_behind: str = ""
-
-    @property
-    def says_nothing_of_config(self) -> bool:
-        """Whether the load generator or other processes were the limit, so that nothing is known about the config."""
-        return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
-
-
 def judge(evidence: Evidence) -> Verdict:
     """Return the verdict on a measurement: what limited its throughput."""
-    signs = ((bound, because) for bound, sign in _SIGNS if (because := sign(evidence)) is not None)
-    bound, because = next(signs, (Bottleneck.UNKNOWN, "no limit that the load generator can measure was reached"))
+    found = first_sign(evidence, _SIGNS)
+    bound, because = found or (Bottleneck.UNKNOWN, "no limit that the load generator can measure was reached")
     return Verdict(bound, because, latency_is_buffer(evidence), _consumers_fell_behind(evidence))
 
 
@@ -225,9 +191,9 @@ def _held(evidence: Evidence, delivered_ratio: float) -> bool:
     time. If the measured latency is lower, the missing records were only in flight when the phase ended, for instance
     because of a short pause.
     """
-    if delivered_ratio >= HELD_RATE_RATIO:
+    if delivered_ratio >= RATE_REACHED_RATIO:
         return True
-    if delivered_ratio < UNDER_WAY_RATIO or evidence.duration_s is None or evidence.mean_latency_ms is None:
+    if delivered_ratio < RATE_MISSED_RATIO or evidence.duration_s is None or evidence.mean_latency_ms is None:
         return False
     late_ms = evidence.mean_latency_ms + (evidence.send_delay_ms or 0.0)
     return late_ms < (1 - delivered_ratio) * evidence.duration_s * 1e3 / 2
@@ -340,7 +306,7 @@ def _nothing_else(evidence: Evidence) -> str | None:
     )
 
 
-_SIGNS: Final[tuple[tuple[Bottleneck, Callable[[Evidence], str | None]], ...]] = (
+_SIGNS: Final[Signs[Evidence]] = (
     (Bottleneck.QUOTA, _quota),
     (Bottleneck.OFFERED_RATE, _offered_rate),
     (Bottleneck.OTHER_PROCESSES, _other_processes),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 UNCOMPRESSED: Final = "none"
-CODECS: Final = ("lz4", "zstd", "snappy", "gzip")
+CODECS_BY_COST: Final = ("lz4", "zstd", "snappy", "gzip")
 """Kafka's codecs, those that usually take less CPU time for their gain first."""
 
 

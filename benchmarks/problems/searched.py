@@ -17,7 +17,7 @@ from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.serial_line import serial_line
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
 from benchmarks.problems.truth import Simulate, Truth
-from objectives.scoring import HELD_RATE_RATIO
+from objectives.scoring import LEAST_HELD_RATIO
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import perform
 from runners.workload import RecordSizes, Workload
@@ -285,7 +285,7 @@ class TableProblem:
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the measured gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
         ours, defaults = self._true(config), self._defaults
-        if ours["held_rate_ratio"] < HELD_RATE_RATIO:
+        if ours["held_rate_ratio"] < LEAST_HELD_RATIO:
             return 0.0, 0.0
         return ours["mb_per_s"] / defaults["mb_per_s"], defaults["latency_p99_ms"] / ours["latency_p99_ms"]
 

@@ -16,7 +16,7 @@ Simulate = Callable[[ClusterConstants, Settings, Workload], Performance]
 RATE_RATIO: Final = 0.3
 """The rate of the paced phase, as a share of the baseline's throughput. It is the default of a study."""
 COMPRESSIBILITY_RATIO: Final = 0.5
-HELD_RATE_RATIO: Final = 0.95
+LEAST_HELD_RATIO: Final = 0.95
 """A config that delivers less than this share of the paced rate is infeasible.
 
 The same number as in `objectives.scoring`, which must not be imported here.
@@ -44,7 +44,7 @@ class TrueOutcome:
     @property
     def feasible(self) -> bool:
         """Whether the config keeps up with the rate of the paced phase."""
-        return self.held_rate_ratio >= HELD_RATE_RATIO
+        return self.held_rate_ratio >= LEAST_HELD_RATIO
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from objectives.verdict import HELD_RATE_RATIO
+from objectives.verdict import RATE_REACHED_RATIO
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import find_leftovers
 from runners.clusters.topics import OwnedTopics
@@ -33,7 +33,7 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["counts"]["stored"] == record["counts"]["acknowledged"] == record["counts"]["transmitted"]
     assert record["workload"]["load"] == "paced"
     # On a host that is busy with other programs, even this rate may not be held.
-    starved = record["records"] / record["duration_s"] < HELD_RATE_RATIO * 5_000
+    starved = record["records"] / record["duration_s"] < RATE_REACHED_RATIO * 5_000
     assert record["verdict"]["bound"] == "offered rate" or starved, record["verdict"]
     assert record["send_delay"]["count"] > 0
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from objectives.verdict import Bottleneck, Evidence, judge
+from objectives.bottlenecks import Bottleneck
+from objectives.verdict import Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
 MIB = 1.048576  # the thesis's megabyte, see tests.runners_tests.test_simulated_table

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from objectives.bottlenecks import Bottleneck
 from objectives.read_verdict import ReadEvidence, judge_reading
-from objectives.verdict import Bottleneck
 from runners.measurement import Resources
 
 USED = frozenset(each.name for each in fields(Resources))

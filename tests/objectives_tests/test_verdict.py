@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objectives.verdict import Bottleneck, Evidence, judge
+from objectives.bottlenecks import Bottleneck
+from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from runners.workload import RecordSizes, Workload

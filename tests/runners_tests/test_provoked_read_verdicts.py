@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
+from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.read_verdict import ReadEvidence, judge_reading
-from objectives.verdict import Bottleneck, Verdict
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topics import OwnedTopics, Topic

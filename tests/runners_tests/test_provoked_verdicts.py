@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import pytest
 
-from objectives.verdict import Bottleneck, Evidence, Verdict, judge
+from objectives.bottlenecks import Bottleneck, Verdict
+from objectives.verdict import Evidence, judge
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

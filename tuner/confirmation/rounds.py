@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import SESSIONS_APART_SD, Ratio, p_value, ratio_of
-from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective, score
+from objectives.scoring import HELD_RATE, LEAST_HELD_RATIO, Constraint, Objective, score
 from objectives.stalls import stall_allowance
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.trial import Kind, State, Trial
@@ -197,7 +197,7 @@ def broken(
 
 def holds_rate(trial: Trial) -> bool:
     """Return whether a trial held the fixed rate of its paced phase; true for a trial without this phase."""
-    return trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO
+    return trial.metrics.get("held_rate_ratio", 1.0) >= LEAST_HELD_RATIO
 
 
 def is_comparable(trial: Trial, metric: str) -> bool:

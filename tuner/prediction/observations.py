@@ -37,8 +37,12 @@ RATE_METRICS: Final = ("latency_p50_ms", "latency_p99_ms")
 CONSUMERS: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms", "consumer_cpu_ms_per_mb")
 """Metrics of a load at a fixed rate that are predicted too if consumers read it. The model has no consumers."""
 _SETTINGS: Final = ("key_bytes", "compressibility_ratio", "partitions", "replication")
-_HELD_RATIO: Final = 0.98
-"""At a lower share of the fixed rate, the queue grows, and the latency says only how long the load went on."""
+_STEADY_HELD_RATIO: Final = 0.98
+"""At a lower share of the fixed rate, the queue grows, and the latency says only how long the load went on.
+
+This is stricter than the constraint of a study (`LEAST_HELD_RATIO`), because the model knows only queues that do not
+grow, and one such trial would pull its constants along.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +189,7 @@ def _fitted(found: Iterable[Observation]) -> bool:
 
 
 def _held(trial: Trial) -> bool:
-    return trial.metrics.get("held_rate_ratio", 0.0) >= _HELD_RATIO
+    return trial.metrics.get("held_rate_ratio", 0.0) >= _STEADY_HELD_RATIO
 
 
 def _is_described(row: Row, experiment: ExperimentResults) -> bool:

@@ -6,8 +6,8 @@ from typing import Final
 from rich.table import Column, Table
 from rich.text import Text
 
+from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.read_verdict import ReadEvidence, judge_reading
-from objectives.verdict import Bottleneck, Verdict
 from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurement import Measurement

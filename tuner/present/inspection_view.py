@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from runners.batch_sampling import BatchSample
-from runners.record_batch import CODECS
+from runners.record_batch import CODECS_BY_COST
 from runners.topic_traffic import Spread
 from tuner.present.console import OUT
 from tuner.present.inspection_words import (
@@ -184,7 +184,7 @@ def _fill(found: Inspection) -> str:
 
 
 def _coded(coded_bytes: Mapping[str, int], today_bytes: int) -> str:
-    known = [codec for codec in CODECS if codec in coded_bytes]
+    known = [codec for codec in CODECS_BY_COST if codec in coded_bytes]
     return ", ".join(f"{codec} {percent(coded_bytes[codec] / today_bytes)}" for codec in known) + " of today's bytes"
 
 

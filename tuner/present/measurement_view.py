@@ -10,7 +10,8 @@ from typing import Final
 from rich.table import Column, Table
 from rich.text import Text
 
-from objectives.verdict import Bottleneck, Evidence, Verdict, judge
+from objectives.bottlenecks import Bottleneck, Verdict
+from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.reporting import counted

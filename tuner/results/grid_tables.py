@@ -8,7 +8,7 @@ from math import exp, log
 from statistics import fmean
 
 from objectives.outcome import COMPARED, OUTCOME_METRICS, Direction
-from objectives.scoring import HELD_RATE_RATIO
+from objectives.scoring import LEAST_HELD_RATIO
 from tuner.model.facts import BASELINE_IN_GRID, METHOD
 from tuner.model.spec import Method
 from tuner.model.trial import Kind, State, Trial
@@ -149,11 +149,11 @@ def _table(
 
 def _cell(metric: str, configs: Sequence[Sequence[Trial]], numbers: Sequence[Mapping[str, float]]) -> Cell:
     shares = [_held_ratio(trials) if OUTCOME_METRICS[metric].paced else 1.0 for trials in configs]
-    behind = [share for share in shares if share < HELD_RATE_RATIO]
+    behind = [share for share in shares if share < LEAST_HELD_RATIO]
     values = [
         known[metric]
         for share, known in zip(shares, numbers, strict=True)
-        if share >= HELD_RATE_RATIO and known.get(metric, 0.0) > 0
+        if share >= LEAST_HELD_RATIO and known.get(metric, 0.0) > 0
     ]
     return Cell(
         value=exp(fmean(map(log, values))) if values else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runners.batch_sampling import BatchSample
-from runners.record_batch import CODECS, UNCOMPRESSED
+from runners.record_batch import CODECS_BY_COST, UNCOMPRESSED
 from runners.topic_traffic import TopicTraffic, traffic_of
 from tuner.results.batch_ending import BatchEnding, ending_of
 
@@ -99,7 +99,7 @@ def savings_of(traffic: TopicTraffic) -> Savings:
 
 
 def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
-    """Return the codec to use: the first of `CODECS` that is nearly the best, or `none` if none makes a difference.
+    """Return the codec to use: the first of `CODECS_BY_COST` that is nearly the best; `none` if none helps.
 
     Args:
         coded_bytes: The size with each codec, by codec.
@@ -108,7 +108,7 @@ def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
     fewest = min(coded_bytes.values(), default=plain_bytes)
     if fewest > (1 - _NOTICEABLE_RATIO) * plain_bytes:
         return UNCOMPRESSED
-    return next(codec for codec in CODECS if coded_bytes.get(codec, plain_bytes) <= _NEARLY_BEST * fewest)
+    return next(codec for codec in CODECS_BY_COST if coded_bytes.get(codec, plain_bytes) <= _NEARLY_BEST * fewest)
 
 
 def ranked(inspections: Iterable[Inspection]) -> list[RankedTopic]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from math import inf, log
 from typing import Final
 
+from objectives.bottlenecks import Bottleneck
 from objectives.ratios import ERROR_RATE
-from objectives.verdict import Bottleneck
 from runners.reporting import Say, silent
 from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation

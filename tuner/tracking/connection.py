@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from tuner.model.errors import StudyError
 from tuner.model.facts import TRACKING
-from tuner.model.reserved_names import MLFLOW_FILE, MLFLOW_FOLDER
+from tuner.model.reserved_names import MLFLOW_ARTIFACTS, MLFLOW_FILE
 from tuner.model.spec import TrackingSpec
 from tuner.model.url import MASK, secrets_in
 
@@ -73,7 +73,7 @@ class TrackingLocation:
             root: The folder that contains the study's folder. The SQLite file is in this folder too.
         """
         uri = tracking.uri or os.environ.get(URI_VARIABLE) or _SQLITE + quote(str((root / MLFLOW_FILE).absolute()))
-        return cls(uri, (root / MLFLOW_FOLDER).absolute())
+        return cls(uri, (root / MLFLOW_ARTIFACTS).absolute())
 
     @property
     def has_server(self) -> bool:

@@ -26,7 +26,7 @@ from tuner.tracking.experiment_layout import (
 from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
 from tuner.tracking.views import SavedView, views_of
 from tuner.tracking.writer import (
-    MLFLOW_FOLDER,
+    TEMPORARY_KIND,
     ExistingRun,
     Writer,
     digest,
@@ -182,7 +182,7 @@ class MirrorSession:
             ReportFailed: The report could not be made.
         """
         study = results_of(self._store, self._folder)
-        with temporary_folder(MLFLOW_FOLDER, "tuner-report-") as folder:
+        with temporary_folder(TEMPORARY_KIND, "tuner-report-") as folder:
             try:
                 make(self._folder, folder)
             except Exception as error:  # the report comes from other code, which may raise any error

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-MLFLOW_FOLDER: Final = "mlflow"
+TEMPORARY_KIND: Final = "mlflow"
 """The kind of our temporary folders whose files are sent to MLflow."""
 
 
@@ -226,7 +226,7 @@ def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> Non
     An artifact that already has one of these paths is replaced.
     """
     # MLflow's own function for texts would leave a temporary folder behind if this process is killed meanwhile.
-    with temporary_folder(MLFLOW_FOLDER, "tuner-mlflow-") as folder:
+    with temporary_folder(TEMPORARY_KIND, "tuner-mlflow-") as folder:
         for path, text in files.items():
             place = PurePosixPath(path)
             (folder / place.name).write_text(text, encoding="utf-8")
