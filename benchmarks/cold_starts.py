@@ -25,7 +25,7 @@ from benchmarks.evidence import add_keep, benchmark_parser, run_benchmark, whole
 from tuner.model.errors import ExitCode, NoFeasibleConfig
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.present.wording import in_short
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend
 from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 STUDY: Final = Path(__file__).parents[1] / "examples" / "quickstart.yaml"
@@ -192,7 +192,7 @@ def _found(results: StudyResults, size: SizeResults, began: datetime) -> Found:
 
 def _recommended(results: StudyResults, record_bytes: str) -> tuple[bool, str]:
     try:
-        found = recommend_for(results, record_bytes, None)
+        found = recommend(results, record_bytes)
     except NoFeasibleConfig as error:
         return False, str(error)
     return found.proven, in_short(found) if found.proven else "none is proven"

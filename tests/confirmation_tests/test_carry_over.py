@@ -82,7 +82,9 @@ def test_a_recommendation_warns_of_a_carry_over() -> None:
     def warnings(slower: float) -> str:
         trials, plan = measured(1, slower, 1), plan_for(1)
         size = size_results(SIZE, OBJECTIVES, trials, 20_000.0, [plan])
-        return " ".join(recommend(StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,)), SIZE).warnings)
+        return " ".join(
+            recommend(StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,)), SIZE, Goal.BALANCED).warnings
+        )
 
     assert "mb_per_s was 0.9" in warnings(0.1)
     assert "influence" not in warnings(0.0)

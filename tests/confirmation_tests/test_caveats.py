@@ -11,7 +11,7 @@ from tests.builders.trials import OBJECTIVES, SIZE, baseline, plan_of, results, 
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults
 
 FAST = {"linger.ms": "1"}
@@ -79,7 +79,7 @@ def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> No
     again = [replace(each, number=10 + each.number) for each in rounds_with(ours, [(100, 10, 1.0)] * 8)]
     size = results([*search, *again], plan=plan_of(again))
     study = StudyResults("three-brokers", Path(), "", {}, OBJECTIVES, (size,))
-    found = recommend_for(study, SIZE, Goal.THROUGHPUT)
+    found = recommend(study, SIZE, Goal.THROUGHPUT)
     assert found.proven
     assert found.config.linger_ms == 1
     assert found.gains["mb_per_s"].rounds == 8

@@ -239,7 +239,7 @@ SPEC = StudySpec(
 
 def test_a_whole_study_finds_which_changes_matter(tmp_path: Path) -> None:
     study = run_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
-    found = explain(study, recommend(study, "1000"), {})
+    found = explain(study, recommend(study, "1000", Goal.BALANCED), {})
     assert not found.found.is_baseline
     assert {each.knobs for each in found.telling} == {("linger.ms",), ("compression.type",)}
     (nothing,) = found.silent

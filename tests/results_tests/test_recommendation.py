@@ -14,7 +14,8 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommend import pick, recommend, recommend_for
+from tuner.results.nominees import pick
+from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions, Recommendation, SideEffect
 from tuner.results.study_results import StudyResults, size_results
 
@@ -61,7 +62,7 @@ def test_each_goal_picks_its_best_config_on_the_front(goal: Goal, number: int) -
 
 def test_balanced_prefers_a_small_loss_to_a_larger_product_of_gains() -> None:
     """Trial 1 has six times the throughput at twice the latency: a larger product, but a loss that nobody asked for."""
-    found = recommend(study([baseline(0, 100, 10), trial(1, 600, 20), trial(2, 120, 9.5)]), "1000")
+    found = recommend(study([baseline(0, 100, 10), trial(1, 600, 20), trial(2, 120, 9.5)]), "1000", Goal.BALANCED)
     assert found.trial.number == 2
 
 
@@ -70,7 +71,7 @@ def test_balanced_is_the_largest_product_if_every_config_loses_much() -> None:
     assert pick(results(trials[:3]), Goal.BALANCED) is not None
     constraints = (Constraint("mb_per_s", at_most=False, limit=110),)
     trials[3] = baseline(9, 100, 10, constraints=constraints)
-    found = recommend(study(trials), "1000")
+    found = recommend(study(trials), "1000", Goal.BALANCED)
     assert found.trial.number == 1
 
 
@@ -163,20 +164,20 @@ def test_without_a_goal_the_first_goal_with_a_proven_gain_is_taken() -> None:
     for goal, (mb_per_s, p99_ms) in better_in.items():
         trials = [*SEARCH, *confirmed(BOTH, *[(mb_per_s + turn, p99_ms) for turn in range(3)])]
         only = study(sizes=(results(trials, plan=plan_of(trials, {goal: BOTH})),))
-        found = recommend_for(only, "1000", None)
+        found = recommend(only, "1000")
         assert (found.goal, found.config.values) == (goal, BOTH)
-    kept = recommend_for(study([*SEARCH, *confirmed(BOTH, (140, 6), (70, 20), (150, 6))]), "1000", None)
+    kept = recommend(study([*SEARCH, *confirmed(BOTH, (140, 6), (70, 20), (150, 6))]), "1000", None)
     assert (kept.goal, kept.is_baseline) == (Goal.BALANCED, True)
 
 
 def test_without_a_goal_conditions_are_kept_and_one_objective_decides() -> None:
-    assert recommend_for(study(), "1000", None, Conditions(min_mb_per_s=250)).config.values == FASTEST
+    assert recommend(study(), "1000", None, Conditions(min_mb_per_s=250)).config.values == FASTEST
     with pytest.raises(NoFeasibleConfig, match="must keep p99 <= 1 ms"):
-        recommend_for(study(), "1000", None, Conditions(max_p99_ms=1))
+        recommend(study(), "1000", None, Conditions(max_p99_ms=1))
     for metric, goal in (("mb_per_s", Goal.THROUGHPUT), ("latency_p99_ms", Goal.LATENCY)):
         only = (Objective(metric),)
         sizes = (results([baseline(0, 100, 10, objectives=only)], only),)
-        assert recommend_for(study(sizes=sizes, objectives=only), "1000", None).goal == goal
+        assert recommend(study(sizes=sizes, objectives=only), "1000").goal == goal
 
 
 def test_a_winner_whose_interval_contains_1_is_not_recommended() -> None:
@@ -221,22 +222,24 @@ def test_a_metric_missing_in_one_round_has_the_mean_of_the_others() -> None:
 
 def test_a_balanced_winner_may_lose_only_little_in_each_metric() -> None:
     lossy = [*SEARCH, *confirmed(FASTEST, (500, 20), (500, 20))]
-    assert recommend(study(lossy), "1000").is_baseline, "twice the latency is not balanced, whatever the throughput"
+    assert recommend(study(lossy), "1000", Goal.BALANCED).is_baseline, (
+        "twice the latency is not balanced, whatever the throughput"
+    )
     slight = [*SEARCH, *confirmed(FASTEST, (500, 11), (500, 11))]
-    assert recommend(study(slight), "1000").config.values == FASTEST
+    assert recommend(study(slight), "1000", Goal.BALANCED).config.values == FASTEST
 
 
 def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> None:
     """The mean of the latency is 0.95 times as good, but the interval reaches below 0.9."""
     trials = [*SEARCH, *confirmed(FASTEST, (300, 10.1), (300, 10.5), (300, 11))]
-    kept = recommend(study(trials), "1000")
+    kept = recommend(study(trials), "1000", Goal.BALANCED)
     assert kept.is_baseline
     assert "it may lose more than 10 % in one of the objectives" in kept.how
-    taken = recommend(study(trials), "1000", allow_loss=0.25)
+    taken = recommend(study(trials), "1000", Goal.BALANCED, allow_loss=0.25)
     assert (taken.config.values, taken.proven) == (FASTEST, True)
     by_study = study(trials, facts={"client_version": "2.16.0", "allow_loss": 0.25})
-    assert recommend(by_study, "1000").config.values == FASTEST
-    assert recommend(by_study, "1000", allow_loss=0.1).is_baseline
+    assert recommend(by_study, "1000", Goal.BALANCED).config.values == FASTEST
+    assert recommend(by_study, "1000", Goal.BALANCED, allow_loss=0.1).is_baseline
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     assert {goal: each.config.values for goal, each in kept.alternatives.items()} == {Goal.LATENCY: QUICKEST}
     assert kept.alternatives[Goal.LATENCY].prices["mb_per_s"].cost is SideEffect.COSTS
     assert kept.alternatives[Goal.LATENCY].trial.number == 2
-    assert recommend_for(asked, "1000", None).goal is Goal.LATENCY
+    assert recommend(asked, "1000").goal is Goal.LATENCY
 
 
 def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None:
@@ -382,7 +385,7 @@ def test_no_unproven_config_if_the_warm_baseline_keeps_the_constraints() -> None
     for goal in Goal:
         kept = recommend(with_cold_baseline(*rounds), "1000", goal)
         assert (kept.is_baseline, kept.proven) == (True, False)
-    assert recommend_for(with_cold_baseline(*rounds), "1000", None).is_baseline
+    assert recommend(with_cold_baseline(*rounds), "1000").is_baseline
     slow = confirming(10, [(101, 7), (99, 7.1), (100, 6.9)], [(100, 9)] * 3, FASTEST)
     assert not recommend(with_cold_baseline(*slow), "1000", Goal.THROUGHPUT).is_baseline, (
         "it breaks them when warm, too"
@@ -423,7 +426,7 @@ def test_a_winner_that_lost_records_later_is_not_recommended() -> None:
 
 
 def test_the_baseline_is_kept_if_nothing_on_the_front_is_better() -> None:
-    found = recommend(study([baseline(0, 100, 10), trial(1, 90, 20)]), "1000")
+    found = recommend(study([baseline(0, 100, 10), trial(1, 90, 20)]), "1000", Goal.BALANCED)
     assert found.is_baseline
     assert found.how == "nothing measured was better than the baseline"
     assert found.gains == {}
@@ -431,23 +434,23 @@ def test_the_baseline_is_kept_if_nothing_on_the_front_is_better() -> None:
 
 def test_an_unmeasured_size_uses_the_nearest_one_and_warns() -> None:
     sizes = tuple(size_results(size, OBJECTIVES, SEARCH, None) for size in ("100", "1000", "100000"))
-    found = recommend(study(sizes=sizes), "20000")
+    found = recommend(study(sizes=sizes), "20000", Goal.BALANCED)
     assert found.record_bytes == "100000", "it is 5 times as large as 20000, and 1000 is 20 times smaller"
     assert found.warnings == (
         "records of 20000 B were not measured; the nearest measured sizes are 100000 and 1000 B, "
         "and this recommendation is for 100000 B",
     )
-    assert recommend(study(sizes=sizes), "1000").warnings == ()
-    assert recommend(study(sizes=sizes), "1").record_bytes == "100"
+    assert recommend(study(sizes=sizes), "1000", Goal.BALANCED).warnings == ()
+    assert recommend(study(sizes=sizes), "1", Goal.BALANCED).record_bytes == "100"
 
 
 def test_a_mix_counts_by_its_mean_size() -> None:
     sizes = tuple(size_results(size, OBJECTIVES, SEARCH, None) for size in ("100", "100:0.5,10000:0.5"))
-    assert recommend(study(sizes=sizes), "5000").record_bytes == "100:0.5,10000:0.5"
+    assert recommend(study(sizes=sizes), "5000", Goal.BALANCED).record_bytes == "100:0.5,10000:0.5"
 
 
 def test_a_simulated_study_says_so() -> None:
-    found = recommend(study(facts={"client_version": "simulated"}), "1000")
+    found = recommend(study(facts={"client_version": "simulated"}), "1000", Goal.BALANCED)
     assert found.warnings == ("simulated: a model made these numbers, nothing was measured on Kafka",)
 
 
@@ -629,7 +632,7 @@ def test_a_proven_gain_comes_before_one_that_is_not_proven() -> None:
     conditions = Conditions(min_mb_per_s=120)
     asked = study(sizes=sizes)
     assert not recommend(asked, "1000", Goal.BALANCED, conditions).proven
-    found = recommend_for(asked, "1000", None, conditions)
+    found = recommend(asked, "1000", None, conditions)
     assert (found.goal, found.proven, found.config.values) == (Goal.THROUGHPUT, True, FASTEST)
 
 

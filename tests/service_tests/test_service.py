@@ -23,7 +23,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export, offered
 from tuner.present.wording import number
-from tuner.results.recommend import recommend, recommend_for
+from tuner.results.recommend import recommend
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
@@ -113,7 +113,7 @@ def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: 
     results = load_results(served.root / "overnight")
     assert found.text == export(recommend(results, "1000", goal), form)
     unasked = served.ask("GET", f"/v1/recommendation?study=overnight&record_bytes=1000&format={form}")
-    assert unasked.text == export(recommend_for(results, "1000", None), form)
+    assert unasked.text == export(recommend(results, "1000"), form)
 
 
 def test_a_form_of_another_client_is_refused(served: Serving) -> None:

@@ -17,7 +17,7 @@ from tuner.present.client_comparison_view import client_comparison_lines, compar
 from tuner.present.console import OUT, say, warn
 from tuner.present.wording import SIMULATED, not_advice
 from tuner.results.client_comparison import Contest, Side, comparison_of
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend
 from tuner.storage.home import storage_at
 
 _STEM: Final = "compare-clients"
@@ -162,7 +162,7 @@ def _side(given: str, client: Client, record_bytes: str, *, silent: bool) -> Sid
     path = Path(given)
     if path.is_file() and path.suffix not in _STUDY_FILES:
         return Side(_of_file(path, client, silent=silent), path.name)
-    found = recommend_for(load_study(given).results, record_bytes, None)
+    found = recommend(load_study(given).results, record_bytes)
     if found.config.client.kind is not client.kind:
         raise typer.BadParameter(
             f"--{client.kind} must name a study of {client.kind}, but {given} measured {found.config.client.identity}"

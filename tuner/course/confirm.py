@@ -17,7 +17,7 @@ from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal, Trial
-from tuner.results.recommend import nominees
+from tuner.results.nominees import nominees
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 

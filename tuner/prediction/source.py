@@ -18,7 +18,7 @@ from tuner.prediction.observations import (
     study_workload,
 )
 from tuner.results.experiment_results import ExperimentResults, load_experiment
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend
 from tuner.results.study_results import SizeResults, StudyResults, load_results
 
 
@@ -116,7 +116,7 @@ def _nearest(study: StudyResults, record_bytes: str | None) -> SizeResults:
 def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig, str]:
     """Return the config that the study recommends for a record size, and what to call it."""
     try:
-        found = recommend_for(study, size.record_bytes, None)
+        found = recommend(study, size.record_bytes)
     except NoFeasibleConfig:
         first = size.baseline or size.trials[0]
         return first.config(), "baseline"

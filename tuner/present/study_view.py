@@ -17,7 +17,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
 from tuner.present.wording import changes, in_short, keep, not_advice, title
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults
 
@@ -79,7 +79,7 @@ class StudyView(LiveLine, Reporter):
 
 def _recommended(results: StudyResults, record_bytes: str) -> str:
     try:
-        found = recommend_for(results, record_bytes, None)
+        found = recommend(results, record_bytes)
     except NoFeasibleConfig as error:
         return f"{record_bytes} B: {error}"
     if found.is_baseline:

@@ -1,9 +1,8 @@
 """Which config to use for a record size and a goal, and how certain that is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, log
-from typing import Final
 
 from objectives.bottlenecks import Bottleneck
 from objectives.ratios import ERROR_RATE
@@ -13,18 +12,89 @@ from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
-from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
+from tuner.results.nominees import deciding_metrics, pick
 from tuner.results.reasons import baseline_is_kept, nothing_fits, only_searched
 from tuner.results.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
 from tuner.results.study_results import SizeResults, StudyResults
 
-_ONE_TRIAL_OFF_RATIO: Final = 0.15
-"""How far the value of one trial may lie below the config's usual value, as a share.
 
-Source: docs/evidence/trust.md, "Cold starts": on a virtual machine, the throughput of one config was 20 % lower for
-some 10 s.
-"""
+def recommend(
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal | None = None,
+    conditions: Conditions = NO_CONDITIONS,
+    allow_loss: float | None = None,
+) -> Recommendation:
+    """Return the config to use for a goal, or for the first goal that has a better config if no goal is given.
+
+    For one goal, a config that is proven better for it is recommended first, whichever goal it was confirmed for. If
+    configs were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is
+    true. If no config was confirmed, or if the baseline breaks a constraint or a condition, the best config on the
+    front is recommended, without claiming a gain.
+
+    Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
+    goal. The first goal with a proven gain is taken, or else the first goal for which another config than the baseline
+    is recommended. If there is none either, the recommendation for the first goal is returned: to keep the baseline.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
+            recommendation carries a warning.
+        goal: What the config should be best at; None to try all goals.
+        conditions: Limits that the config must keep.
+        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
+            that was not asked for; by default as the study says.
+
+    Raises:
+        NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
+            keeps the conditions; without a goal, this is so for every goal.
+    """
+    try:
+        if goal is not None:
+            return _for_goal(study, record_bytes, goal, conditions, allow_loss)
+        return _for_first_goal(study, record_bytes, conditions, allow_loss)
+    except NoFeasibleConfig as error:
+        if not study.sizes or study.size(record_bytes) is not None:
+            raise
+        measured = " and ".join(size.record_bytes for size in study.sizes)
+        raise NoFeasibleConfig(
+            f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
+            f"recommendation: {error}"
+        ) from None
+
+
+def recommend_each(
+    study: StudyResults,
+    record_bytes: str | None,
+    goal: Goal | None,
+    conditions: Conditions = NO_CONDITIONS,
+    allow_loss: float | None = None,
+) -> tuple[list[Recommendation], str]:
+    """Return the recommendations of a study, and the reasons why some record sizes have none.
+
+    Args:
+        study: The study's results.
+        record_bytes: The record size or mix, as for `recommend`; None for all sizes of the study.
+        goal: As for `recommend`; it is the same for all sizes.
+        conditions: As for `recommend`.
+        allow_loss: As for `recommend`.
+
+    Raises:
+        NoFeasibleConfig: There is no recommendation for any of the sizes.
+    """
+    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
+    found, missing = [], []
+    for size in sizes:
+        try:
+            found.append(recommend(study, size, goal, conditions, allow_loss))
+        except NoFeasibleConfig as error:
+            missing.append(str(error))
+    why = "; ".join(missing)
+    if not found:
+        raise NoFeasibleConfig(why or f"{study.name} has no results yet, because its first trial has not ended")
+    return found, why
 
 
 def recommendations(
@@ -34,7 +104,7 @@ def recommendations(
 
     Args:
         results: The study's results.
-        goals: The goals to recommend for. Without goals, each record size gets one recommendation, as `recommend_for`
+        goals: The goals to recommend for. Without goals, each record size gets one recommendation, as `recommend`
             chooses it.
         tell: Called with the reason if there is no recommendation for a record size and a goal.
     """
@@ -42,98 +112,42 @@ def recommendations(
     for size in results.sizes:
         for goal in goals or (None,):
             try:
-                chosen.append(recommend_for(results, size.record_bytes, goal))
+                chosen.append(recommend(results, size.record_bytes, goal))
             except NoFeasibleConfig as error:
                 tell(f"{size.record_bytes} B: {error}")
     return chosen
 
 
-def pick(
-    results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS, allow_loss: float = ALLOW_LOSS
-) -> Trial | None:
-    """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
-
-    Trials are compared by their measured numbers; their gains need not be proven. The trial's config keeps the
-    conditions: in its confirmation rounds if it was confirmed, and else in the search. When it was measured again, it
-    lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
-    rounds.
-
-    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose at most
-    `allow_loss` in every objective rank above all others.
-    """
-    fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)
-
-
-def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = ALLOW_LOSS) -> tuple[Trial, ...]:
-    """Return the trials whose configs are measured again for a goal: the best ones of the search, the best first.
-
-    Only configs that measured better than the baseline count. They need not be on the front, because noise decides
-    which of two similar configs is on the front. For the goal balanced, configs that lose a little more than
-    `allow_loss` come last: the search measured each config once, so a loss may be noise, and the rounds tell.
+def preferred(found: Sequence[Recommendation]) -> Recommendation:
+    """Return the first recommendation with a proven gain, else the first other than the baseline, else the first.
 
     Args:
-        results: The results of one record size.
-        goal: The goal.
-        most: The maximum number of trials.
-        allow_loss: The part of an objective that a balanced config may give up.
+        found: At least one recommendation, in the order of the goals.
     """
-    by_fingerprint: dict[str, Trial] = {}
-    for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
-        gain, loss = results.goal_gain(trial, goal), 1 - (1 - allow_loss) * (1 - _ONE_TRIAL_OFF_RATIO)
-        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal, loss)[0]
-        if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
-            by_fingerprint.setdefault(trial.fingerprint, trial)
-    return tuple(by_fingerprint.values())[:most]
+    changes = [each for each in found if not each.is_baseline]
+    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 
 
-def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
-    """Return whether a trial's config can be recommended by its measurements; see `pick`."""
-    confirmation = results.confirmation(trial.fingerprint)
-    broken = confirmation is not None and bool(confirmation.broken)
-    looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
-    if confirmation is None and 2 * sum(each.feasible for each in looks) < len(looks):
-        return False
-    return (
-        conditions.kept_by(_deciding_metrics(results, trial))
-        and not broken
-        and not results.lost_records(trial.fingerprint)
-    )
-
-
-def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
-    """Return the metrics by which conditions judge a config: of its confirmation rounds, or else of the search."""
-    confirmation = results.confirmation(trial.fingerprint)
-    return confirmation.values if confirmation else results.metrics_of(trial)
-
-
-def recommend(
-    study: StudyResults,
-    record_bytes: str,
-    goal: Goal = Goal.BALANCED,
-    conditions: Conditions = NO_CONDITIONS,
-    allow_loss: float | None = None,
+def _for_first_goal(
+    study: StudyResults, record_bytes: str, conditions: Conditions, allow_loss: float | None
 ) -> Recommendation:
-    """Return the config to use for a record size and a goal.
+    """Return the recommendation for the first goal that has a better config; see `recommend`."""
+    found: list[Recommendation] = []
+    missing: list[NoFeasibleConfig] = []
+    for each in goals_of(study.objectives):
+        try:
+            found.append(_for_goal(study, record_bytes, each, conditions, allow_loss))
+        except NoFeasibleConfig as error:
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    return preferred(found)
 
-    A config that is proven better for the goal is recommended first, whichever goal it was confirmed for. If configs
-    were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is true. If
-    no config was confirmed, or if the baseline breaks a constraint or a condition, the best config on the front is
-    recommended, without claiming a gain.
 
-    Args:
-        study: The study's results.
-        record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
-            recommendation carries a warning.
-        goal: What the config should be best at.
-        conditions: Limits that the config must keep.
-        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
-            that was not asked for; by default as the study says.
-
-    Raises:
-        NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
-            keeps the conditions.
-    """
+def _for_goal(
+    study: StudyResults, record_bytes: str, goal: Goal, conditions: Conditions, allow_loss: float | None
+) -> Recommendation:
+    """Return the config to use for a goal; see `recommend`."""
     results, warnings = _nearest(study, record_bytes)
     if study.simulated:
         warnings.append("simulated: a model made these numbers, nothing was measured on Kafka")
@@ -168,7 +182,7 @@ def recommend(
         if chosen_by_trial is None or (gain is not None and gain <= 1.0):
             chosen_by_trial = results.baseline
     if chosen_by_trial is None:
-        front = [_deciding_metrics(results, trial) for trial in results.front_trials]
+        front = [deciding_metrics(results, trial) for trial in results.front_trials]
         raise NoFeasibleConfig(nothing_fits(study, results, conditions, front))
     confirmation = results.confirmation(chosen_by_trial.fingerprint)
     if confirmation is not None:
@@ -238,101 +252,6 @@ def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
         return False
     searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
     return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
-
-
-def recommend_each(
-    study: StudyResults,
-    record_bytes: str | None,
-    goal: Goal | None,
-    conditions: Conditions = NO_CONDITIONS,
-    allow_loss: float | None = None,
-) -> tuple[list[Recommendation], str]:
-    """Return the recommendations of a study, and the reasons why some record sizes have none.
-
-    Args:
-        study: The study's results.
-        record_bytes: The record size or mix, as for `recommend`; None for all sizes of the study.
-        goal: As for `recommend_for`.
-        conditions: As for `recommend_for`.
-        allow_loss: As for `recommend`.
-
-    Raises:
-        NoFeasibleConfig: There is no recommendation for any of the sizes.
-    """
-    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
-    found, missing = [], []
-    for size in sizes:
-        try:
-            found.append(recommend_for(study, size, goal, conditions, allow_loss))
-        except NoFeasibleConfig as error:
-            missing.append(str(error))
-    why = "; ".join(missing)
-    if not found:
-        raise NoFeasibleConfig(why or f"{study.name} has no results yet, because its first trial has not ended")
-    return found, why
-
-
-def recommend_for(
-    study: StudyResults,
-    record_bytes: str,
-    goal: Goal | None,
-    conditions: Conditions = NO_CONDITIONS,
-    allow_loss: float | None = None,
-) -> Recommendation:
-    """Return the config to use for a goal, or for the first goal that has a better config if no goal is given.
-
-    Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
-    goal. The first goal with a proven gain is taken, or else the first goal for which another config than the baseline
-    is recommended. If there is none either, the recommendation for the first goal is returned: to keep the baseline.
-
-    Args:
-        study: The study's results.
-        record_bytes: The record size or mix, as for `recommend`.
-        goal: The goal; None to try all goals.
-        conditions: Limits that the config must keep.
-        allow_loss: As for `recommend`.
-
-    Raises:
-        NoFeasibleConfig: There is no recommendation for the goal, or for any goal if none is given. `recommend` names
-            the reasons.
-    """
-    try:
-        return _for_goal_or_first(study, record_bytes, goal, conditions, allow_loss)
-    except NoFeasibleConfig as error:
-        if not study.sizes or study.size(record_bytes) is not None:
-            raise
-        measured = " and ".join(size.record_bytes for size in study.sizes)
-        raise NoFeasibleConfig(
-            f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
-            f"recommendation: {error}"
-        ) from None
-
-
-def _for_goal_or_first(
-    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions, allow_loss: float | None
-) -> Recommendation:
-    if goal is not None:
-        return recommend(study, record_bytes, goal, conditions, allow_loss)
-    found: list[Recommendation] = []
-    missing: list[NoFeasibleConfig] = []
-    for each in goals_of(study.objectives):
-        try:
-            found.append(recommend(study, record_bytes, each, conditions, allow_loss))
-        except NoFeasibleConfig as error:
-            missing.append(error)
-    if not found:
-        raise missing[0]
-    return preferred(found)
-
-
-def preferred(found: Sequence[Recommendation]) -> Recommendation:
-    """Return the first recommendation with a proven gain, else the first other than the baseline, else the first.
-
-    Args:
-        found: At least one recommendation, in the order of the goals.
-    """
-    changes = [each for each in found if not each.is_baseline]
-    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 
 
 def _recommendation(

@@ -12,7 +12,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Goal, Method, StudySpec
 from tuner.model.trial import Kind
-from tuner.results.recommend import pick
+from tuner.results.nominees import pick
 from tuner.results.size_record import SizeRecord
 
 _TRANSFERRED: Final = 5

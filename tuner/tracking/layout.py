@@ -19,7 +19,7 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.export import Format, export
 from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
-from tuner.results.recommend import recommend_for
+from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -300,7 +300,7 @@ class SizeView:
     def _first(self) -> Recommendation | None:
         """The recommendation if nobody names a goal. None if there is none."""
         try:
-            return recommend_for(self.study, self.size.record_bytes, None)
+            return recommend(self.study, self.size.record_bytes)
         except NoFeasibleConfig:
             return None
 
