@@ -10,7 +10,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
-from tuner.model.facts import DEFAULT_EXPERIMENT
+from tuner.model.facts import MLFLOW_EXPERIMENT
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import recommend
@@ -71,11 +71,11 @@ def test_allow_loss_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> 
 
 def test_a_resumed_study_stays_in_its_mlflow_experiment(tmp_path: Path) -> None:
     before = run_study(_SPEC, "", tmp_path, SilentReporter())
-    assert before.facts[DEFAULT_EXPERIMENT] == "kafka-tuner/simulated"
+    assert before.facts[MLFLOW_EXPERIMENT] == "kafka-tuner/simulated"
     with closing(SqliteStore(tmp_path, create=False)) as store:
-        store.set_fact(DEFAULT_EXPERIMENT, "kafka-tuner/embedded on another-host")
+        store.set_fact(MLFLOW_EXPERIMENT, "kafka-tuner/embedded on another-host")
     after = run_study(replace(_SPEC, search=replace(_SPEC.search, trials=8)), "", tmp_path, SilentReporter())
-    assert after.facts[DEFAULT_EXPERIMENT] == "kafka-tuner/embedded on another-host"
+    assert after.facts[MLFLOW_EXPERIMENT] == "kafka-tuner/embedded on another-host"
 
 
 def test_a_grid_that_gets_more_repeats_measures_only_the_new_ones(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label
+from tuner.model.identity import check_unchanged, mlflow_experiment, study_identity, target_label
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -197,4 +197,4 @@ def test_a_target_has_a_label_for_people(target: Target, label: str) -> None:
 def test_the_default_experiment_tells_the_target(changes: dict[str, Any], host: str | None, name: str) -> None:
     spec = replace(SPEC, **changes)
     simulated = spec.executor is Executor.SIMULATED
-    assert default_experiment(spec.targets, host, simulated=simulated) == name
+    assert mlflow_experiment(spec.targets, host, simulated=simulated) == name

@@ -19,7 +19,7 @@ from tuner.present.trial_record import trial_record
 from tuner.present.wording import number, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.study_results import StudyResults
-from tuner.tracking.layout import views
+from tuner.tracking.study_layout import size_runs
 
 METRICS = ("mb_per_s", "latency_p99_ms")
 
@@ -80,8 +80,8 @@ def test_the_report_shows_the_values_of_the_front(drifting: StudyResults) -> Non
 def test_a_gain_has_the_same_interval_everywhere(drifting: StudyResults) -> None:
     (size,) = drifting.sizes
     found = recommendations_by_goal(drifting, size)
-    (view,) = views(drifting)
-    points = {point.name: point.value for point in view.parent().points}
+    (runs,) = size_runs(drifting)
+    points = {point.name: point.value for point in runs.parent().points}
     (told,) = status_of(drifting, None, datetime.now(UTC)).sizes
     by_goal: dict[Goal, Any] = {each.goal: each.gains for each in told.recommended}
     for goal, each in found.items():

@@ -18,7 +18,7 @@ from tuner.present.report.page import report_page
 from tuner.present.status import status_of
 from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
-from tuner.tracking.layout import views
+from tuner.tracking.study_layout import size_runs
 
 SENTENCE = "1 of 36 trials stopped early; this saved 16 s, 2 % of the search's load"
 
@@ -67,8 +67,8 @@ def test_the_report_shows_the_savings(tmp_path: Path) -> None:
 
 
 def test_mlflow_shows_why_a_trial_was_stopped_early(tmp_path: Path) -> None:
-    (view,) = views(study(tmp_path / "again", change=with_one_stopped))
-    stopped, other = (view.child(view.size.trial(number), "parent") for number in (3, 4))
+    (runs,) = size_runs(study(tmp_path / "again", change=with_one_stopped))
+    stopped, other = (runs.child(runs.size.trial(number), "parent") for number in (3, 4))
     assert stopped.tags["tuner.stopped_early"] == "after 2 of 10 s it was slow"
     assert {point.name: point.value for point in stopped.points}["saved_s"] == 16.0
     assert "tuner.stopped_early" not in other.tags

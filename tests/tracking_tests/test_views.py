@@ -13,7 +13,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingError, TrackingLocation, links_of, sync
 from tuner.tracking.description import with_section
-from tuner.tracking.layout import NOTE_TAG
+from tuner.tracking.run_content import NOTE_TAG
 from tuner.tracking.views import VIEW_TAG
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.connection import connect
-from tuner.tracking.layout import MetricPoint, Shown
+from tuner.tracking.run_content import MetricPoint, Shown
 from tuner.tracking.session import CatchingUp, MirrorSession
 from tuner.tracking.writer import Writer
 

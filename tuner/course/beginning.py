@@ -11,11 +11,11 @@ from tuner.course.trial_loop import utc_now
 from tuner.model.facts import (
     ALLOWED_LOSS,
     CONSTRAINTS,
-    DEFAULT_EXPERIMENT,
     FINISHED_AT,
     IDENTITY,
     LIMITS,
     METHOD,
+    MLFLOW_EXPERIMENT,
     NAME,
     OBJECTIVES,
     RECORD_SIZES,
@@ -26,7 +26,7 @@ from tuner.model.facts import (
     TRACKING,
     TRIALS_PER_SIZE,
 )
-from tuner.model.identity import check_unchanged, default_experiment, study_identity, target_label, tracking_fact
+from tuner.model.identity import check_unchanged, mlflow_experiment, study_identity, target_label, tracking_fact
 from tuner.model.spec import Executor, StudySpec
 from tuner.storage.protocols import ResultsStore
 
@@ -64,7 +64,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
     }
     if is_new:
         # It is never changed, because all runs of a study must be in one experiment.
-        new[DEFAULT_EXPERIMENT] = default_experiment(
+        new[MLFLOW_EXPERIMENT] = mlflow_experiment(
             spec.targets, machine_name(), simulated=spec.executor is Executor.SIMULATED
         )
     if STUDY_ID not in facts:

@@ -47,12 +47,12 @@ from tuner.course.trial_loop import utc_now
 from tuner.model.errors import RecordUnwritable, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
 from tuner.model.facts import (
-    DEFAULT_EXPERIMENT,
     EXPERIMENT,
     FINISHED_AT,
     FOUND_CONFIGS,
     IDENTITY,
     LIMITS,
+    MLFLOW_EXPERIMENT,
     NAME,
     RECORD_SIZES,
     STARTED_AT,
@@ -61,7 +61,7 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TRACKING,
 )
-from tuner.model.identity import default_experiment, target_label, tracking_fact
+from tuner.model.identity import mlflow_experiment, target_label, tracking_fact
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.storage.home import storage_at
@@ -161,7 +161,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
         new |= {
             STUDY_ID: uuid.uuid4().hex,
             STARTED_AT: utc_now().isoformat(timespec="seconds"),
-            DEFAULT_EXPERIMENT: default_experiment([spec.target], machine_name()),
+            MLFLOW_EXPERIMENT: mlflow_experiment([spec.target], machine_name()),
         }
     for name, value in new.items():
         store.set_fact(name, value)

@@ -236,7 +236,7 @@ def target_label(target: Target) -> str:
     return f"{brokers}, behind {target.link}" if target.link else brokers
 
 
-def default_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
+def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
     """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
 
     Args:

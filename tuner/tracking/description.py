@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tuner.model.facts import STUDY_ID
-from tuner.tracking.layout import SizeView
+from tuner.tracking.study_layout import SizeRuns
 
 # Source: MLflow's own limit for tags of experiments is 20,000; its tables of earlier releases hold 5,000.
 _MOST_CHARACTERS: Final = 5_000
@@ -14,16 +14,16 @@ _MOST_CHARACTERS: Final = 5_000
 _START: Final = re.compile(r"<!-- kafka-tuner (\S+) -->\n")
 
 
-def section_of(views: Sequence[SizeView], pictures: Sequence[str]) -> str:
+def section_of(by_size: Sequence[SizeRuns], pictures: Sequence[str]) -> str:
     """Return the section of a study in Markdown: its recommendations, the command that prints them, and pictures.
 
     Args:
-        views: The results of each record size that has trials; at least one.
+        by_size: The runs of each record size that has trials; at least one.
         pictures: The addresses of the pictures of the fronts.
     """
-    study = views[0].study
+    study = by_size[0].study
     study_id, command = study.facts[STUDY_ID], shlex.join(["tuner", "recommend", study.name])
-    lines = [f"### Study {study.name}", "", *(f"- {view.advice}" for view in views)]
+    lines = [f"### Study {study.name}", "", *(f"- {runs.advice}" for runs in by_size)]
     lines += ["", f"`{command}` prints the configs to paste.", "", *(f"![front]({picture})" for picture in pictures)]
     return "\n".join([f"<!-- kafka-tuner {study_id} -->", *lines, f"<!-- end of {study_id} -->", ""])
 

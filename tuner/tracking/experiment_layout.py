@@ -8,7 +8,7 @@ from tuner.present.experiment_view import experiment_markdown, experiments_csv
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.row_results import RowResults
 from tuner.storage.files import STUDY_FILE
-from tuner.tracking.layout import (
+from tuner.tracking.run_content import (
     FAILED,
     FINISHED,
     KEY_TAG,

@@ -14,8 +14,8 @@ from tuner.model.goals import goals_of
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.storage.home import studies_root
 from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, read_from, runs_of
-from tuner.tracking.layout import PARENT_KIND
-from tuner.tracking.writer import RECOMMENDED
+from tuner.tracking.files import RECOMMENDED
+from tuner.tracking.study_layout import PARENT_KIND
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.temporary import temporary_folder
-from tuner.model.facts import DEFAULT_EXPERIMENT, EXPERIMENT, STUDY_ID
+from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.experiment_results import experiment_results
-from tuner.results.study_results import StudyResults, results_of
+from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
 from tuner.tracking.description import section_of, with_section
@@ -23,18 +23,11 @@ from tuner.tracking.experiment_layout import (
     measurement_key,
     measurement_run,
 )
-from tuner.tracking.layout import NOTE_TAG, PICTURE_TAG, SizeView, views
+from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
+from tuner.tracking.run_content import NOTE_TAG
+from tuner.tracking.study_layout import PICTURE_TAG, SizeRuns, size_runs
 from tuner.tracking.views import SavedView, views_of
-from tuner.tracking.writer import (
-    TEMPORARY_KIND,
-    ExistingRun,
-    Writer,
-    digest,
-    latency_file,
-    parent_files,
-    upload,
-    upload_report,
-)
+from tuner.tracking.writer import ExistingRun, Writer
 
 Report = Callable[[Path, Path], None]
 """A function that makes the report of a study. Arguments: the study's folder, and the folder to write the report to."""
@@ -91,7 +84,7 @@ class MirrorSession:
             facts = store.facts()
             self._client = connect(self._location)
             # Studies of older releases have no default experiment on record.
-            name = tracking.experiment or facts.get(DEFAULT_EXPERIMENT) or f"kafka-tuner/{facts['target']}"
+            name = tracking.experiment or facts.get(MLFLOW_EXPERIMENT) or f"kafka-tuner/{facts['target']}"
             self._experiment_id = experiment_id(self._client, self._location, name)
             self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
             self._writer = Writer(self._client, self._experiment_id, str(facts[STUDY_ID]), written)
@@ -124,33 +117,33 @@ class MirrorSession:
             self._catch_up_experiment(settle=settle, on_progress=on_progress)
             return
         study = results_of(self._store, self._folder)
-        shown_views = views(study)
+        by_size = size_runs(study)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
-        for view in shown_views:
-            shown = view.parent(self._picture(view))
+        for runs in by_size:
+            shown = runs.parent(self._picture(runs))
             parent = self._writer.write(shown)
-            for trial in view.size.trials:
+            for trial in runs.size.trials:
                 if not self._goes_on():
                     raise Stopped
-                key = view.trial_key(trial)
+                key = runs.trial_key(trial)
                 known = self._writer.known(key)
                 if settle or known is None or not known.ended:
-                    child = view.child(trial, parent.run_id)
+                    child = runs.child(trial, parent.run_id)
                     known = self._writer.write(child)
                     self._writer.end(child)
                 else:
-                    self._writer.mark(key, view.marks(trial, parent.run_id))
-                self._show_latency(view, known, trial)
+                    self._writer.mark(key, runs.marks(trial, parent.run_id))
+                self._show_latency(runs, known, trial)
                 done += 1
                 on_progress(done, total)
             # Some numbers in the files change with every trial. While the study runs, the files are only written again
             # if the front or a recommendation has changed.
-            if settle or self._written_findings.get(view.key) != view.findings:
-                self._show_files(view, parent)
-                self._written_findings[view.key] = view.findings
+            if settle or self._written_findings.get(runs.key) != runs.findings:
+                self._show_files(runs, parent)
+                self._written_findings[runs.key] = runs.findings
             self._writer.end(shown)
-        self._show_views(study)
-        self._show_description(shown_views)
+        self._write_views(views_of(study))
+        self._show_description(by_size)
 
     def _catch_up_experiment(self, *, settle: bool, on_progress: Callable[[int, int], None]) -> None:
         """Make MLflow show all measurements of an experiment; see `catch_up`."""
@@ -187,34 +180,30 @@ class MirrorSession:
                 make(self._folder, folder)
             except Exception as error:  # the report comes from other code, which may raise any error
                 raise ReportFailed(f"the report could not be made ({reason(error, self._location)})") from error
-            found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
+            found = {runs.size.record_bytes: self._writer.known(runs.key) for runs in size_runs(study)}
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], folder)
-            for view in views(study):
-                if (folder / view.size.record_bytes / _PICTURE).is_file() and view.size.record_bytes in parents:
-                    self._writer.mark(view.key, {PICTURE_TAG: _PICTURE})
-                    self._writer.mark(view.key, {NOTE_TAG: view.note(self._picture(view))})
-            self._show_description(views(study))
+            for runs in size_runs(study):
+                if (folder / runs.size.record_bytes / _PICTURE).is_file() and runs.size.record_bytes in parents:
+                    self._writer.mark(runs.key, {PICTURE_TAG: _PICTURE})
+                    self._writer.mark(runs.key, {NOTE_TAG: runs.note(self._picture(runs))})
+            self._show_description(size_runs(study))
 
-    def _show_latency(self, view: SizeView, known: ExistingRun, trial: Trial) -> None:
-        wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE
+    def _show_latency(self, runs: SizeRuns, known: ExistingRun, trial: Trial) -> None:
+        wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE
         if not wanted or _LATENCY_TAG in known.tags:
             return
         files = latency_file(self._store, trial)
         if files:
             upload(self._client, known.run_id, files)
-            self._writer.mark(view.trial_key(trial), {_LATENCY_TAG: "true"})
+            self._writer.mark(runs.trial_key(trial), {_LATENCY_TAG: "true"})
 
-    def _picture(self, view: SizeView) -> str | None:
+    def _picture(self, runs: SizeRuns) -> str | None:
         """Return the address of the picture of a front, relative to MLflow's pages; None if MLflow does not hold it."""
-        known = self._writer.known(view.key)
+        known = self._writer.known(runs.key)
         if known is None or PICTURE_TAG not in known.tags:
             return None
         return f"get-artifact?path={known.tags[PICTURE_TAG]}&run_uuid={known.run_id}"
-
-    def _show_views(self, study: StudyResults) -> None:
-        """Write the prepared views of the study as tags of the experiment."""
-        self._write_views(views_of(study))
 
     def _write_views(self, prepared: Iterable[SavedView]) -> None:
         """Write prepared views as tags of the experiment.
@@ -233,13 +222,13 @@ class MirrorSession:
             self._views_refused = True
             _LOG.info("MLflow does not keep the prepared views: %s", reason(error, self._location))
 
-    def _show_description(self, shown: Sequence[SizeView]) -> None:
+    def _show_description(self, shown: Sequence[SizeRuns]) -> None:
         """Write the study's recommendations into the description of the experiment, if they have changed."""
         from mlflow.exceptions import MlflowException
 
         if not shown:
             return
-        section = section_of(shown, [found for view in shown if (found := self._picture(view)) is not None])
+        section = section_of(shown, [found for runs in shown if (found := self._picture(runs)) is not None])
         if section == self._written_section:
             return
         try:
@@ -251,8 +240,8 @@ class MirrorSession:
         except MlflowException as error:
             _LOG.info("MLflow does not keep the description: %s", reason(error, self._location))
 
-    def _show_files(self, view: SizeView, parent: ExistingRun) -> None:
-        self._upload(view.key, parent, parent_files(view))
+    def _show_files(self, runs: SizeRuns, parent: ExistingRun) -> None:
+        self._upload(runs.key, parent, parent_files(runs))
 
     def _upload(self, key: str, run: ExistingRun, files: Mapping[str, str]) -> None:
         """Store files with a run, unless MLflow holds them already."""

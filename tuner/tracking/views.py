@@ -18,7 +18,8 @@ from tuner.model.goals import goals_of
 from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.tracking.connection import TrackingError, TrackingLocation, read_from, runs_of
-from tuner.tracking.layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, STUDY_ID_TAG, TRIAL_NUMBER, VOLUME
+from tuner.tracking.run_content import STUDY_ID_TAG, TRIAL_NUMBER
+from tuner.tracking.study_layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, VOLUME
 
 VIEW_TAG: Final = "mlflow.sharedViewState."
 RUN_NAME: Final = "attributes.`Run Name`"

@@ -5,10 +5,9 @@ computed from the results store, so writing a study to MLflow a second time chan
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from objectives.outcome import ShownIn, shown_in
 from search_spaces.errors import ConfigError
@@ -22,72 +21,36 @@ from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
+from tuner.tracking.run_content import (
+    FAILED,
+    FINISHED,
+    KEY_TAG,
+    NOTE_TAG,
+    PARENT_TAG,
+    RUNNING,
+    STUDY_ID_TAG,
+    TRIAL_NUMBER,
+    MetricPoint,
+    Shown,
+    cut,
+    end_ms,
+    params_of,
+    start_ms,
+)
 
-STUDY_ID_TAG: Final = "tuner.study_id"
-KEY_TAG: Final = "tuner.key"
-PARENT_TAG: Final = "mlflow.parentRunId"
 VOLUME: Final = "hypervolume"
-TRIAL_NUMBER: Final = "trial_number"
-"""A metric, because MLflow sorts metrics as numbers and tags as texts."""
 CHANGED_TAG: Final = "tuner.changed"
 CONFIG_TAG: Final = "tuner.config"
 PICTURE_TAG: Final = "tuner.picture"
 """The artifact of a parent run that shows the front. The run's description shows it."""
-NOTE_TAG: Final = "mlflow.note.content"
 PARENT_KIND: Final = "study"
-RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
-
-# Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
-_MOST_CHARACTERS: Final = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class MetricPoint:
-    """One value of a metric.
+class SizeRuns:
+    """The MLflow runs for one record size of a study: the run of the size, and below it one run for each trial.
 
-    Attributes:
-        name: Name of the metric.
-        value: Its value.
-        step: The trial number. For a gain, the number of baseline trials whose median is its denominator.
-        at_ms: The time, in milliseconds since 1970 in UTC.
-    """
-
-    name: str
-    value: float
-    step: int
-    at_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The content that a run in MLflow should have, computed from the results store.
-
-    Attributes:
-        key: The permanent identity of the run. If content is written again under the same key, the same run is updated.
-        name: The name that MLflow shows.
-        status: The status under MLflow's name.
-        start_ms: The start, in milliseconds since 1970 in UTC.
-        end_ms: The end, in milliseconds since 1970 in UTC. None while the run is active.
-        tags: Tags, which may change later.
-        params: Params, which never change.
-        points: The latest value of each metric. For the hypervolume, the values of all steps.
-    """
-
-    key: str
-    name: str
-    status: str
-    start_ms: int
-    end_ms: int | None
-    tags: Mapping[str, str]
-    params: Mapping[str, str]
-    points: tuple[MetricPoint, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SizeView:
-    """The results and recommendations for one record size of a study.
-
-    The content of the MLflow runs is computed from these results and recommendations.
+    Their content is computed from the results and recommendations for the record size.
 
     Attributes:
         study: The results of the study.
@@ -315,38 +278,10 @@ class SizeView:
         return f"**{self.size.record_bytes} B, goal {found.goal}**: {which}{said}"
 
 
-def views(study: StudyResults) -> list[SizeView]:
-    """Return the results and recommendations of each record size that has at least one trial."""
-    return [SizeView(study, size, recommendations_by_goal(study, size)) for size in study.sizes if size.trials]
-
-
-def params_of(trial: Trial) -> dict[str, str]:
-    """Return the properties of a trial's config that are in force, those of the client's knobs first."""
-    try:
-        config = trial.config()
-        # Every run has the knobs as params, with their effective values. So a baseline that sets none of them still has
-        # values in the same columns as the other runs.
-        names = dict.fromkeys((*(knob.sets for knob in config.client.knobs), *trial.values))
-        in_force: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
-    except ConfigError:  # another release with other rules has stored this config
-        in_force = list(trial.values.items())
-    return {name: cut(value) for name, value in in_force if value}
-
-
-def start_ms(trial: Trial) -> int:
-    """Return when a trial started, in milliseconds since 1970 in UTC."""
-    return int(datetime.fromisoformat(trial.started_at).timestamp() * 1000)
-
-
-def end_ms(trial: Trial) -> int:
-    """Return when a trial ended, in milliseconds since 1970 in UTC."""
-    return start_ms(trial) + round(trial.duration_s * 1000)
+def size_runs(study: StudyResults) -> list[SizeRuns]:
+    """Return the MLflow runs for each record size that has at least one trial."""
+    return [SizeRuns(study, size, recommendations_by_goal(study, size)) for size in study.sizes if size.trials]
 
 
 def _flag(value: bool) -> str:
     return "true" if value else "false"
-
-
-def cut(value: Any) -> str:
-    """Return a value as text that MLflow accepts: at most 6,000 characters."""
-    return str(value)[:_MOST_CHARACTERS]

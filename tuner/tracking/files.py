@@ -1,0 +1,94 @@
+"""The files that are stored with the runs in MLflow.
+
+They contain enough to use a study's results without our results store.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from runners.clusters.temporary import temporary_folder
+from tuner.model.trial import Trial
+from tuner.present.export import Format, export
+from tuner.present.report.front_table import front_csv, front_record
+from tuner.storage.files import STUDY_FILE
+from tuner.storage.protocols import ResultsStore
+from tuner.tracking.study_layout import SizeRuns
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+TEMPORARY_KIND: Final = "mlflow"
+"""The kind of our temporary folders whose files are sent to MLflow."""
+RECOMMENDED: Final = "recommended"
+LATENCY_FILE: Final = "latency.hgrm.json"
+_PHASES: Final = ("saturated", "paced")
+_KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
+
+
+def parent_files(runs: SizeRuns) -> dict[str, str]:
+    """Return the files to store with the MLflow run for a record size, as a mapping from path to text."""
+    files = {
+        "front.json": json.dumps(front_record(runs.study, runs.size), indent=2),
+        "front.csv": front_csv(runs.size),
+    }
+    if runs.study.study_file:
+        files[STUDY_FILE] = runs.study.study_file
+    for goal, found in runs.by_goal.items():
+        files[f"{RECOMMENDED}/{goal}.json"] = export(found, Format.JSON)
+        files[f"{RECOMMENDED}/{goal}.properties"] = export(found, Format.PROPERTIES)
+    return files
+
+
+def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
+    """Return the file with the latency histograms of a trial, as a mapping from its path to its text.
+
+    The mapping is empty if no histograms are stored for the trial.
+    """
+    phases: dict[str, Any] = {}
+    for name in _PHASES:
+        kept = store.attachment(trial, name)
+        if kept:
+            phases[name] = {part: kept.get(part) for part in _KEPT}
+    return {LATENCY_FILE: json.dumps(phases)} if phases else {}
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """Return a hash of the contents of files.
+
+    The hash shows which files are unchanged, so that they are not sent again.
+    """
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> None:
+    """Store files, given as a mapping from path to text, as artifacts of a run.
+
+    An artifact that already has one of these paths is replaced.
+    """
+    # MLflow's own function for texts would leave a temporary folder behind if this process is killed meanwhile.
+    with temporary_folder(TEMPORARY_KIND, "tuner-mlflow-") as folder:
+        for path, text in files.items():
+            place = PurePosixPath(path)
+            (folder / place.name).write_text(text, encoding="utf-8")
+            client.log_artifact(run_id, str(folder / place.name), str(place.parent) if place.parent.name else None)
+
+
+def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:
+    """Store the files of a study's report as artifacts of the MLflow runs for its record sizes.
+
+    Args:
+        client: The client of MLflow.
+        run_ids: The id of the MLflow run for each record size.
+        sizes: All record sizes of the study.
+        report: The folder of the report. A folder in it that is named like a record size belongs only to the run of
+            that size. Everything else belongs to all runs.
+    """
+    for record_bytes, run_id in run_ids.items():
+        for entry in sorted(report.iterdir()):
+            if entry.name == record_bytes:
+                client.log_artifacts(run_id, str(entry))
+            elif entry.name not in sizes:
+                client.log_artifact(run_id, str(entry))
