@@ -23,7 +23,7 @@ from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
-from tuner.confirmation.plan import confirmation_of_command, ended
+from tuner.confirmation.stored_plans import confirm_command_ended, confirmation_of_command
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget, next_occurrence
 from tuner.course.driver import drive
@@ -257,7 +257,7 @@ class LightStudy:
         """Confirm once more on newly started brokers, as `tuner confirm` does, and return the results."""
         self.machine.restart()
         self._drive(confirmation_of_command(self.store, {}), searching=False)
-        ended(self.store)
+        confirm_command_ended(self.store)
         return self.results()
 
     def results(self) -> StudyResults:

@@ -17,9 +17,7 @@ If a replica stops fetching, the number stands still until Kafka takes the repli
 _LONGEST_S: Final = 90.0
 
 
-def stored_records(
-    connection: Mapping[str, str], topic: str, partitions: int, *, acknowledged: int = 0, clock: Clock | None = None
-) -> int | None:
+def stored_records(connection: Mapping[str, str], topic: str, partitions: int, *, acknowledged: int = 0) -> int | None:
     """Return the number of records written to a topic so far, from its end offsets.
 
     The result is None if we may not read the end offsets.
@@ -29,11 +27,10 @@ def stored_records(
         topic: The topic.
         partitions: The number of its partitions.
         acknowledged: How many records the topic must have, as brokers acknowledged them; see `once_replicated`.
-        clock: The clock to wait on.
     """
     try:
         admin = TopicAdmin(connection)
-        return once_replicated(lambda: sum(admin.end_offsets(topic, partitions)), acknowledged, clock or SystemClock())
+        return once_replicated(lambda: sum(admin.end_offsets(topic, partitions)), acknowledged, SystemClock())
     except RunnerError:
         return None
 

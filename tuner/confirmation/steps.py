@@ -144,7 +144,7 @@ def _is_decided(
     rounds: Rounds, decides_at: float, constraints: Sequence[Constraint], objectives: Sequence[Objective]
 ) -> bool:
     """Return whether the outcome of a winner's rounds is certain; see `_are_decided`."""
-    if any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in rounds.ours):
+    if any(trial.lost_records for trial in rounds.ours):
         return True
     metrics = dict.fromkeys((*COMPARED, *(each.metric for each in objectives)))
     measured = [each for each in metrics if any(each in trial.metrics for trial in (*rounds.ours, *rounds.theirs))]

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from runners.reporting import Say
-from tuner.confirmation.plan import ConfirmationPlan, ended, search_again
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.stored_plans import confirm_command_ended, search_again
 from tuner.course.environment import machine_name
 from tuner.course.trial_loop import utc_now
 from tuner.model.facts import (
@@ -78,7 +79,7 @@ def begin(spec: StudySpec, study_text: str, store: ResultsStore, say: Say, *, se
     if searching and (judged_anew or _limits_changed(facts.get(LIMITS), limits)):
         search_again(store)
     elif judged_anew:
-        ended(store)
+        confirm_command_ended(store)
     if not searching:  # the limits of the search, and whether it has finished, stay as they are
         new = {name: value for name, value in new.items() if name not in (LIMITS, FINISHED_AT)}
     for name, value in new.items():

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.plan import ConfirmationPlan, add_plan, leave_out, plan_of, plans_in
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
+from tuner.confirmation.stored_plans import add_plan, leave_out, plan_of
 from tuner.confirmation.winners import winners_of
 from tuner.course.budget import Kept
 from tuner.course.burn_in import BurnIn

@@ -9,7 +9,7 @@ from functools import partial
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.confirmation.plan import has_begun
+from tuner.confirmation.stored_plans import has_begun
 from tuner.course.budget import Kept
 from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm

@@ -1,6 +1,7 @@
 """Measures a row of an experiment whose consumers read what was stored before: fill a topic, and read it."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from objectives.read_verdict import ReadEvidence, judge_reading
@@ -13,7 +14,6 @@ from runners.consumers.reading import Reading
 from runners.errors import RunnerError
 from runners.limits import Limits
 from search_spaces.client import ClientKind
-from search_spaces.guarantee import Guarantee
 from tuner.course.open_target import FILLING, OpenTarget
 from tuner.course.trial_job import StartedTrial
 from tuner.model.consumption_record import consumption_record
@@ -33,7 +33,7 @@ def measure_reading(
     Args:
         opened: The target.
         row: The row, which has consumers and no producers.
-        started: The trial.
+        started: The trial, whose config is that of the row.
         safety: Limits that protect the cluster.
     """
     error: RunnerError | None = None
@@ -48,28 +48,13 @@ def measure_reading(
     except RunnerError as failure:
         error = failure
     verdict = judge_reading(ReadEvidence.of(seen)) if seen is not None else None
-    config = row.config
-    trial = Trial(
-        record_bytes=started.record_bytes,
-        number=started.number,
-        kind=started.kind,
-        state=State.FAILED if seen is None else State.COMPLETE,
-        values=config.values,
-        fingerprint=config.fingerprint,
-        guarantee=str(Guarantee.of(config)),
-        client=config.client.identity,
+    trial = replace(
+        started.ended(State.FAILED if seen is None else State.COMPLETE, verdict, time.monotonic()),
         metrics={} if seen is None else read_metrics_of(seen),
-        verdict=str(verdict.bound) if verdict else "",
-        because=verdict.because if verdict else "",
-        flagged=bool(verdict and verdict.says_nothing_of_config),
         error="" if error is None else str(error),
         warnings=() if seen is None else (*seen.warnings, *seen.counts.differences()),
-        started_at=started.started_at.isoformat(timespec="milliseconds"),
-        duration_s=time.monotonic() - started.started_s,
         load_s=0.0 if seen is None else seen.duration_s,
         sent_bytes=sent_bytes,
-        round=started.round,
-        row=started.row,
     )
     return trial, {} if seen is None else {"consumption": consumption_record(seen)}, error
 

@@ -23,10 +23,10 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from runners.wrappers import DELETION_S
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
-from tuner.confirmation.plan import (
+from tuner.confirmation.stored_plans import (
+    confirm_command_ended,
     confirmation_of_command,
     confirmation_of_search,
-    ended,
 )
 from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
@@ -174,7 +174,7 @@ def run_study(
                 topic_max = of_topic[TOPIC_MAX_MESSAGE_BYTES]
                 drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
-                ended(store)
+                confirm_command_ended(store)
         except BaseException as error:
             interrupted = isinstance(error, DeadlinePassed) or not isinstance(error, Exception)
             state = StudyState.INTERRUPTED if interrupted else StudyState.FAILED

@@ -1,6 +1,7 @@
 """Scoring: turn the measurements of a trial's phases into the `Trial` that is stored."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from objectives.outcome import metrics_of
@@ -9,7 +10,6 @@ from objectives.scoring import ALWAYS, Constraint, Objective, Score, score
 from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
-from search_spaces.guarantee import Guarantee
 from tuner.course.steadiness import capacity_of
 from tuner.course.trial_job import TrialDone
 from tuner.model.measurement_record import measurement_record
@@ -37,7 +37,6 @@ def trial_of(
     """
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
     started = done.job.started
-    config = started.proposal.config
     overloaded = isinstance(done.error, DeliveryFailed)
     metrics, course = metrics_of(saturated, paced), _window_values(done)
     if done.job.ready_bytes is not None and saturated is not None and course:
@@ -55,36 +54,22 @@ def trial_of(
     main, timed = saturated or paced, paced or saturated
     verdict = judge(Evidence.of(main)) if main is not None else None
     seen = [measured for measured in (paced, saturated) if measured is not None]
-    trial = Trial(
-        record_bytes=started.record_bytes,
-        number=started.number,
-        kind=started.kind,
-        state=State.COMPLETE if done.error is None or overloaded else State.FAILED,
-        values=config.values,
-        fingerprint=config.fingerprint,
-        guarantee=str(Guarantee.of(config)),
-        client=config.client.identity,
-        params=dict(started.proposal.params),
+    state = State.COMPLETE if done.error is None or overloaded else State.FAILED
+    trial = replace(
+        started.ended(state, verdict, ended_s),
         metrics=metrics,
         objectives=() if burns_in else judged.values,
         violations={} if burns_in else _violations(judged, metrics, constraints) if lost else dict(judged.violations),
-        verdict=str(verdict.bound) if verdict else "",
-        because=verdict.because if verdict else "",
-        flagged=bool(verdict and verdict.says_nothing_of_config),
         error=str(done.error) if done.error is not None else "",
         warnings=_warnings(seen, timed, {} if lost else early_stops),
         worker=done.worker,
         attempts=done.attempts,
-        started_at=started.started_at.isoformat(timespec="milliseconds"),
-        duration_s=ended_s - started.started_s,
         load_s=sum(_load_s(measured) for measured in (*seen, *done.replaced)),
         value_bytes=sum(
             measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes
             for measured in (*seen, *done.replaced)
         ),
         sent_bytes=done.sent_bytes,
-        round=started.round,
-        row=started.row,
         proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",

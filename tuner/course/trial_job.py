@@ -4,14 +4,16 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from objectives.bottlenecks import Verdict
 from objectives.racing import Race, Stop
 from runners.errors import RunnerError
 from runners.measurement import Measurement, Window
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
+from search_spaces.guarantee import Guarantee
 from tuner.course.racing import PhaseProgress
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.trial import Kind, Proposal
+from tuner.model.trial import Kind, Proposal, State, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,34 @@ class StartedTrial:
     started_s: float
     round: int | None = None
     row: str = ""
+
+    def ended(self, state: State, verdict: Verdict | None, ended_s: float) -> Trial:
+        """Return the trial as it is known without its measured values, which the caller adds.
+
+        Args:
+            state: How the trial ended.
+            verdict: What limited the load; None if there is no measurement.
+            ended_s: When the trial ended, on the clock of `started_s`.
+        """
+        config = self.proposal.config
+        return Trial(
+            record_bytes=self.record_bytes,
+            number=self.number,
+            kind=self.kind,
+            state=state,
+            values=config.values,
+            fingerprint=config.fingerprint,
+            guarantee=str(Guarantee.of(config)),
+            client=config.client.identity,
+            params=dict(self.proposal.params),
+            verdict=str(verdict.bound) if verdict else "",
+            because=verdict.because if verdict else "",
+            flagged=bool(verdict and verdict.says_nothing_of_config),
+            started_at=self.started_at.isoformat(timespec="milliseconds"),
+            duration_s=ended_s - self.started_s,
+            round=self.round,
+            row=self.row,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,10 @@ The search does not propose such a baseline, because the baseline has trials of 
 CONFIRMING: Final = "confirming"
 """By record size, the `ConfirmationPlan`s, the oldest first."""
 CONFIRMATIONS: Final = "confirm_sessions"
-"""How often the study was searched and confirmed, and whether a confirmation is open (`tuner.confirmation.plan`)."""
+"""How often the study was searched and confirmed, and whether a `tuner confirm` is open.
+
+It is written in `tuner.confirmation.stored_plans`.
+"""
 ROUND_STARTED: Final = "round_started"
 """By record size, the number and the start of the newest round. It is kept only if there are pauses between rounds."""
 

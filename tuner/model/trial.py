@@ -136,6 +136,11 @@ class Trial:
         )
 
     @property
+    def lost_records(self) -> bool:
+        """Whether records were lost: sent, and not delivered as far as that can be counted."""
+        return self.metrics.get("delivered_ratio", 1.0) < 1.0
+
+    @property
     def key(self) -> str:
         """The trial's name within its study: `1000/0007`."""
         return trial_key(self.record_bytes, self.number)

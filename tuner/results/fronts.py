@@ -43,7 +43,7 @@ def fronts(
     Configs are compared by the means of all their measurements. A config that lost records in any trial is left out.
     """
     directions = tuple(objective.direction for objective in objectives)
-    lossy = {trial.fingerprint for trial in trials if trial.metrics.get("delivered_ratio", 1.0) < 1.0}
+    lossy = {trial.fingerprint for trial in trials if trial.lost_records}
     candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
     for trial in trials:
         if may_be_on_front(trial, baseline) and trial.fingerprint not in lossy:

@@ -1,4 +1,4 @@
-"""The judgement of a config that was measured in turn with the baseline: whether it passes, and why not."""
+"""The judgement of a config that was measured in turn with the baseline: whether it passes for all record sizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,15 +9,15 @@ from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import ExitCode
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
-from tuner.results.study_results import StudyResults
-from tuner.results.verification import (
+from tuner.results.size_verification import (
     Promises,
-    Verification,
+    SizeVerification,
     decides_at,
     missing_latency,
     promises_of,
     verification_of,
 )
+from tuner.results.study_results import StudyResults
 
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
 
@@ -91,7 +91,7 @@ class Judgement:
     file: str
     promises: Promises
     refused: Sequence[str]
-    found: Sequence[Verification]
+    found: Sequence[SizeVerification]
     misses: Mapping[str, Sequence[str]]
     undecided: Mapping[str, Sequence[str]]
 

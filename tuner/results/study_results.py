@@ -185,7 +185,7 @@ class SizeResults:
         measured_again = [
             trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint
         ]
-        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in measured_again)
+        return any(trial.lost_records for trial in measured_again)
 
     def confirmation(self, fingerprint: str) -> Confirmation | None:
         """Return the results of a config's confirmation rounds; None if it was not confirmed."""
@@ -418,12 +418,7 @@ def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Tr
     return []
 
 
-def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = None) -> dict[str, float]:
-    """Return the median of each metric over the baseline trials that have it.
-
-    Args:
-        baselines: Complete baseline trials.
-        only: The metrics to return; all by default.
-    """
-    names = {name for trial in baselines for name in trial.metrics if only is None or name in only}
+def baseline_metrics(baselines: Sequence[Trial]) -> dict[str, float]:
+    """Return the median of each metric over the complete baseline trials that have it."""
+    names = {name for trial in baselines for name in trial.metrics}
     return {name: median(trial.metrics[name] for trial in baselines if name in trial.metrics) for name in sorted(names)}

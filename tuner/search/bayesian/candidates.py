@@ -14,6 +14,12 @@ _STEPS: Final = 7
 
 Source: LlamaTune (Kanellis et al., VLDB 2022), which also searches coarse values.
 """
+_MIXED_RATIO: Final = 0.3
+"""Of the changed copies, the share that mixes two good configs: each value is from one of the two, at random."""
+_NEAR_SD: Final = 0.1
+"""The standard deviation of small changes to numbers, as a share of the range."""
+_MOST_CHANGES: Final = 2
+"""The most parameters that are changed in a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,7 @@ class Candidates:
         allowed: Changes candidates so that they keep the rules between parameters; may change its argument in place.
         count: How many candidates `around` generates.
         anywhere_ratio: The share of candidates that are drawn at random from the whole space.
-        mixed_ratio: Of the other candidates, the share that mixes two good configs, by taking each value at random from
-            one of the two.
         near_ratio: Of the changes to numbers, the share whose new number is close to the old number.
-        near_sd: The standard deviation of these small changes, as a share of the range.
-        most_changes: The most parameters that are changed in a candidate.
         held: Coordinates that are the same in all candidates, by the index of the parameter.
     """
 
@@ -39,10 +41,7 @@ class Candidates:
     allowed: Callable[[Array], Array]
     count: int = 700
     anywhere_ratio: float = 0.33
-    mixed_ratio: float = 0.3
     near_ratio: float = 0.75
-    near_sd: float = 0.1
-    most_changes: int = 2
     held: Mapping[int, float] = field(default_factory=dict)
 
     def around(self, parents: Array, weights: Array, rng: np.random.Generator) -> Array:
@@ -60,7 +59,7 @@ class Candidates:
         chances = weights / weights.sum()
         children = parents[rng.choice(len(parents), size=self.count - far, p=chances)].copy()
         others = parents[rng.choice(len(parents), size=len(children), p=chances)]
-        mixed = rng.random(len(children)) < self.mixed_ratio
+        mixed = rng.random(len(children)) < _MIXED_RATIO
         children = np.where((rng.random(children.shape) < 0.5) & mixed[:, None], others, children)
         self._change(children, rng)
         self._hold(children)
@@ -93,8 +92,8 @@ class Candidates:
         return self.allowed(moved)
 
     def _change(self, children: Array, rng: np.random.Generator) -> None:
-        """Change between 1 and `most_changes` parameters of each candidate at random, in place."""
-        wanted = rng.integers(1, self.most_changes + 1, size=len(children))
+        """Change between 1 and `_MOST_CHANGES` parameters of each candidate at random, in place."""
+        wanted = rng.integers(1, _MOST_CHANGES + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
         changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
         # Parameters in `held` do not change. So the more parameters are held, the less a candidate differs from the
@@ -103,7 +102,7 @@ class Candidates:
         for index, axis in enumerate(self.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)
             if not axis.words:
-                moves = rng.standard_normal(len(children)) * self.near_sd
+                moves = rng.standard_normal(len(children)) * _NEAR_SD
                 moves = np.copysign(np.maximum(np.abs(moves), axis.least_step), moves)
                 near = np.clip(children[:, index] + moves, 0, 1)
                 fresh = np.where(rng.random(len(children)) < self.near_ratio, near, fresh)

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
 Read = TypeVar("Read")
+_MOST_STUDIES: Final = 1_000
+"""The largest number of studies whose values are kept."""
 
 
 class SharedReading(Generic[Read]):
@@ -17,13 +19,12 @@ class SharedReading(Generic[Read]):
     Args:
         read: Reads the value for the study with the given name.
         fresh_s: How long a value is returned again, in seconds, counted from the beginning of its reading.
-        most: The largest number of studies whose values are kept.
     """
 
-    def __init__(self, read: Callable[[str], Coroutine[Any, Any, Read]], fresh_s: float, most: int = 1_000) -> None:
+    def __init__(self, read: Callable[[str], Coroutine[Any, Any, Read]], fresh_s: float) -> None:
         self._read = read
         self._fresh_s = fresh_s
-        self._kept: LRUCache[str, tuple[float, asyncio.Task[Read]]] = LRUCache(most)
+        self._kept: LRUCache[str, tuple[float, asyncio.Task[Read]]] = LRUCache(_MOST_STUDIES)
 
     async def of(self, study: str) -> Read:
         """Return the value for a study, from the cache if it is new enough."""

@@ -1,4 +1,7 @@
-"""Whether a config that a user supplies is worse than the baseline, judged by intervals from measurements in turn."""
+"""Whether a config that a user supplies is worse than the baseline for one record size.
+
+Intervals from measurements in turn decide. `tuner.results.judgement` is about all record sizes together.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -81,7 +84,7 @@ class Promises:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class SizeVerification:
     """The comparison of a config with the baseline for one record size.
 
     Attributes:
@@ -204,7 +207,7 @@ def missing_latency(spec: StudySpec, *, allow_weaker: bool) -> list[str]:
     return [f"latencies could not be compared: {Lack.ONE_WITHOUT_ACKS}; {_ALLOW}"]
 
 
-def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
+def verification_of(results: SizeResults, spec: StudySpec) -> SizeVerification:
     """Return the comparison of a study's baseline with the config that the study verifies.
 
     Args:
@@ -218,7 +221,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     errors = [f"a measurement failed: {trial.error}" for trial in trials if trial.error]
     without_acks = [side.acks == 0 for side in (config, spec.baseline)]
     missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
-    return Verification(
+    return SizeVerification(
         record_bytes=results.record_bytes,
         # A file that is verified needs no allowance for stalls that were not seen: no gain of it is claimed.
         gains={**confirmation.gains, **confirmation.gains_without_stall} if confirmation else {},

@@ -14,9 +14,9 @@ from tests.builders.studies import simulated_study
 from tests.builders.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
-from tuner.results.verification import (
+from tuner.results.size_verification import (
     Lack,
-    Verification,
+    SizeVerification,
     VerificationOutcome,
     missing_latency,
     promises_of,
@@ -45,7 +45,7 @@ def spec_of(
     )
 
 
-def found_of(spec: StudySpec, ours: Sequence[Numbers], theirs: Sequence[Numbers]) -> Verification:
+def found_of(spec: StudySpec, ours: Sequence[Numbers], theirs: Sequence[Numbers]) -> SizeVerification:
     """Return the comparison for rounds with these throughputs and latencies."""
     (config,) = spec.confirm.configs
     trials = [baseline(0, config=spec.baseline.values, objectives=spec.objectives)]
@@ -57,7 +57,7 @@ def found_of(spec: StudySpec, ours: Sequence[Numbers], theirs: Sequence[Numbers]
     return verification_of(results(trials, spec.objectives, plan), spec)
 
 
-def missed_by(found: Verification, *, allow_weaker: bool = False) -> list[str]:
+def missed_by(found: SizeVerification, *, allow_weaker: bool = False) -> list[str]:
     return found.misses(min_gain=None, tolerance_ratio=0.0, allow_weaker=allow_weaker)
 
 
