@@ -272,7 +272,11 @@ _ALL: Final = (
 )
 
 OUTCOME_METRICS: Final[Mapping[str, Metric]] = MappingProxyType({metric.name: metric for metric in _ALL})
-"""Every metric by its name. All other lists of metrics are derived from this table."""
+"""Every metric by its name.
+
+What a place shows is derived from this table. Lists of metrics that are treated in a way of their own are not, such as
+`objectives.stalls.TAIL_LATENCIES`. CONTRIBUTING.md names them ("A metric").
+"""
 
 
 OF_CONSUMERS: Final = ("end_to_end_", "consumer_")

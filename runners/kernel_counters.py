@@ -91,14 +91,6 @@ def thread_times(pid: int) -> dict[int, ThreadTime]:
     return {each.id: ThreadTime(each.user_time + each.system_time) for each in psutil.Process(pid).threads()}
 
 
-def client_thread_times() -> dict[tuple[int, str], ThreadTime]:
-    """Return the times of librdkafka's threads in this process, by thread id and name.
-
-    The result is empty on platforms where threads have no names.
-    """
-    return named_thread_times(os.getpid(), (CLIENT_THREAD_PREFIX,))
-
-
 def named_thread_times(pid: int, prefixes: tuple[str, ...]) -> dict[tuple[int, str], ThreadTime]:
     """Return the times of the threads of a process whose names begin in one of these ways, by thread id and name.
 

@@ -43,7 +43,7 @@ _OURS: Final = {
 }
 """The properties that the load generator sets."""
 _NETWORK_THREAD: Final = "kafka-producer-"
-_SENDER_THREAD: Final = "tuner-sender-0"
+_SENDER_THREAD: Final = "tuner-sender"
 COLLECTOR_THREADS: Final = ("GC Thread#", "G1 ")
 _MUCH_COLLECTED_RATIO: Final = 0.05
 """From this share of the time on, the pauses of the garbage collector are worth a warning."""
@@ -60,16 +60,12 @@ class JavaRunner:
         cluster: The cluster to send to.
         topic: The topic to write to.
         limits: Limits that each measurement must respect.
-        heap_bytes: The largest size of the Java process's heap; None for `default_heap_bytes`.
-        threads: Number of threads that send records.
         warms_up: Whether a new Java process is warmed up before it measures for the first time (`warm_up`).
     """
 
     cluster: RunningCluster
     topic: Topic
     limits: Limits = DEFAULT_LIMITS
-    heap_bytes: int | None = None
-    threads: int = 1
     warms_up: bool = True
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
@@ -86,7 +82,7 @@ class JavaRunner:
             RuleBroken: The config or the topic does not allow records of this size.
         """
         check_records(self.topic, config, workload)
-        heap_bytes = self.heap_bytes or default_heap_bytes()
+        heap_bytes = default_heap_bytes()
         check_heap(config, workload, heap_bytes)
         protocol = self.cluster.connection.get("security.protocol", "plaintext")
         with sent_bytes_in_errors() as loads, kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
@@ -118,8 +114,7 @@ class JavaRunner:
         watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
         # With acks=0 the broker returns no offsets.
         keeps_places = workload.consumers > 0 and config.acks != 0
-        max_bytes, threads = self.limits.max_bytes, self.threads
-        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, max_bytes, threads, keeps_places)
+        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, keeps_places)
         loads.append(load)
         result = load.run(self._properties(config), self.topic.name, watch)
         return LoadOutcome(

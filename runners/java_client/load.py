@@ -109,7 +109,6 @@ class JavaLoad:
     watchdog: Watchdog
     probe: HostProbe
     max_bytes: int | None = None
-    threads: int = 1
     keeps_places: bool = False
     heard: Heard = field(default_factory=Heard)
     _pulse: Pulse = field(init=False)
@@ -147,7 +146,6 @@ class JavaLoad:
                 "topic": topic,
                 "rate_records_per_s": self.workload.rate_records_per_s,
                 "bursts": None if bursts is None else asdict(bursts),
-                "threads": self.threads,
                 "max_bytes": self.max_bytes,
                 "sample_ratio": first_sample_ratio(self.workload.rate_records_per_s, self.pool.mean_bytes),
                 "seed": self.workload.seed,
@@ -218,7 +216,7 @@ class JavaLoad:
 
     def _cut(self, latency: Histogram, at_ns: int | None = None) -> Cut:
         report = self._report()
-        full_ns = int(report.client.wait_ns / self.threads)
+        full_ns = int(report.client.wait_ns)
         return Cut(at_ns or report.at_ns, report.acknowledged, sum(report.failed.values()), full_ns, latency)
 
     def _report(self) -> JavaReport:

@@ -35,11 +35,11 @@ def started(version: str = NEWEST, heap_bytes: int = HEAP_BYTES) -> Iterator[Jvm
         yield jvm
 
 
-def load_of(jvm: Jvm, workload: Workload, max_bytes: int | None = None, threads: int = 1) -> JavaLoad:
+def load_of(jvm: Jvm, workload: Workload, max_bytes: int | None = None) -> JavaLoad:
     """Return a load that has not begun."""
     clock = SystemClock()
     watchdog = Watchdog(clock, stall_patience_s=_PATIENCE_S)
-    return JavaLoad(jvm, payload_of(workload)[0], workload, clock, watchdog, HostProbe({}), max_bytes, threads)
+    return JavaLoad(jvm, payload_of(workload)[0], workload, clock, watchdog, HostProbe({}), max_bytes)
 
 
 def on_fake_broker(load: JavaLoad, properties: Mapping[str, str] | None = None, watch: Watch = go_on) -> JavaResult:

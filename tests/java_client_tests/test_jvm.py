@@ -49,13 +49,6 @@ def test_the_bytes_that_are_sent_are_those_of_the_pool() -> None:
     assert seen.last.sent_bytes == pool.bytes_of_first(seen.last.handed_over)
 
 
-def test_several_threads_share_a_paced_load() -> None:
-    with started() as jvm:
-        seen = on_fake_broker(load_of(jvm, PACED, threads=3))
-    assert seen.last.acknowledged == seen.last.handed_over
-    assert seen.last.handed_over == pytest.approx(2_001, abs=20)
-
-
 def test_a_process_carries_out_one_run_after_another_with_other_records() -> None:
     with started() as jvm:
         pid = jvm.pid

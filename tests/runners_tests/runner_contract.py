@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.kernel_counters import client_thread_times
 from runners.measurement import Measurement, Phase, Window
 from runners.runner import Phases, Runner, WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
+from tests.builders.client_threads import client_threads
 from tests.clusters_tests.waiting import eventually
 
 CONFIG = ProducerConfig.parse({"linger.ms": 1, "acks": "all"})
@@ -50,7 +50,7 @@ class Left(NamedTuple):
         children = psutil.Process().children(recursive=True)
         return cls(
             Counter(thread.name for thread in threading.enumerate()),
-            Counter(name for _, name in client_thread_times()),
+            Counter(name for _, name in client_threads()),
             Counter(
                 f"process {child.pid}" for child in children if not (_is_resource_tracker(child) or _is_postgres(child))
             ),

@@ -12,8 +12,9 @@ import pytest
 
 from runners.clusters.cluster import LocalBroker
 from runners.host import BrokerCounters, HostProbe, free_disk_bytes, usage
-from runners.kernel_counters import HeldBack, SocketTimes, ThreadTime, client_thread_times, thread_times, user_s
+from runners.kernel_counters import HeldBack, SocketTimes, ThreadTime, thread_times, user_s
 from runners.measurement import BrokerUse
+from tests.builders.client_threads import client_threads
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.builders import reading
 
@@ -77,7 +78,7 @@ def test_user_time_is_added_up_over_threads(burner: threading.Thread) -> None:
 
 
 def test_our_own_threads_are_not_client_threads(burner: threading.Thread) -> None:
-    assert burner.native_id not in {number for number, _ in client_thread_times()}
+    assert burner.native_id not in {number for number, _ in client_threads()}
 
 
 def test_a_probe_reads_this_process_as_if_it_were_a_broker(burner: threading.Thread) -> None:

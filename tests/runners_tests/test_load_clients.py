@@ -5,9 +5,9 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.processes import free_ports
-from runners.kernel_counters import client_thread_times
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.python import PythonClient
+from tests.builders.client_threads import client_threads
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.fake_client import FakeClient
 from tests.runners_tests.load_client_contract import POLL_MS, LoadClientContract, Open
@@ -21,13 +21,13 @@ class RealClientContract(LoadClientContract):
         return dict(mock_cluster.connection)
 
     def test_threads_and_connections_end_with_the_client(self, open_client: Open) -> None:
-        threads, descriptors = set(client_thread_times()), psutil.Process().num_fds()
+        threads, descriptors = client_threads(), psutil.Process().num_fds()
         opened = open_client()
         opened.send_all(10)
         opened.drain_all()
-        assert set(client_thread_times()) > threads
+        assert client_threads() > threads
         opened.client.close()
-        assert eventually(lambda: set(client_thread_times()) <= threads)
+        assert eventually(lambda: client_threads() <= threads)
         assert eventually(lambda: psutil.Process().num_fds() <= descriptors)
 
     def test_an_unreachable_broker_is_reported_quietly(

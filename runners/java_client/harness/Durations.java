@@ -19,11 +19,6 @@ final class Durations {
         sumUs += us;
     }
 
-    void add(Durations other) {
-        histogram.add(other.histogram);
-        sumUs += other.sumUs;
-    }
-
     void clear() {
         histogram.reset();
         sumUs = 0;

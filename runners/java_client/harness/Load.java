@@ -4,11 +4,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
-import java.util.List;
 import java.util.Properties;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.ToLongFunction;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
@@ -32,7 +31,7 @@ final class Load extends Thread {
     private final Pipe pipe;
     private final Pool pool;
     private final Plan asked;
-    private final List<Sender> senders = new CopyOnWriteArrayList<>();
+    private volatile Sender sender;
     private volatile KafkaProducer<byte[], byte[]> producer;
     private volatile ClientMetrics metrics;
     private final Millis millis = new Millis();
@@ -78,7 +77,9 @@ final class Load extends Thread {
             Thread.currentThread().interrupt();
         } finally {
             over = true;
-            senders.forEach(Sender::release);
+            if (sender != null) {
+                sender.release();
+            }
             giveUp();
         }
     }
@@ -113,10 +114,8 @@ final class Load extends Thread {
         Tally before = tally;
         tally = new Tally(millis, plan.measuredFromNs(), plan.endNs(), plan.keepPlaces());
         tally.continueFrom(before);
-        for (int i = 0; i < plan.threads(); i++) {
-            senders.add(new Sender(i, producer, pool, records, tally, batches, plan, primed));
-        }
-        senders.forEach(Thread::start);
+        sender = new Sender(producer, pool, records, tally, batches, plan, primed);
+        sender.start();
         pipe.send(counters("started").put("start_ns", plan.startNs()));
         for (int window = 0; window < plan.endsNs().length && !stopped; window++) {
             cut(window, plan);
@@ -156,16 +155,14 @@ final class Load extends Thread {
         pipe.send(message);
         if (number + 1 == plan.warmWindows()) {
             double rate = tally.acknowledged() * 1e9 / Math.max(1, plan.measuredFromNs() - plan.startNs());
-            senders.forEach(sender -> sender.resample(Math.min(1.0, SAMPLES_PER_S / Math.max(rate, 1.0))));
+            sender.resample(Math.min(1.0, SAMPLES_PER_S / Math.max(rate, 1.0)));
         }
     }
 
     private void flush() throws InterruptedException {
         long from = System.nanoTime();
-        senders.forEach(Sender::end);
-        for (Sender sender : senders) {
-            sender.awaitFinished();
-        }
+        sender.end();
+        sender.awaitFinished();
         try {
             producer.flush();
         } catch (KafkaException closed) {
@@ -178,10 +175,8 @@ final class Load extends Thread {
         reporter.join(); // so that no report of this run comes after the last message
         ObjectNode message = counters("ended").put("flush_s", (System.nanoTime() - from) / 1e9);
         tally.totalsInto(message);
-        Durations delays = new Durations();
-        senders.forEach(sender -> delays.add(sender.delays()));
-        delays.into(message, "send_delay");
-        message.put("sample_ratio", senders.get(0).sampleRatio());
+        sender.delays().into(message, "send_delay");
+        message.put("sample_ratio", sender.sampleRatio());
         pipe.send(message);
         read.await(); // keeps threads and connections until the other process has read their counters
     }
@@ -192,10 +187,10 @@ final class Load extends Thread {
     }
 
     private long handedOver() {
-        return primed + senders.stream().mapToLong(sender -> sender.handedOver.get()).sum();
+        return primed + counted(sending -> sending.handedOver.get());
     }
 
-    /** Tells the counters, until the run is over or a sender is in trouble. */
+    /** Tells the counters, until the run is over or the sender is in trouble. */
     private void report() {
         while (!over) {
             LockSupport.parkNanos(PROGRESS_NS);
@@ -204,12 +199,11 @@ final class Load extends Thread {
                 refuse("record", refusal);
                 return;
             }
-            for (Sender sender : senders) {
-                Sender.Trouble trouble = sender.trouble;
-                if (trouble != null) {
-                    refuse(trouble.kind(), trouble.because());
-                    return;
-                }
+            Sender sending = sender;
+            Sender.Trouble trouble = sending == null ? null : sending.trouble;
+            if (trouble != null) {
+                refuse(trouble.kind(), trouble.because());
+                return;
             }
             if (!over) {
                 pipe.send(counters("progress"));
@@ -224,10 +218,10 @@ final class Load extends Thread {
     private ObjectNode counters(String kind) {
         ObjectNode message = Pipe.message(kind).put("at_ns", System.nanoTime());
         message.put("handed_over", handedOver());
-        message.put("bytes", (primed == 0 ? 0 : pool.bytes(0)) + sum(sender -> sender.bytes.get()));
-        message.put("sampled", sum(sender -> sender.sampled.get()));
-        message.put("in_send_ns", sum(sender -> sender.inSendNs.get()));
-        message.put("batch_age_ns", sum(sender -> sender.batchAgeNs.get()));
+        message.put("bytes", (primed == 0 ? 0 : pool.bytes(0)) + counted(sending -> sending.bytes.get()));
+        message.put("sampled", counted(sending -> sending.sampled.get()));
+        message.put("in_send_ns", counted(sending -> sending.inSendNs.get()));
+        message.put("batch_age_ns", counted(sending -> sending.batchAgeNs.get()));
         message.put("collector_ms", ManagementFactory.getGarbageCollectorMXBeans().stream()
                 .mapToLong(GarbageCollectorMXBean::getCollectionTime)
                 .sum());
@@ -239,8 +233,10 @@ final class Load extends Thread {
         return message;
     }
 
-    private long sum(java.util.function.ToLongFunction<Sender> counter) {
-        return senders.stream().mapToLong(counter).sum();
+    /** Returns a counter of the sender; 0 before there is a sender. */
+    private long counted(ToLongFunction<Sender> counter) {
+        Sender sending = sender;
+        return sending == null ? 0 : counter.applyAsLong(sending);
     }
 
     /** Returns an error's texts and those of its causes. */

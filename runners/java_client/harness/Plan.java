@@ -13,7 +13,6 @@ record Plan(
         Properties properties,
         String topic,
         Schedule schedule,
-        int threads,
         long maxBytes,
         double sampleRatio,
         long seed,
@@ -31,7 +30,6 @@ record Plan(
                 properties(command),
                 command.get("topic").textValue(),
                 Schedule.of(command),
-                command.get("threads").intValue(),
                 command.path("max_bytes").asLong(Long.MAX_VALUE),
                 command.get("sample_ratio").doubleValue(),
                 command.get("seed").longValue(),
@@ -69,7 +67,7 @@ record Plan(
             ends[i] += ns - startNs;
         }
         long shift = ns - startNs;
-        return new Plan(properties, topic, schedule, threads, maxBytes, sampleRatio, seed, keepPlaces, ends, warmWindows,
+        return new Plan(properties, topic, schedule, maxBytes, sampleRatio, seed, keepPlaces, ends, warmWindows,
                 measuredFromNs + shift, ns, endNs + shift);
     }
 }

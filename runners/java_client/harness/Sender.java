@@ -31,7 +31,6 @@ final class Sender extends Thread {
     private final SplittableRandom random;
     private final Durations delays = new Durations();
     private final long maxBytes;
-    private final int first;
     private int cursor;
     private long gap;
     private volatile double sampleRatio;
@@ -55,7 +54,6 @@ final class Sender extends Thread {
     volatile Trouble trouble;
 
     Sender(
-            int number,
             KafkaProducer<byte[], byte[]> producer,
             Pool pool,
             ProducerRecord<byte[], byte[]>[] records,
@@ -63,7 +61,7 @@ final class Sender extends Thread {
             Batches batches,
             Plan plan,
             long primed) {
-        super("tuner-sender-" + number);
+        super("tuner-sender");
         setDaemon(true);
         this.producer = producer;
         this.pool = pool;
@@ -71,10 +69,9 @@ final class Sender extends Thread {
         this.tally = tally;
         this.batches = batches;
         this.plan = plan;
-        random = new SplittableRandom(plan.seed() + number);
-        maxBytes = (plan.maxBytes() - (primed == 0 ? 0 : pool.bytes(0))) / plan.threads();
-        first = number;
-        cursor = (int) ((primed + number) % records.length);
+        random = new SplittableRandom(plan.seed());
+        maxBytes = plan.maxBytes() - (primed == 0 ? 0 : pool.bytes(0));
+        cursor = (int) (primed % records.length);
         sampleRatio = plan.sampleRatio();
         gap = nextGap();
     }
@@ -148,7 +145,7 @@ final class Sender extends Thread {
 
     /** Sends each record when it is due. A late record is sent at once, and keeps its intended send time. */
     private void paced() {
-        long number = first;
+        long number = 0;
         while (!stopped && trouble == null) {
             long intended = intended(number);
             long now = System.nanoTime();
@@ -167,7 +164,7 @@ final class Sender extends Thread {
             } else {
                 send(tally.counting);
             }
-            number += plan.threads();
+            number++;
         }
     }
 
@@ -199,7 +196,7 @@ final class Sender extends Thread {
             trouble = new Trouble("budget", "");
             return null;
         }
-        cursor = (index + plan.threads()) % records.length;
+        cursor = (index + 1) % records.length;
         add(handedOver, 1);
         add(bytes, size);
         Future<RecordMetadata> sent = producer.send(records[index], callback);
