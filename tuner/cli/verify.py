@@ -12,7 +12,7 @@ from search_spaces.producer_config import same_effect
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
-from tuner.cli import options, verify_flags
+from tuner.cli import options, verify_options
 from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
 from tuner.cli.run import kept_study
 from tuner.model.errors import StudyError
@@ -25,20 +25,20 @@ from tuner.study_file import drop_used_secrets, same_measurement, sizes_in
 
 
 def verify(
-    file: verify_flags.File,
-    against: verify_flags.Against = None,
-    study: verify_flags.LikeStudy = None,
-    record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.MeasuredClient = None,
-    file_client: verify_flags.ForClient = FileClient.AUTO,
-    rounds: verify_flags.Rounds = 8,
-    max_rounds: verify_flags.MaxRounds = 20,
-    width_ratio: verify_flags.WidthRatio = 0.1,
-    min_gain: verify_flags.MinGain = None,
-    tolerance_ratio: verify_flags.ToleranceRatio = 0.0,
-    allow_weaker: verify_flags.AllowWeaker = False,
-    seconds: verify_flags.Seconds = None,
-    warmup: verify_flags.Warmup = None,
+    file: verify_options.File,
+    against: verify_options.Against = None,
+    study: verify_options.LikeStudy = None,
+    record_bytes: verify_options.RecordBytes = None,
+    client: verify_options.MeasuredClient = None,
+    file_client: verify_options.ForClient = FileClient.AUTO,
+    rounds: verify_options.Rounds = 8,
+    max_rounds: verify_options.MaxRounds = 20,
+    width_ratio: verify_options.WidthRatio = 0.1,
+    min_gain: verify_options.MinGain = None,
+    tolerance_ratio: verify_options.ToleranceRatio = 0.0,
+    allow_weaker: verify_options.AllowWeaker = False,
+    seconds: verify_options.Seconds = None,
+    warmup: verify_options.Warmup = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
