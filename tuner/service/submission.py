@@ -22,8 +22,7 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import QueuedJob, Submission
-from tuner.service.worker.study_process import SUBMITTED_FILE
-from tuner.storage.files import RESULTS_FILE, STUDY_FILE
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE
 from tuner.storage.home import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
