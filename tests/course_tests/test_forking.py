@@ -15,9 +15,9 @@ from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import BASELINE, Told, of_kind, on_record, simulated_study
-from tuner.course.forking import begin_fork, fork, trials_for
+from tuner.course.forking import TakenOver, begin_fork, fork, trials_for
 from tuner.course.run import run_study
-from tuner.model.errors import RecordDamaged, StudyChanged
+from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
@@ -200,3 +200,18 @@ def test_a_fork_of_a_damaged_study_leaves_nothing(old: Path, tmp_path: Path) -> 
     with closing(SqliteStore(damaged, create=False)) as source, pytest.raises(RecordDamaged):
         begin_fork(FolderStorage(), root / "new", spec, "study: new\n", source, trials, Told().say)
     assert list(root.iterdir()) == []
+
+
+def test_a_fork_needs_trials_that_fit(old: Path) -> None:
+    with closing(SqliteStore(old, create=False)) as source:
+        found = TakenOver.of(changed(), "small", source)
+        assert found.as_json("new") == {
+            "schema_version": 1,
+            "kind": "fork",
+            "study": "new",
+            "of": "small",
+            "trials_there": len([*source.trials()]),
+            "trials_taken_over": len(taken(old, changed())),
+        }
+        with pytest.raises(RequestRefused, match="a fork needs trials that fit the new study, but none of the"):
+            TakenOver.of(replace(changed(), workload=replace(OLD.workload, record_sizes=())), "small", source)

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from tests.service_tests.serving import serving
 from tuner.service.config import load_config
 from tuner.service.http.connections import PLACE, Connections
-from tuner.service.http.server import PatientProtocol, Server, listen_at
+from tuner.service.http.patient_server import PatientProtocol, Server, listen_at
 
 MOST = 10
 HEAD = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tuner.service.cache.query import CachedResponse, ResultQuery
-from tuner.service.cache.response_cache import ReadingProcess
+from tuner.service.cache.reading_process import ReadingProcess
 
 QUERY = ResultQuery.of("nobody", "summary")
 TIMEOUT_S = 120.0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.present_tests.studies import write_study
 from tuner.service.cache.query import ResultQuery
-from tuner.service.cache.response_cache import ReadingProcess, ResponseCache
+from tuner.service.cache.reading_process import ReadingProcess
+from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import load_config
 from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.queue.job import Submission

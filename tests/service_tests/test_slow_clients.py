@@ -6,7 +6,7 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-from tuner.service.http.server import PatientProtocol
+from tuner.service.http.patient_server import PatientProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

@@ -1,6 +1,5 @@
-"""Study files that we write can be read: those made of options, the starter, and the files that the schema accepts."""
+"""Study files that we write can be read: those made of options, and the files that the schema accepts."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.workload import RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
-from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST, parse
+from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST
 from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
 from tuner.study_file import (
     STARTER_TEXT,
@@ -112,27 +110,6 @@ def test_any_text_round_trips(topic: str) -> None:
 def test_a_wrong_option_is_refused_when_the_text_is_read() -> None:
     with pytest.raises(StudyFileError, match=r"options, line \d+, search.method"):
         _back(_text(search={"method": "bayes"}))
-
-
-def test_the_starter_states_the_defaults() -> None:
-    sizes = (RecordSizes.fixed(100), RecordSizes.fixed(1000))
-    assert parse(STARTER_TEXT) == parse("workload: {record_bytes: [100, 1000]}\n")
-    assert parse(STARTER_TEXT).workload.record_sizes == sizes
-
-
-OPTIONS = [line for line in STARTER_TEXT.splitlines() if re.match(r"#(  )?\w+: ", line)]
-
-
-@pytest.mark.parametrize("line", OPTIONS)
-def test_each_option_of_the_starter_can_be_used(line: str, tmp_path: Path) -> None:
-    (tmp_path / "producer.properties").write_text("acks=all\n")
-    text = STARTER_TEXT.replace(line, line[1:])
-    if line.startswith(("#target", "#  container")):
-        text = text.replace("  brokers: 1 ", "  #brokers: 1 ")
-    if line.startswith("#target"):
-        text = text.replace("\ntarget:\n", "\n")
-    spec = parse_study(text, name="x", folder=tmp_path, origin="starter", environ={})
-    assert spec != parse(STARTER_TEXT)
 
 
 def _schema() -> Any:

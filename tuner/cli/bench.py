@@ -1,10 +1,11 @@
 """`tuner bench` measures one config."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -12,18 +13,20 @@ from runners.librdkafka.librdkafka_runner import GENERATORS
 from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.reporting import silent
-from runners.runner import go_on
+from runners.runner import Runner, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
-from tuner.cli import options
+from tuner.cli import options, workload_options
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.course.open_target import open_alone
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 from tuner.present.console import say
 from tuner.present.csv_text import csv_of
 from tuner.present.measurement_view import live_view, print_measurement, print_spread
+
+_WORKLOAD: Final = "Workload"
 
 
 class BenchLoad(StrEnum):
@@ -46,14 +49,7 @@ def bench(
             rich_help_panel="Config",
         ),
     ] = None,
-    client: Annotated[
-        str,
-        typer.Option(
-            metavar="librdkafka|java|java:VERSION",
-            help="The client that is measured. java is the newest known release of Kafka's Java producer; java:3.9.1 "
-            "is release 3.9.1.",
-        ),
-    ] = "librdkafka",
+    client: workload_options.MeasuredClient = "librdkafka",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,21 +59,12 @@ def bench(
             rich_help_panel="Config",
         ),
     ] = None,
-    record_bytes: Annotated[
-        str,
-        typer.Option(
-            metavar="N|N:W,...",
-            help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
-            rich_help_panel="Workload",
-        ),
-    ] = "1000",
-    key_bytes: Annotated[
-        int, typer.Option(help="Bytes of a record's key; 0 sends no keys.", rich_help_panel="Workload")
-    ] = 0,
+    record_bytes: Annotated[str, workload_options.record_sizes(_WORKLOAD)] = "1000",
+    key_bytes: Annotated[int, workload_options.key_bytes(_WORKLOAD)] = 0,
     different_keys: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Number of different keys.", show_default="nearly all differ", rich_help_panel="Workload"
+            metavar="N", help="Number of different keys.", show_default="nearly all differ", rich_help_panel=_WORKLOAD
         ),
     ] = None,
     most_frequent_key: Annotated[
@@ -85,62 +72,44 @@ def bench(
         typer.Option(
             metavar="RATIO",
             help="Share of the records with the most frequent key, such as 0.2; the others follow as in Zipf's law.",
-            rich_help_panel="Workload",
+            rich_help_panel=_WORKLOAD,
         ),
     ] = 0.0,
-    compressibility: Annotated[
-        float,
-        typer.Option(
-            help="Share of each value that compression removes, from 0 (random bytes) to 0.99.",
-            rich_help_panel="Workload",
-        ),
-    ] = 0.0,
-    seconds: Annotated[
-        float, typer.Option(help="Seconds of load that are measured.", rich_help_panel="Workload")
-    ] = 10.0,
-    warmup: Annotated[
-        float, typer.Option(help="Seconds of load before the measurement.", rich_help_panel="Workload")
-    ] = 3.0,
+    compressibility: Annotated[float, workload_options.compressibility(_WORKLOAD)] = 0.0,
+    seconds: Annotated[float, workload_options.seconds(panel=_WORKLOAD)] = 10.0,
+    warmup: Annotated[float, workload_options.warmup(panel=_WORKLOAD)] = 3.0,
     load: Annotated[
         BenchLoad | None,
         typer.Option(
             help="saturate sends as fast as the client takes records, for throughput. paced sends at --rate, for "
             "latency.",
             show_default="paced with --rate, else saturate",
-            rich_help_panel="Workload",
+            rich_help_panel=_WORKLOAD,
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(
-            metavar="N", help="Records per second of a paced load, such as 20000.", rich_help_panel="Workload"
-        ),
+        typer.Option(metavar="N", help="Records per second of a paced load, such as 20000.", rich_help_panel=_WORKLOAD),
     ] = None,
     peak: Annotated[
         float,
         typer.Option(
             metavar="RATIO",
             help="Half of the records leave in bursts of about a second, at this many times the --rate, such as 3.",
-            rich_help_panel="Workload",
+            rich_help_panel=_WORKLOAD,
         ),
     ] = 1.0,
-    partitions: Annotated[
-        int, typer.Option(help="Partitions of the topic that is created.", rich_help_panel="Workload")
-    ] = 3,
-    replication: Annotated[
-        int, typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel="Workload")
-    ] = 1,
+    partitions: Annotated[int, workload_options.partitions(_WORKLOAD)] = 3,
+    replication: Annotated[int, workload_options.replication(_WORKLOAD)] = 1,
     consumers: Annotated[
         int,
         typer.Option(
             min=0,
             help="Number of consumers that read the records while they are written, for the end-to-end latency.",
-            rich_help_panel="Workload",
+            rich_help_panel=_WORKLOAD,
         ),
     ] = 0,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel="Workload")
-    ] = 0,
+    seed: Annotated[int, workload_options.seed(_WORKLOAD)] = 0,
     repeat: Annotated[
         int, typer.Option(min=1, help="Number of measurements; with more than one, their spread is shown too.")
     ] = 1,
@@ -207,10 +176,7 @@ def bench(
         tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
     options.check_one_form(json=as_json, csv=as_csv)
-    if peak != 1.0 and rate is None:
-        raise typer.BadParameter("--peak needs --rate, the mean number of records per second")
-    if most_frequent_key and different_keys is None:
-        raise typer.BadParameter("--most-frequent-key needs --different-keys, the number of keys")
+    _check_needed(peak, rate, most_frequent_key, different_keys)
     chosen = client_of(client)
     measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
     workload = Workload(
@@ -236,31 +202,63 @@ def bench(
     )
     check_picture(png, force=force)
     alone = quiet or as_json or as_csv
-    with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as session:
-        runner = session.runner(str(generator), limits)
-        runs: list[Measurement] = []
-        for number in range(repeat):
-            title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
-            with nullcontext(go_on) if alone else live_view(title) as watch:
-                runs.append(runner.run(measured, workload, watch))
-    records = [measurement_record(run) for run in runs]
+    with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as opened:
+        runs = _measure(opened.runner(str(generator), limits), measured, workload, repeat, alone=alone)
     if as_csv:
-        options.print_csv(csv_of(records))
+        options.print_csv(csv_of(map(measurement_record, runs)))
     elif as_json:
-        whole = (
-            records[0] if repeat == 1 else {"schema_version": SCHEMA_VERSION, "kind": "measurements", "runs": records}
-        )
-        options.print_json(whole)
+        options.print_json(_record(runs))
     else:
         print_measurement(runs[-1], bootstrap or "HOST:9092", command_config, plot=plot)
         if repeat > 1:
             print_spread(runs)
     if png is not None:
-        # Imported here, because importing matplotlib takes half a second.
-        from tuner.present.report.pictures import draw_latency
+        _draw(runs, png, force=force)
 
-        write_picture(png, partial(draw_latency, runs), force=force)
-        say(f"picture written to {png}")
+
+def _measure(
+    runner: Runner, config: ProducerConfig, workload: Workload, repeat: int, *, alone: bool
+) -> list[Measurement]:
+    """Measure a config as often as the user asked for.
+
+    Args:
+        runner: The runner.
+        config: The config.
+        workload: The load.
+        repeat: Number of measurements.
+        alone: Whether the result is printed alone, without a live view.
+    """
+    runs: list[Measurement] = []
+    for number in range(repeat):
+        title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
+        with nullcontext(go_on) if alone else live_view(title) as watch:
+            runs.append(runner.run(config, workload, watch))
+    return runs
+
+
+def _record(runs: Sequence[Measurement]) -> dict[str, Any]:
+    """Return the JSON values of one measurement, or of several."""
+    records = [measurement_record(run) for run in runs]
+    if len(records) == 1:
+        return records[0]
+    return {"schema_version": SCHEMA_VERSION, "kind": "measurements", "runs": records}
+
+
+def _draw(runs: Sequence[Measurement], png: Path, *, force: bool) -> None:
+    """Draw the latency distributions as a picture."""
+    # Imported here, because importing matplotlib takes half a second.
+    from tuner.present.report.pictures import draw_latency
+
+    write_picture(png, partial(draw_latency, runs), force=force)
+    say(f"picture written to {png}")
+
+
+def _check_needed(peak: float, rate: float | None, most_frequent_key: float, different_keys: int | None) -> None:
+    """Check that the options were given which others need."""
+    if peak != 1.0 and rate is None:
+        raise typer.BadParameter("--peak needs --rate, the mean number of records per second")
+    if most_frequent_key and different_keys is None:
+        raise typer.BadParameter("--most-frequent-key needs --different-keys, the number of keys")
 
 
 def _rate(load: BenchLoad | None, rate: float | None) -> float | None:

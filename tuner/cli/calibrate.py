@@ -9,7 +9,7 @@ import typer
 
 from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
-from tuner.cli import options
+from tuner.cli import options, workload_options
 from tuner.cli.experiment import run_experiment_shown
 from tuner.cli.own_study import free_name, kept_if_interrupted
 from tuner.experiment_file import parse_experiment
@@ -26,9 +26,7 @@ _STEM: Final = "calibration"
 
 def calibrate(
     record_bytes: Annotated[str, typer.Option(metavar="N", help="Bytes of a record's value.")] = "1000",
-    client: Annotated[
-        str, typer.Option(metavar="librdkafka|java|java:VERSION", help="The client that is measured.")
-    ] = "librdkafka",
+    client: workload_options.MeasuredClient = "librdkafka",
     rate: Annotated[
         float | None,
         typer.Option(

@@ -1,25 +1,25 @@
 """`tuner compare-tools` compares our load generator with Kafka's tool."""
 
 import statistics
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Column, Table
 
 from objectives.ratios import Ratio, ratio_of
 from runners.producer_performance import java_throughput
-from runners.reporting import silent
+from runners.reporting import Say, silent
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
-from tuner.course.open_target import open_alone
+from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT, say
 from tuner.present.csv_text import csv_of
 
-_FIRST_GUESS_RECORDS_PER_S = 100_000.0
+_FIRST_GUESS_RECORDS_PER_S: Final = 100_000.0
 
 
 def compare_tools(
@@ -61,38 +61,48 @@ def compare_tools(
         measured_s=seconds,
     )
     tell = silent if as_json or as_csv else say
-    ours: list[float] = []
-    theirs: list[float] = []
-    with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as session:
-        runner = session.runner()
-        expected = _FIRST_GUESS_RECORDS_PER_S
-        for number in range(rounds + 1):
-            # Round 0 is not counted: it warms the broker up, and shows how many records the Java tool must send.
-            native = runner.run(config, workload).records_per_s
-            with owned_topic(session.topics)(workload) as topic:
-                expected = java_throughput(session.cluster, topic, config, workload, expected).records_per_s
-            if number:
-                ours.append(native)
-                theirs.append(expected)
-                tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {expected:,.0f} records/s")
+    with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as opened:
+        ours, theirs = _measured_in_turn(opened, config, workload, rounds, tell)
     ratio = ratio_of(ours, theirs)
     if as_csv:
         rows = enumerate(zip(ours, theirs, strict=True), 1)
         columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
         options.print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
     elif as_json:
-        interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
-        options.print_json(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "kind": "tool_comparison",
-                "tuner_records_per_s": ours,
-                "kafka_tool_records_per_s": theirs,
-                "ratio": interval,
-            }
-        )
+        options.print_json(_record(ours, theirs, ratio))
     else:
         _print_ratio(ours, theirs, ratio)
+
+
+def _measured_in_turn(
+    opened: OpenTarget, config: ProducerConfig, workload: Workload, rounds: int, tell: Say
+) -> tuple[list[float], list[float]]:
+    """Return the records per second of our load generator, and those of Kafka's tool, in each round."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    runner = opened.runner()
+    expected = _FIRST_GUESS_RECORDS_PER_S
+    for number in range(rounds + 1):
+        # Round 0 is not counted: it warms the broker up, and shows how many records the Java tool must send.
+        native = runner.run(config, workload).records_per_s
+        with owned_topic(opened.topics)(workload) as topic:
+            expected = java_throughput(opened.cluster, topic, config, workload, expected).records_per_s
+        if number:
+            ours.append(native)
+            theirs.append(expected)
+            tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {expected:,.0f} records/s")
+    return ours, theirs
+
+
+def _record(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, Any]:
+    interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "tool_comparison",
+        "tuner_records_per_s": ours,
+        "kafka_tool_records_per_s": theirs,
+        "ratio": interval,
+    }
 
 
 def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:

@@ -2,7 +2,8 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Final
 
 import typer
 
@@ -16,7 +17,7 @@ from runners.java_client.compiled import Harness
 from runners.librdkafka.consumer import check_properties
 from runners.limits import Limits
 from runners.measurement import Measurement
-from runners.reporting import counted, silent
+from runners.reporting import Say, counted, silent
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
 from search_spaces.client import Client, ClientKind, client_of, librdkafka
@@ -24,14 +25,14 @@ from search_spaces.consumer_config import consumer_values
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from search_spaces.record_size import check_record
-from tuner.cli import options
+from tuner.cli import options, workload_options
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.consumption_record import consumption_record
 from tuner.present.console import say
 from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
 from tuner.present.live_windows import live_windows
 
-_OWN: str = "Topic of its own, without TOPIC"
+_OWN: Final = "Topic of its own, without TOPIC"
 
 
 def consume(
@@ -69,8 +70,8 @@ def consume(
             help="One property of the consumer, such as fetch.min.bytes=100000. The option may be repeated.",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", "--measured", help="Seconds of load that are measured.")] = 10,
-    warmup: Annotated[float, typer.Option(help="Seconds of load before the measurement.")] = 0.5,
+    seconds: Annotated[float, workload_options.seconds("--seconds", "--measured")] = 10,
+    warmup: Annotated[float, workload_options.warmup()] = 0.5,
     bootstrap: options.ClusterBootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
@@ -84,25 +85,11 @@ def consume(
             rich_help_panel=_OWN,
         ),
     ] = "2GB",
-    record_bytes: Annotated[
-        str,
-        typer.Option(
-            metavar="N|N:W,...",
-            help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
-            rich_help_panel=_OWN,
-        ),
-    ] = "1000",
-    key_bytes: Annotated[
-        int, typer.Option(help="Bytes of a record's key; 0 writes no keys.", rich_help_panel=_OWN)
-    ] = 0,
-    compressibility: Annotated[
-        float,
-        typer.Option(
-            help="Share of each value that compression removes, from 0 (random bytes) to 0.99.", rich_help_panel=_OWN
-        ),
-    ] = 0.0,
-    partitions: Annotated[int, typer.Option(help="Partitions of the topic.", rich_help_panel=_OWN)] = 3,
-    replication: Annotated[int, typer.Option(help="Replicas of each partition.", rich_help_panel=_OWN)] = 1,
+    record_bytes: Annotated[str, workload_options.record_sizes(_OWN)] = "1000",
+    key_bytes: Annotated[int, workload_options.key_bytes(_OWN)] = 0,
+    compressibility: Annotated[float, workload_options.compressibility(_OWN)] = 0.0,
+    partitions: Annotated[int, workload_options.partitions(_OWN)] = 3,
+    replication: Annotated[int, workload_options.replication(_OWN)] = 1,
     producer_pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,9 +117,7 @@ def consume(
             rich_help_panel=_OWN,
         ),
     ] = "50GB",
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel=_OWN)
-    ] = 0,
+    seed: Annotated[int, workload_options.seed(_OWN)] = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -157,18 +142,14 @@ def consume(
     if rate is not None and (start is not Start.TAIL or topic is not None):
         raise typer.BadParameter("--rate is about records that the tuner writes while it reads them: --start tail")
     chosen = client_of(client)
-    properties = consumer_values(parse_pairs(pairs or []), chosen)
     alone = quiet or as_json
     tell = silent if alone else say
-    if chosen.kind is ClientKind.JAVA:
-        source.check_properties(Harness.prepare(chosen.version, tell), properties)
-    else:
-        check_properties(properties)
-    reading = Reading(start, consumers, warmup, seconds, properties)
+    reading = Reading(start, consumers, warmup, seconds, _consumer_properties(chosen, pairs or [], tell))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
+    opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
         if topic is not None:
-            with open_alone(target, "tuner consume", say, tell) as opened:
+            with opening() as opened:
                 seen, written = TopicConsumption(opened.cluster, topic, reading, client=chosen).run(watch), None
         else:
             config = ProducerConfig.parse(options.config_values(None, producer_pairs or [], librdkafka()))
@@ -183,12 +164,22 @@ def consume(
             )
             check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
             sizes = options.parse_size(amount), options.parse_size(max_bytes)
-            with open_alone(target, "tuner consume", say, tell) as opened:
+            with opening() as opened:
                 seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
     if as_json:
         options.print_json(consumption_record(seen, written))
     else:
         print_consumption(seen, written)
+
+
+def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:
+    """Return the consumer properties that the user gave, after asking the client whether it takes them."""
+    properties = consumer_values(parse_pairs(pairs), client)
+    if client.kind is ClientKind.JAVA:
+        source.check_properties(Harness.prepare(client.version, tell), properties)
+    else:
+        check_properties(properties)
+    return properties
 
 
 def _own_topic(

@@ -181,17 +181,17 @@ def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[C
         progress: Called with a line of text when something starts.
     """
     try:
-        with open_target(target, progress) as session:
-            yield Check("cluster", CheckState.GOOD, f"{session.cluster.bootstrap} answers")
-            yield _rights(session)
+        with open_target(target, progress) as opened:
+            yield Check("cluster", CheckState.GOOD, f"{opened.cluster.bootstrap} answers")
+            yield _rights(opened)
     except RunnerError as error:
         yield Check("cluster", CheckState.BAD, str(error))
 
 
-def _rights(session: OpenTarget) -> Check:
-    named = session.target.topic
+def _rights(opened: OpenTarget) -> Check:
+    named = opened.target.topic
     try:
-        with OwnedTopics(session.cluster) as topics:
+        with OwnedTopics(opened.cluster) as topics:
             if named is not None:
                 topic, may = topics.describe(named), f"you may write to the topic {named}"
             else:
@@ -217,8 +217,8 @@ def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iter
         {"acks": "1", "linger.ms": 10, "batch.num.messages": 100_000, "queue.buffering.max.kbytes": 65_536}
     )
     try:
-        with open_target(Target(), progress) as session:
-            runner = session.runner(limits=Limits(max_bytes=20 * 10**9))
+        with open_target(Target(), progress) as opened:
+            runner = opened.runner(limits=Limits(max_bytes=20 * 10**9))
             for size in (10, 100, 1000):
                 seen = runner.run(config, Workload(RecordSizes.fixed(size), warmup_s=1.0, measured_s=seconds))
                 bound = judge(Evidence.of(seen)).bound

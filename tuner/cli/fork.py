@@ -10,10 +10,9 @@ import typer
 
 from runners.reporting import counted
 from tuner.cli import options
-from tuner.course.forking import begin_fork, trials_for
+from tuner.course.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.trial import Kind
 from tuner.present.console import say
 from tuner.storage.files import STUDY_FILE, write_atomically
 from tuner.storage.home import find_study, storage_at, study_folder
@@ -49,40 +48,23 @@ def fork(
     storage = storage_at()
     folder = study_folder(name)
     with closing(storage.read(find_study(study, storage=storage))) as source:
-        facts = source.facts()
         spec, text = _new_study(name, study_file, source)
         if spec.name != name:
             raise typer.BadParameter(
                 f"a study file must name the new study {name}, but {study_file or 'the old study file'} names "
                 f"{spec.name}; write `study: {name}` into the file"
             )
-        there = [trial for _, trial in source.trials()]
-        old_name = str(facts.get(NAME, study))
-        taken = trials_for(spec, old_name, facts, there)
-        if all(trial.kind is Kind.BURN_IN for trial in taken):
-            raise typer.BadParameter(
-                f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
-                f"{old_name} fits; run {name} as a study of its own"
-            )
-        if not begin_fork(storage, folder, spec, text, source, taken, say):
+        with options.refused_as_usage():
+            taken = TakenOver.of(spec, str(source.facts().get(NAME, study)), source)
+        if not begin_fork(storage, folder, spec, text, source, taken.trials, say):
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
     if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / STUDY_FILE, text.encode())
-    say(f"{name}: {len(taken)} of {counted(len(there), 'trial')} of {old_name} taken over")
+    say(f"{name}: {len(taken.trials)} of {counted(taken.there, 'trial')} of {taken.source} taken over")
     say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
     if as_json:
-        options.print_json(
-            {
-                "schema_version": 1,
-                "kind": "fork",
-                "study": name,
-                "folder": str(folder),
-                "of": old_name,
-                "trials_there": len(there),
-                "trials_taken_over": len(taken),
-            }
-        )
+        options.print_json(taken.as_json(name, folder))
 
 
 def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tuple[StudySpec, str]:

@@ -1,7 +1,8 @@
 """Options that several verbs share, the parsing of their values, and JSON output."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
+from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses
 from tuner.present.console import say
@@ -87,6 +89,19 @@ def print_json(record: object, indent: int | None = 2) -> None:
 def print_csv(table: str) -> None:
     """Print a result as CSV, without control characters that could change a terminal."""
     typer.echo(printable(table), nl=False)
+
+
+@contextmanager
+def refused_as_usage() -> Iterator[None]:
+    """Raise a refusal of what the user asked for as an error about the command line.
+
+    Raises:
+        typer.BadParameter: The block raised a `RequestRefused`.
+    """
+    try:
+        yield
+    except RequestRefused as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def check_one_form(**asked: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.cli.app import Interrupted
-from tuner.cli.study_options import naming_options
+from tuner.cli.study_from_options import naming_options
 from tuner.course.run import run_study
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.study_view import StudyView

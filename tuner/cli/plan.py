@@ -7,7 +7,7 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.output import write_output
-from tuner.cli.study_options import StudyOptions, with_study_options
+from tuner.cli.study_from_options import StudyFromOptions, with_study_options
 from tuner.model.identity import target_label
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan, spaces_of
@@ -55,7 +55,7 @@ def schema() -> None:
 
 @with_study_options
 def plan(
-    asked: StudyOptions,
+    asked: StudyFromOptions,
     mb_per_s: MbPerS = 200.0,
     as_json: options.Json = False,
     as_csv: options.Csv = False,

@@ -17,7 +17,7 @@ from tuner.cli import options
 from tuner.cli.app import Interrupted
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
 from tuner.cli.plan import MbPerS
-from tuner.cli.study_options import StudyOptions, option_of, with_study_options
+from tuner.cli.study_from_options import StudyFromOptions, option_of, with_study_options
 from tuner.client import Client, ServiceRefused
 from tuner.present.console import say, warn
 from tuner.present.plan_view import plan_csv
@@ -41,7 +41,7 @@ _OF_A_CLUSTER: Final = frozenset(
 
 @partial(with_study_options, without=_OF_A_CLUSTER)
 def run(
-    asked: StudyOptions,
+    asked: StudyFromOptions,
     target: Target = None,
     detach: Detach = False,
     as_json: options.Json = False,
@@ -78,7 +78,7 @@ def run(
         show_recommendations(client, name, as_json=as_json)
 
 
-def _submitted(client: Client, asked: StudyOptions, text: str, target: str | None) -> dict[str, Any]:
+def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str | None) -> dict[str, Any]:
     """Submit a study, and return it as the service shows it.
 
     A name that the program has made gets the end `-2`, or a higher number, if the service has a study of this name with
@@ -101,7 +101,7 @@ def _submitted(client: Client, asked: StudyOptions, text: str, target: str | Non
 
 @partial(with_study_options, without=_OF_A_CLUSTER)
 def plan(
-    asked: StudyOptions,
+    asked: StudyFromOptions,
     target: Target = None,
     mb_per_s: MbPerS = 200.0,
     as_json: options.Json = False,
@@ -171,7 +171,7 @@ def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _naming_options(asked: StudyOptions) -> Iterator[None]:
+def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
     """Name the options instead of keys and lines if the study file was made of options."""
     try:
         yield
@@ -182,7 +182,7 @@ def _naming_options(asked: StudyOptions) -> Iterator[None]:
         raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in told)) from None
 
 
-def media_type(asked: StudyOptions, text: str) -> str:
+def media_type(asked: StudyFromOptions, text: str) -> str:
     """Return the media type of a study file: that of the user's file, or YAML if options have changed it."""
     file = asked.study_file
     unchanged = file is not None and file.suffix == ".json" and file.read_text(encoding="utf-8-sig") == text

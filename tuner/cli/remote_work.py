@@ -12,12 +12,12 @@ from search_spaces.client import Client as ProducerClient
 from search_spaces.client import client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
-from tuner.cli import options, verify_flags
+from tuner.cli import options, verify_options
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
 from tuner.cli.remote_run import Detach, Target, media_type
 from tuner.cli.run import AblationRounds, Goals, MaxRounds, Rounds, WidthRatio
 from tuner.cli.studies import Yes
-from tuner.cli.study_options import StudyOptions
+from tuner.cli.study_from_options import StudyFromOptions
 from tuner.cli.verify import end, print_judgement
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
@@ -67,20 +67,20 @@ def confirm(
 
 
 def verify(
-    file: verify_flags.File,
-    against: verify_flags.Against = None,
-    study: verify_flags.LikeStudy = None,
-    record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.MeasuredClient = None,
-    file_client: verify_flags.ForClient = FileClient.AUTO,
-    rounds: verify_flags.Rounds = 8,
-    max_rounds: verify_flags.MaxRounds = 20,
-    width_ratio: verify_flags.WidthRatio = 0.1,
-    min_gain: verify_flags.MinGain = None,
-    tolerance_ratio: verify_flags.ToleranceRatio = 0.0,
-    allow_weaker: verify_flags.AllowWeaker = False,
-    seconds: verify_flags.Seconds = None,
-    warmup: verify_flags.Warmup = None,
+    file: verify_options.File,
+    against: verify_options.Against = None,
+    study: verify_options.LikeStudy = None,
+    record_bytes: verify_options.RecordBytes = None,
+    client: verify_options.MeasuredClient = None,
+    file_client: verify_options.ForClient = FileClient.AUTO,
+    rounds: verify_options.Rounds = 8,
+    max_rounds: verify_options.MaxRounds = 20,
+    width_ratio: verify_options.WidthRatio = 0.1,
+    min_gain: verify_options.MinGain = None,
+    tolerance_ratio: verify_options.ToleranceRatio = 0.0,
+    allow_weaker: verify_options.AllowWeaker = False,
+    seconds: verify_options.Seconds = None,
+    warmup: verify_options.Warmup = None,
     target: Target = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -157,7 +157,7 @@ def fork(
         tuner --server https://tuner.example fork orders low-latency low-latency.yaml
         tuner --server https://tuner.example fork orders orders-2
     """
-    asked = StudyOptions(study_file=study_file)
+    asked = StudyFromOptions(study_file=study_file)
     text = None if study_file is None else asked.text_for_service(None)
     with service() as client:
         made = client.fork(study, name, text, media_type(asked, text or ""))

@@ -13,7 +13,7 @@ import typer
 from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
-from tuner.cli.study_options import StudyOptions, with_study_options
+from tuner.cli.study_from_options import StudyFromOptions, with_study_options
 from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
@@ -74,7 +74,7 @@ AblationRounds = Annotated[
 
 @with_study_options
 def run(
-    asked: StudyOptions,
+    asked: StudyFromOptions,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,

@@ -1,362 +1,357 @@
-"""The study that the options of `tuner run` and `tuner plan` describe, with or without a study file."""
+"""The command line of a study: the options that `tuner run` and `tuner plan` have, with their help texts."""
 
-import functools
-import inspect
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Annotated, Final
 
 import typer
 
-from search_spaces.client import Client, client_of
-from search_spaces.producer_file import FileClient, read_producer_file
-from search_spaces.properties_file import named_file
-from tuner.cli.study_flags import StudyFlags
-from tuner.course import estimate
-from tuner.course.least_limits import check_limits, clock_text
-from tuner.model.errors import LimitTooLow
-from tuner.model.facts import IDENTITY
-from tuner.model.identity import setting_changes, study_identity
-from tuner.model.spec import ConfirmSpec, Executor, Method, StudySpec
-from tuner.storage.home import storage_at, study_folder
-from tuner.study_file import (
-    QUICK_SUFFIX,
-    StudyFileError,
-    changed_text,
-    knob_setting,
-    parse_study,
-    quick_sections,
-    quick_text,
-    read_study_file,
-    renamed,
-    sizes_in,
-    study_text,
-)
+from search_spaces.producer_file import FileClient
+from tuner.cli import options
+from tuner.model.spec import Executor, Goal, Method, NewBroker
 
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "record_bytes": ("workload.record_bytes",),
-    "name": ("study.name", "study"),
-    "client": ("client",),
-    "current": ("baseline",),
-    "current_client": ("baseline_client",),
-    "objectives": ("objectives",),
-    "constraint": ("constraints",),
-    "durability": ("durability",),
-    "method": ("search.method",),
-    "seed": ("search.seed",),
-    "knob": ("space",),
-    "compressibility": ("workload.compressibility_ratio",),
-    "key_bytes": ("workload.key_bytes",),
-    "partitions": ("workload.partitions",),
-    "replication": ("workload.replication",),
-    "rate": ("workload.paced.rate_records_per_s",),
-    "seconds": ("workload.saturate.measured", "workload.paced.measured"),
-    "warmup": ("workload.saturate.warmup", "workload.paced.warmup"),
-    "bootstrap": ("target.bootstrap",),
-    "command_config": ("target.command_config",),
-    "container": ("target.container",),
-    "brokers": ("target.brokers",),
-    "topic": ("target.topic",),
-    "like": ("target.like",),
-    "trials": ("search.trials",),
-    "repeats": ("search.repeats",),
-    "racing": ("search.racing",),
-    "hours": ("search.hours",),
-    "until": ("search.until",),
-    "max_bytes": ("search.max_bytes",),
-    "goals": ("confirm.goals",),
-    "rounds": ("confirm.rounds",),
-    "max_rounds": ("confirm.max_rounds",),
-    "width_ratio": ("confirm.width_ratio",),
-    "nominees": ("confirm.nominees",),
-    "looks": ("confirm.looks",),
-    "ablation_rounds": ("confirm.ablation_rounds",),
-    "allow_loss": ("confirm.allow_loss",),
-    "new_broker": ("confirm.new_broker",),
-    "spread_over": ("confirm.spread_over",),
-    "executor": ("executor.kind",),
-}
-"""The keys of a study file that each option sets, by the option's name in Python."""
-_WITH_A_FILE: Final = frozenset({"client", "search", "confirm", "executor"})
-"""The sections of a study file that options may change. With another client, the study gets another name.
-
-Trials depend on the keys in `_NEVER_CHANGED`.
-"""
-_NEVER_CHANGED: Final = frozenset({"search.method", "search.seed"})
+_FILE: Final = "Without a file"
+_TARGET: Final = "Target"
+_LONG: Final = "How long"
+_CONFIRM: Final = "Confirmation"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOptions(StudyFlags):
-    """The study that the options of a command describe."""
+class StudyOptions:
+    """The arguments and options that describe a study, each with its help text."""
 
-    def study(self) -> tuple[StudySpec, str]:
-        """Return the study that the options describe, and the text of its study file.
-
-        Raises:
-            typer.BadParameter: Options exclude each other, an option excludes a study file, or the value of an option
-                is wrong. The message names the option.
-            StudyFileError: The study file is wrong.
-        """
-        self._check_rounds()
-        spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
-        return replace(spec, ray_address=self.ray_address or spec.ray_address), text
-
-    def new_or_same_study(self, say: Callable[[str], None] | None = None) -> tuple[StudySpec, str]:
-        """Return the study like `study`, under a name that no study with other settings has.
-
-        Only a name that the program has made is changed: if a study of this name has other settings, the name gets the
-        end `-2`, or the first higher number for which there is no study, or one with the same settings.
-
-        Args:
-            say: Called with a sentence for the user if the name was changed.
-
-        Raises:
-            typer.BadParameter: As for `study`.
-            StudyFileError: As for `study`.
-        """
-        spec, text = self.study()
-        if self.name is not None or self.study_file is not None:
-            return spec, text
-        differing = _differing_settings(spec)
-        if not differing:
-            return spec, text
-        named = (replace(spec, name=f"{spec.name}-{number}") for number in count(2))
-        found = next(each for each in named if not _differing_settings(each))
-        if say is not None:
-            say(f"the study {spec.name} has other settings ({', '.join(differing)}), so this study is {found.name}")
-        return found, changed_text(text, {"study": {"name": found.name}})
-
-    def text_for_service(self, target: str | None) -> str:
-        """Return the text of a study file for a service, which runs it on one of its own clusters.
-
-        Args:
-            target: The name of the cluster; None leaves the choice to the study file, or to the service.
-
-        Raises:
-            typer.BadParameter: As for `study`.
-            StudyFileError: The study file can't be read.
-        """
-        self._check_rounds()
-        if self.study_file is not None:
-            try:
-                text = self.study_file.read_text(encoding="utf-8-sig")
-            except (OSError, UnicodeDecodeError) as error:
-                raise typer.BadParameter(
-                    f"a study file must be readable text, but {self.study_file} is not: {error}"
-                ) from None
-            return self._changed(text, self.study_file.stem, self.study_file, {"target": target} if target else {})
-        sections = self._sections_without_file(target or "service")
-        if self.current is not None:  # a service reads no file of ours
-            with named_file(self.current):
-                written_for = self.current_client or FileClient.AUTO
-                sections["baseline"] = dict(read_producer_file(self.current, written_for, self._client).values)
-            sections.pop("baseline_client", None)
-        return study_text({**sections, **({"target": target} if target else {})})
-
-    @property
-    def _client(self) -> Client:
-        """The client that is searched and measured."""
-        return client_of(self.client or "librdkafka")
-
-    def default_name(self, target: str | None = None) -> str:
-        """Return the name of the study of a command without a study file if the user gave none.
-
-        Args:
-            target: What the name begins with; by default `service`.
-        """
-        return str(self._sections_without_file(target or "service")["study"]["name"])
-
-    def check_limits(self, spec: StudySpec) -> None:
-        """Refuse a new study that has too little time or too few bytes to search and confirm all of its record sizes.
-
-        Args:
-            spec: The study that the options describe.
-
-        Raises:
-            typer.BadParameter: A limit is too low. The message has the least value, and how to make the study smaller.
-        """
-        try:
-            check_limits(spec)
-        except LimitTooLow as error:
-            raise typer.BadParameter(self._too_low(error)) from None
-
-    def _too_low(self, error: LimitTooLow) -> str:
-        smaller = "Fewer rounds (--rounds), one goal (--goal) or fewer record sizes make the study smaller"
-        if not self.quick:
-            quick_s = estimate.least_s(replace(self, quick=True).study()[0])
-            smaller = f"With --quick, the study takes at least {clock_text(quick_s)}. {smaller}"
-        option = f"--{error.key.removeprefix('search.').replace('_', '-')}"
-        shows = "`tuner plan` shows how long it takes"
-        return f"{error.rule}; give at least {option} {error.least}. {smaller}, too; {shows}"
-
-    def _check_rounds(self) -> None:
-        if self.max_rounds is not None and self.rounds is not None and self.max_rounds < self.rounds:
-            raise typer.BadParameter(
-                f"--max-rounds must be at least --rounds ({self.rounds}), but got {self.max_rounds}; raise the one or "
-                "lower the other"
-            )
-
-    def _from_options(self) -> tuple[StudySpec, str]:
-        """Return the study of a command without a study file, and the text of a study file with its settings."""
-        text = study_text(self._sections_without_file(self.bootstrap or self.container or "embedded"))
-        with naming_options():
-            return parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={}), text
-
-    def _sections_without_file(self, target: str) -> dict[str, Any]:
-        """Return the sections of the study file of a command without a study file.
-
-        Args:
-            target: What the name of the study begins with if the user gave none.
-        """
-        sizes = sizes_in(self.record_bytes or "100,1000")
-        made = "-".join(map(str, (target, *sizes)))
-        name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
-        sections = self._sections()
-        sections["study"] = {"name": f"{name}{QUICK_SUFFIX}" if self.quick else name}
-        sections.setdefault("workload", {})["record_bytes"] = sizes
-        if self.rounds is None and self.max_rounds is not None:
-            sections["confirm"]["rounds"] = min(self.max_rounds, ConfirmSpec().rounds)
-        if self.method is Method.GRID:
-            named = sections.get("space", {})
-            if not named:
-                raise typer.BadParameter(
-                    "--method grid measures all combinations of the values of some properties, so name them: --knob "
-                    "linger.ms=0,5,20 --knob batch.size=16384,262144"
-                )
-            sections["space"] = {**{knob.name: "off" for knob in self._client.knobs if knob.name not in named}, **named}
-        return quick_sections(sections) if self.quick else sections
-
-    def _from_file(self, file: Path) -> tuple[StudySpec, str]:
-        """Return the study of a study file, with the limits and the confirmation that the options set."""
-        spec, text = read_study_file(file)
-        changed = self._changed(text, spec.name, file)
-        if changed == text:
-            return spec, text
-        with naming_options():
-            return (
-                parse_study(changed, name=spec.name, folder=file.parent, origin=str(file), environ=os.environ),
-                changed,
-            )
-
-    def _changed(self, text: str, name: str, file: Path, more: Mapping[str, Any] | None = None) -> str:
-        """Return the text of a study file with the settings of the options; the text itself if none is given."""
-        for option, keys in _KEYS.items():
-            changeable = keys[0].partition(".")[0] in _WITH_A_FILE and keys[0] not in _NEVER_CHANGED
-            if not changeable and getattr(self, option) not in (None, []):
-                raise typer.BadParameter(
-                    f"--{option.replace('_', '-')} and a study file exclude each other: write the setting into {file}"
-                )
-        sections: dict[str, Any] = {**self._sections(), **(more or {})}
-        search = sections.get("search", {})
-        # A time limit replaces the limits in time and trials of the file. A number of trials replaces only `trials`.
-        if self.hours is not None or self.until is not None:
-            sections["search"] = {"hours": None, "until": None, **({} if self.quick else {"trials": None}), **search}
-        if self.executor not in (None, Executor.RAY):
-            zones = {"placement": None, "consumer_zone": None}
-            sections["executor"] = {"kind": self.executor, "ray_address": None, **zones}
-        if self.client is not None and changed_text(text, {"client": self.client}) != changed_text(text, {}):
-            name = f"{name}-{self._client.kind}"
-            text = renamed(text, name)
-        if self.quick:
-            text = quick_text(text, f"{name}{QUICK_SUFFIX}")
-        return changed_text(text, sections) if sections else text
-
-    def _sections(self) -> dict[str, Any]:
-        """Return the settings of the given options by section and key of a study file."""
-        sections: dict[str, Any] = {}
-        for option, keys in _KEYS.items():
-            value = getattr(self, option)
-            if value in (None, []) or option in ("record_bytes", "name"):
-                continue
-            value = _knobs(value) if option == "knob" else value
-            for key in keys:
-                *outer, last = key.split(".")
-                section = sections
-                for part in outer:
-                    section = section.setdefault(part, {})
-                section[last] = value
-        return sections
-
-
-@contextmanager
-def naming_options() -> Iterator[None]:
-    """Raise errors of a study file that was made from options as one error that names the options."""
-    try:
-        yield
-    except StudyFileError as error:
-        told = [f"{option_of(problem.key)}: {problem.what}" for problem in error.problems]
-        raise typer.BadParameter("; ".join(dict.fromkeys(told))) from None
-
-
-def option_of(key: str) -> str:
-    """Return the option that sets a key of a study file, such as `--partitions`; the key itself if there is none."""
-    if key == "target":  # at a service, the name of a cluster
-        return "--target"
-    if key.startswith("space."):
-        return f"--knob {key.removeprefix('space.')}"
-    for option, keys in _KEYS.items():
-        if any(key == each or key.startswith((f"{each}.", f"{each}[")) for each in keys):
-            return f"--{'goal' if option == 'goals' else option.replace('_', '-')}"
-    return key
-
-
-def _knobs(given: list[str]) -> dict[str, Any]:
-    """Return the section `space` of a study file from the values of `--knob`.
-
-    Raises:
-        typer.BadParameter: A value has no `=`, or a knob is named twice.
-    """
-    found: dict[str, Any] = {}
-    for each in given:
-        name, equals, values = each.partition("=")
-        name = name.strip()
-        if not equals or not name or not values.strip():
-            raise typer.BadParameter(f"--knob must read NAME=VALUES, such as linger.ms=0..20, but got {each!r}")
-        if name in found:
-            raise typer.BadParameter(f"--knob must name each property once, but {name} was given twice")
-        found[name] = knob_setting(values)
-    return found
-
-
-def _differing_settings(spec: StudySpec) -> list[str]:
-    """Return the keys whose values differ between a study and the trials that are stored under its name."""
-    folder, storage = study_folder(spec.name), storage_at()
-    if storage.find(str(folder), folder.parent) is None:
-        return []
-    with closing(storage.read(folder)) as store:
-        question = store.facts().get(IDENTITY)
-        return [*setting_changes(study_identity(spec), question)] if question and store.trials(limit=1) else []
-
-
-def with_study_options(verb: Callable[..., None], *, without: frozenset[str] = frozenset()) -> Callable[..., None]:
-    """Return a verb whose command line has the options of `StudyOptions` before the verb's own options.
-
-    Args:
-        verb: A function with annotated parameters, which Typer makes a command of. Its first parameter gets the
-            `StudyOptions` that the user gave.
-        without: The options that the verb does not have, by their names in Python.
-    """
-    own = list(inspect.signature(verb).parameters.values())[1:]
-    hints = get_type_hints(StudyOptions, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(StudyOptions)
-        if field.name not in without
-    ]
-
-    @functools.wraps(verb)
-    def called(**values: Any) -> None:
-        given = {each.name: values.pop(each.name) for each in shared}
-        verb(StudyOptions(**given), **values)
-
-    # Typer reads the command line of a function from its signature and its annotations.
-    called.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *own)}
-    return called
+    study_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="STUDY.YAML", help="Study file; `tuner init overnight.yaml` writes a new one."),
+    ] = None
+    record_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[,N...]",
+            help="Record sizes, such as 100,1000, or one mix, such as 100:70,1000:30 (size:weight).",
+            show_default="100,1000",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the study, which is also the name of its folder. By default it is made of the target and the "
+            "record sizes.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    current: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Properties file that your producer uses today. It is the baseline, which every config is compared "
+            "with. The file may be one for Kafka's Java producer. By default the baseline is the client without any "
+            "property set.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    client: Annotated[
+        str | None,
+        typer.Option(
+            metavar="librdkafka|java|java:VERSION",
+            help="The client that is searched and measured. java is the newest known release of Kafka's Java producer; "
+            "java:3.9.1 is release 3.9.1. With a study file for another client, the study is named NAME-java.",
+            show_default="librdkafka",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    current_client: Annotated[
+        FileClient | None,
+        typer.Option(
+            help="The client that the file of --current is written for. If it is not --client, the file is translated. "
+            "auto: the client that the properties in the file show, or else --client.",
+            show_default="auto",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    objectives: Annotated[
+        Goal | None,
+        typer.Option(
+            help="What to optimise. balanced optimises throughput and latency.",
+            show_default="balanced",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BOUND",
+            help="Bound that a recommended config must keep, such as 'latency_p99_ms <= 10' or "
+            "'mb_per_s >= 0.9 x baseline'. The option may be repeated.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    durability: Annotated[
+        str | None,
+        typer.Option(
+            metavar="baseline|any|leader|all|ordered|idempotent",
+            help="The weakest guarantee that a config may give. baseline: no weaker than the baseline's.",
+            show_default="baseline",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="How new configs are proposed; docs/evidence/search.md compares the methods. grid measures all "
+            "combinations of the properties that --knob names.",
+            show_default="bayesian",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Seed of the search, such as 7. Another seed proposes other configs.",
+            show_default="0",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    knob: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUES",
+            help="How a property is searched: linger.ms=0..20 (a range), linger.ms=0..20,steps=5 (5 values of it in a "
+            "grid), compression.type=lz4,zstd (a choice), acks=all (one value), linger.ms=off (as in the baseline) "
+            "or on. The option may be repeated.",
+            show_default="all knobs that `tuner plan` lists",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    compressibility: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of each value that compression removes, from 0 (random bytes) to 0.99.",
+            show_default="0.5",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    key_bytes: Annotated[
+        int | None,
+        typer.Option(help="Bytes of a record's key; 0 sends no keys.", show_default="0", rich_help_panel=_FILE),
+    ] = None
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="Partitions of the topics that are created.", show_default="3", rich_help_panel=_FILE),
+    ] = None
+    replication: Annotated[
+        int | None,
+        typer.Option(help="Replicas of each partition of the created topics.", show_default="1", rich_help_panel=_FILE),
+    ] = None
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Records per second of the paced phase, which measures latency, such as 20000.",
+            show_default="0.3 of what the baseline can send",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds that are measured in each of the two phases of a trial.",
+            show_default="10",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    warmup: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds of load before the measurement in each phase.",
+            show_default="2 in the paced phase, 3 in the saturating phase",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    bootstrap: options.Bootstrap = None
+    command_config: options.CommandConfig = None
+    container: options.Container = None
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=9,
+            help="Number of brokers to start on this machine without --bootstrap.",
+            show_default="1",
+            rich_help_panel=_TARGET,
+        ),
+    ] = None
+    topic: Annotated[
+        str | None,
+        typer.Option(
+            help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
+            "option, each trial gets a new topic.",
+            rich_help_panel=_TARGET,
+        ),
+    ] = None
+    like: Annotated[
+        str | None,
+        typer.Option(
+            help="Topic of yours, such as orders, whose partitions, replication and settings the created topics get.",
+            rich_help_panel=_TARGET,
+        ),
+    ] = None
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Take minutes: 10 trials of some seconds, 6 to 10 rounds, p95 instead of p99. Only large gains can be "
+            "proven in this time. The study is named NAME-quick, so that a longer study NAME can follow.",
+            rich_help_panel=_LONG,
+        ),
+    ] = False
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of trials per record size, such as 40.", rich_help_panel=_LONG),
+    ] = None
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How often a grid search measures each config, such as 3.",
+            show_default="1",
+            rich_help_panel=_LONG,
+        ),
+    ] = None
+    racing: Annotated[
+        bool | None,
+        typer.Option(
+            "--racing/--no-racing",
+            help="Whether a trial is stopped early as soon as it can't be among the best. --no-racing finishes every "
+            "trial.",
+            show_default="--racing, but not in a grid search",
+            rich_help_panel=_LONG,
+        ),
+    ] = None
+    hours: Annotated[
+        float | None,
+        typer.Option(min=0, help="Hours that the whole study may take, such as 8.", rich_help_panel=_LONG),
+    ] = None
+    until: options.Until = None
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SIZE",
+            parser=options.parse_size,
+            help="Bytes of record values and keys that the whole study may send, such as 2TB.",
+            rich_help_panel=_LONG,
+        ),
+    ] = None
+    goals: Annotated[
+        list[Goal] | None,
+        typer.Option(
+            "--goal",
+            help="Goal whose winner is confirmed, such as latency. The option may be repeated. Fewer goals take less "
+            "time.",
+            show_default="all three",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Minimum number of rounds. One round measures the baseline and each winner once. 0: no confirmation, "
+            "and no gain is claimed.",
+            show_default="8",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    max_rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Maximum number of rounds, used where the gain is still uncertain.",
+            show_default="20",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    width_ratio: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
+            "for a twentieth.",
+            show_default="0.1",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    nominees: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of best configs per goal that are measured again before the winner is chosen, such as 5.",
+            show_default="3",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    looks: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Number of times that each of these best configs is measured again, such as 3.",
+            show_default="2",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    ablation_rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
+            "value. They show what each change brings.",
+            show_default="2",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    allow_loss: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="RATIO",
+            help="The part of any objective that a balanced config may give up: 0.1 is 10 %.",
+            show_default="0.1",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    new_broker: Annotated[
+        NewBroker | None,
+        typer.Option(
+            help="Whether each round is measured on newly started brokers.",
+            show_default="each round, but never with --bootstrap",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    spread_over: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DURATION",
+            parser=options.parse_duration,
+            help="Time over which the rounds are spread, such as 6h, because a cluster's speed differs between hours.",
+            show_default="on your cluster, a part of --hours or --until",
+            rich_help_panel=_CONFIRM,
+        ),
+    ] = None
+    executor: Annotated[
+        Executor | None,
+        typer.Option(
+            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
+            "numbers, to try a study without Kafka."
+        ),
+    ] = None
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RAY_ADDRESS",
+            metavar="ADDRESS",
+            help="Address of your Ray cluster, such as head:6379, or auto. Without it, Ray is started on this machine.",
+        ),
+    ] = None

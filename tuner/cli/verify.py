@@ -8,37 +8,37 @@ from typing import Annotated, Any
 
 import typer
 
-from search_spaces.producer_config import same_effect
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
-from tuner.cli import options, verify_flags
+from tuner.cli import options, verify_options
 from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
 from tuner.cli.run import kept_study
+from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.verification_view import shortcomings, verification_lines, verification_warnings
-from tuner.results.judgement import Judgement, Terms
+from tuner.results.judgement import Terms
 from tuner.storage.home import storage_at, verification_stem
-from tuner.study_file import drop_used_secrets, same_measurement, sizes_in
+from tuner.study_file import drop_used_secrets
 
 
 def verify(
-    file: verify_flags.File,
-    against: verify_flags.Against = None,
-    study: verify_flags.LikeStudy = None,
-    record_bytes: verify_flags.RecordBytes = None,
-    client: verify_flags.MeasuredClient = None,
-    file_client: verify_flags.ForClient = FileClient.AUTO,
-    rounds: verify_flags.Rounds = 8,
-    max_rounds: verify_flags.MaxRounds = 20,
-    width_ratio: verify_flags.WidthRatio = 0.1,
-    min_gain: verify_flags.MinGain = None,
-    tolerance_ratio: verify_flags.ToleranceRatio = 0.0,
-    allow_weaker: verify_flags.AllowWeaker = False,
-    seconds: verify_flags.Seconds = None,
-    warmup: verify_flags.Warmup = None,
+    file: verify_options.File,
+    against: verify_options.Against = None,
+    study: verify_options.LikeStudy = None,
+    record_bytes: verify_options.RecordBytes = None,
+    client: verify_options.MeasuredClient = None,
+    file_client: verify_options.ForClient = FileClient.AUTO,
+    rounds: verify_options.Rounds = 8,
+    max_rounds: verify_options.MaxRounds = 20,
+    width_ratio: verify_options.WidthRatio = 0.1,
+    min_gain: verify_options.MinGain = None,
+    tolerance_ratio: verify_options.ToleranceRatio = 0.0,
+    allow_weaker: verify_options.AllowWeaker = False,
+    seconds: verify_options.Seconds = None,
+    warmup: verify_options.Warmup = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
@@ -116,11 +116,6 @@ def verify(
         config = given_file.config
     for note in () if quiet or as_json else given_file.notes:
         say(note)
-    if same_effect(config.in_force, spec.baseline.in_force):
-        what = str(against) if against else "the study's baseline" if study else "the client's defaults"
-        raise typer.BadParameter(
-            f"{file} must differ from {what} to be compared, but both configure the producer in the same way"
-        )
     terms = Terms(
         config=config,
         rounds=rounds,
@@ -132,8 +127,10 @@ def verify(
         # The study made above has `durability: any`, so that a weaker file can be measured with --allow-weaker.
         keeps_floor=study is not None,
     )
+    baseline = str(against) if against else "the study's baseline" if study else "the client's defaults"
+    with options.refused_as_usage():
+        judgement = judgement_before(spec, terms, str(file), baseline)
     spec = terms.study(spec)
-    judgement = Judgement.before(spec, terms, str(file))
     if judgement.refused:
         if as_json:
             options.print_json(judgement.as_json())
@@ -191,17 +188,9 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     """
     results = load_study(study).results
     _, text = kept_study(study, results, searched=False)
-    wanted = [size.record_bytes for size in results.sizes]
-    if record_bytes is not None:
-        asked = [str(size) for size in sizes_in(record_bytes)]
-        if unknown := [each for each in asked if each not in wanted]:
-            raise typer.BadParameter(
-                f"--record-bytes must name sizes of {results.name} ({', '.join(wanted)}), but got {', '.join(unknown)}"
-            )
-        wanted = asked
-    text = same_measurement(text, name, wanted)
+    with options.refused_as_usage():
+        text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
     spec = parsed(text, name, beside, f"the study file of {study}")
     drop_used_secrets(text, os.environ)
-    rates = {size.record_bytes: rate for size in results.sizes if (rate := size.rate_records_per_s) is not None}
-    return spec, text, {size: rate for size, rate in rates.items() if size in wanted}
+    return spec, text, rates

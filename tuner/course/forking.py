@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from objectives.scoring import score
-from runners.reporting import Say
+from runners.reporting import Say, counted
 from search_spaces.errors import ConfigError
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.course.beginning import begin
-from tuner.model.errors import StudyChanged, StudyNotFound
+from tuner.model.errors import RequestRefused, StudyChanged, StudyNotFound
 from tuner.model.facts import (
     BROKER_VERSION,
     CLIENT_VERSION,
@@ -159,3 +159,58 @@ def _scored(trial: Trial, spec: StudySpec, trials: Iterable[Trial]) -> Trial:
     baseline = {name: median(values) for name, values in known.items() if values}
     judged = score(trial.metrics, spec.objectives, spec.constraints, baseline)
     return replace(trial, objectives=judged.values, violations=dict(judged.violations))
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """The trials of another study that a new study begins with.
+
+    Attributes:
+        source: The name of the other study.
+        there: How many trials the other study has.
+        trials: Those of them that fit the new study.
+    """
+
+    source: str
+    there: int
+    trials: list[Trial]
+
+    @classmethod
+    def of(cls, spec: StudySpec, source: str, store: ResultsStore) -> Self:
+        """Return the trials of another study that fit a new study.
+
+        Args:
+            spec: The specification of the new study.
+            source: The name of the other study.
+            store: The results store of the other study.
+
+        Raises:
+            RequestRefused: None fits, or only burn-in runs.
+            StudyChanged: As for `trials_for`.
+            ConfigError: As for `trials_for`.
+        """
+        there = [trial for _, trial in store.trials()]
+        fitting = trials_for(spec, source, store.facts(), there)
+        if all(trial.kind is Kind.BURN_IN for trial in fitting):
+            raise RequestRefused(
+                f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
+                f"{source} fits; run {spec.name} as a study of its own"
+            )
+        return cls(source, len(there), fitting)
+
+    def as_json(self, study: str, folder: Path | None = None) -> dict[str, Any]:
+        """Return what a command prints about a fork, as JSON values.
+
+        Args:
+            study: The name of the new study.
+            folder: The folder of the new study; None to leave it out.
+        """
+        return {
+            "schema_version": 1,
+            "kind": "fork",
+            "study": study,
+            **({} if folder is None else {"folder": str(folder)}),
+            "of": self.source,
+            "trials_there": self.there,
+            "trials_taken_over": len(self.trials),
+        }

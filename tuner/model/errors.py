@@ -12,6 +12,7 @@ StudyError
 ├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 ├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)
+├── RequestRefused      what was asked for does not fit the study that it is about (exit 2)
 ├── NotAStudy           the name is that of an experiment                        (exit 1)
 ├── NothingToFit        nothing was measured that the performance model needs    (exit 1)
 ├── NothingToTell       no measurement covers what a prediction is asked for     (exit 2)
@@ -101,6 +102,10 @@ class LimitTooLow(StudyError):
         super().__init__(f"{key}: {rule}; give at least {least}")
 
 
+class RequestRefused(StudyError):
+    """What was asked for does not fit the study that it is about; the message says what to change."""
+
+
 class ExitCode(IntEnum):
     """Exit codes of `tuner`, the same for every command."""
 
@@ -136,6 +141,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     StorageMisnamed: ExitCode.USAGE,
     LimitTooLow: ExitCode.USAGE,
     NothingToTell: ExitCode.USAGE,
+    RequestRefused: ExitCode.USAGE,
     NoFeasibleConfig: ExitCode.NO_FEASIBLE_CONFIG,
     TargetError: ExitCode.TARGET,
     SafetyStop: ExitCode.SAFETY,

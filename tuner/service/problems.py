@@ -15,6 +15,7 @@ from tuner.model.errors import (
     NoFeasibleConfig,
     NotAStudy,
     NothingToFit,
+    RequestRefused,
     StudyBusy,
     StudyChanged,
     StudyError,
@@ -92,7 +93,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(404, "not-a-study", str(error))
         case NothingToFit():
             return Problem(404, "nothing-measured", str(error))
-        case ConfigError() | WorkloadRefused():
+        case ConfigError() | WorkloadRefused() | RequestRefused():
             return Problem(422, "invalid", str(error))
         case StudyError() | RunnerError():
             # The text may name the operator's hosts, users and files. Requests without a token get this response too.

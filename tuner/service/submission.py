@@ -22,8 +22,7 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import QueuedJob, Submission
-from tuner.service.worker.study_process import SUBMITTED_FILE
-from tuner.storage.files import RESULTS_FILE, STUDY_FILE
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE
 from tuner.storage.home import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean
@@ -88,7 +87,7 @@ def spec_of(
 def check_settings(
     submission: Submission,
     before: QueuedJob | None,
-    question: Mapping[str, Any],
+    identity: Mapping[str, Any],
     config: ServiceConfig,
     environ: Mapping[str, str],
 ) -> None:
@@ -97,7 +96,7 @@ def check_settings(
     Args:
         submission: The new study file.
         before: The study in the queue; None if it was not submitted before.
-        question: What `study_identity` returned when the study began, from its results store.
+        identity: What `study_identity` returned when the study began, from its results store.
         config: The configuration of the service.
         environ: The environment variables of the service.
 
@@ -105,7 +104,7 @@ def check_settings(
         StudyChanged: The study file changes settings that the trials depend on. Targets are shown by their names,
             because their addresses belong to the operator.
     """
-    asked, on_record = study_identity(spec_of(submission.text, config, environ)[0]), dict(question)
+    asked, on_record = study_identity(spec_of(submission.text, config, environ)[0]), dict(identity)
     if asked["target"] != on_record.get("target"):
         asked["target"] = [{"name": name} for name in submission.targets]
         on_record["target"] = [{"name": name} for name in (before.targets if before else ("another",))]

@@ -14,6 +14,8 @@ from tuner.storage import bodies
 
 RESULTS_FILE: Final = "results.db"
 STUDY_FILE: Final = "study.yaml"
+SUBMITTED_FILE: Final = "submitted.yaml"
+"""The study file as a client of the service submitted it."""
 _PROGRESS: Final = "progress.json"
 
 

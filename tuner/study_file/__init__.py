@@ -7,10 +7,10 @@ text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types an
 from tuner.study_file.errors import FileProblem, StudyFileError
 from tuner.study_file.loading import parse_stored_study, parse_study, read_study_file
 from tuner.study_file.sections import json_schema
+from tuner.study_file.starter import STARTER_TEXT, starter_text
 from tuner.study_file.strict_yaml import drop_used_secrets
 from tuner.study_file.writing import (
     QUICK_SUFFIX,
-    STARTER_TEXT,
     changed_text,
     knob_setting,
     measuring_text,
@@ -19,7 +19,6 @@ from tuner.study_file.writing import (
     renamed,
     same_measurement,
     sizes_in,
-    starter_text,
     study_text,
 )
 

@@ -1,6 +1,6 @@
 """Computes the responses to queries from the results of a study.
 
-This code runs in a separate process, which `ReadingProcess` in `response_cache.py` starts.
+This code runs in a separate process, which `ReadingProcess` in `reading_process.py` starts.
 """
 
 import io

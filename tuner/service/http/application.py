@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import psutil
-from fastapi import FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
@@ -24,13 +24,16 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
-from tuner.service.http.api import routers
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
-from tuner.service.http.results_api import RecordSize, answered, prediction_query
+from tuner.service.http.parameters import RecordSize, Study
+from tuner.service.http.prediction_api import prediction_query
+from tuner.service.http.responses import answered
+from tuner.service.http.results_api import results_router
 from tuner.service.http.studies import EventStreams, Studies
+from tuner.service.http.studies_api import studies_router
 from tuner.service.http.tokens import TokenFile
-from tuner.service.http.work_api import Study
+from tuner.service.http.work_api import work_router
 from tuner.service.problems import Problem, problem_of
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
@@ -77,13 +80,21 @@ def application(
         lifespan=lifespan,
     )
     streams = EventStreams(studies, stopping)
-    for router in routers(studies, streams):
+    for router in _routers(studies, streams):
         app.include_router(router)
     _add_pages(app, studies)
     _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, streams, requests))
     _add_problems(app)
     _add_schema(app)
     return AccessControl(app, config, tokens, requests)
+
+
+def _routers(studies: Studies, streams: EventStreams) -> tuple[APIRouter, ...]:
+    """Return all routes below `/v1`.
+
+    They are not one inside the other, because the metrics of the service would then name a route without `/v1`.
+    """
+    return studies_router(studies), results_router(studies, streams), work_router(studies)
 
 
 def _add_pages(app: FastAPI, studies: Studies) -> None:
@@ -270,7 +281,7 @@ def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, for the reference documentation. No service is started and no file is opened."""
     nothing: Any = None
     app = FastAPI(title="kafka-tuner", docs_url=None, redoc_url=None)
-    for router in routers(nothing, nothing):
+    for router in _routers(nothing, nothing):
         app.include_router(router)
     _add_health(app, nothing, nothing, nothing, nothing)
     _add_schema(app)

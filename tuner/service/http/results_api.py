@@ -1,19 +1,19 @@
-"""The REST resources that show what studies have found: trials, fronts, recommendations, predictions, reports."""
+"""The REST resources that show what studies have found: trials, fronts, recommendations, reports."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
-from pydantic import StringConstraints
 
-from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes
+from runners.workload import RecordSizes
 from tuner.model.spec import Goal
 from tuner.present.export import Format
-from tuner.service.cache.query import CachedResponse, ResultQuery
+from tuner.service.cache.query import ResultQuery
 from tuner.service.http import examples
+from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
+from tuner.service.http.prediction_api import add_prediction
+from tuner.service.http.responses import answered, response_of
 from tuner.service.http.studies import NAME_PATTERN, EventStreams, Studies
-from tuner.service.http.work_api import Study
 from tuner.service.problems import Problem
 
 SANDBOX: Final = (
@@ -26,13 +26,6 @@ Because of the sandbox, the browser does not treat these scripts as scripts of t
 """
 MOST_STREAMS: Final = 200
 """How many event streams may be open at the same time. Each event stream keeps a connection open."""
-_RECORD_BYTES: Final[Any] = Query(
-    max_length=500,
-    description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
-    examples=["1000"],
-)
-RecordSize = Annotated[str, _RECORD_BYTES]
-RecordBytes = Annotated[str | None, _RECORD_BYTES]
 AskedGoal = Annotated[
     Goal | None,
     Query(
@@ -76,7 +69,16 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         streams: The event streams of the studies.
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
+    _add_measured(api, studies)
+    _add_explanation(api, studies)
+    add_prediction(api, studies)
+    _add_progress(api, studies, streams)
+    _add_comparison(api, studies)
+    _add_recommendation(api, studies)
+    return api
 
+
+def _add_measured(api: APIRouter, studies: Studies) -> None:
     @api.get("/studies/{study}/trials", response_class=Response, responses={200: examples.TRIALS}, tags=["results"])
     async def trials(
         request: Request,
@@ -133,6 +135,8 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         """Show the tables of a grid search: each metric by the values of two knobs; empty for another search."""
         return await answered(request, studies, ResultQuery.of(study, "grid", record_bytes=record_bytes, form=form))
 
+
+def _add_explanation(api: APIRouter, studies: Studies) -> None:
     @api.get(
         "/studies/{study}/explanation", response_class=Response, responses={200: examples.EXPLANATION}, tags=["results"]
     )
@@ -144,7 +148,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         max_p99_ms: MaxP99Ms = None,
         min_mb_per_s: MinMbPerS = None,
         allow_loss: AllowLoss = None,
-        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+        form: JsonOrText = "json",
     ) -> Response:
         """Explain a recommendation: what each changed property brings, and which knobs mattered in the search."""
         query = ResultQuery.of(
@@ -159,100 +163,16 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         )
         return await answered(request, studies, query)
 
-    @api.get(
-        "/studies/{study}/prediction", response_class=Response, responses={200: examples.PREDICTION}, tags=["results"]
-    )
-    async def prediction(
-        request: Request,
-        study: Study,
-        properties: Annotated[
-            list[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$")]] | None,
-            Query(
-                alias="set",
-                max_length=50,
-                description="Producer property to change, such as `linger.ms=20`. It may be repeated.",
-            ),
-        ] = None,
-        record_bytes: RecordBytes = None,
-        rate: Annotated[
-            float | None,
-            Query(
-                ge=1,
-                le=MOST_RATE_RECORDS_PER_S,
-                allow_inf_nan=False,
-                description="Records per second at which the latencies hold.",
-            ),
-        ] = None,
-        partitions: Annotated[int | None, Query(ge=1, le=10_000, description="Partitions of the topic.")] = None,
-        replication: Annotated[int | None, Query(ge=1, le=100, description="Replicas of each partition.")] = None,
-        producers: Annotated[int | None, Query(ge=1, le=1_000, description="Producers that share the load.")] = None,
-        compressibility: Annotated[
-            float | None,
-            Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression can remove."),
-        ] = None,
-        begin: Annotated[
-            Literal["study", "defaults"],
-            Query(description="The config that `set` changes: the study's, or the client's defaults."),
-        ] = "study",
-        sweep: Annotated[
-            str | None,
-            Query(
-                max_length=2_000, description="A setting and its values, each of which is predicted: `linger.ms=0,5`."
-            ),
-        ] = None,
-        disk_bytes: Annotated[
-            int | None,
-            Query(ge=1, le=10**18, description="Size of a broker's disk, to learn after how long it is full."),
-        ] = None,
-        brokers: Annotated[
-            int | None, Query(ge=1, le=10_000, description="Number of brokers that share the replicas.")
-        ] = None,
-        retention_s: Annotated[
-            float | None,
-            Query(ge=1, le=10**10, allow_inf_nan=False, description="The topic's retention.ms, in seconds."),
-        ] = None,
-        retention_bytes: Annotated[
-            int | None, Query(ge=1, le=10**18, description="The topic's retention.bytes, of each partition.")
-        ] = None,
-        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
-    ) -> Response:
-        """Predict what another config or load would do, from what the study has measured, without sending anything.
 
-        Without parameters, it predicts the config that the study recommends, or the baseline if it recommends none.
-        Each number has an interval, in which a single measurement would lie with a probability of 95 %. If the study
-        has measured nothing similar, there are no numbers, and `outside` says why.
-        """
-        load = {
-            "record_bytes": record_bytes,
-            "rate": rate,
-            "partitions": partitions,
-            "replication": replication,
-            "producers": producers,
-            "compressibility": compressibility,
-        }
-        changes = dict(each.split("=", 1) for each in properties or ())
-        changes |= {name: str(value) for name, value in load.items() if value is not None}
-        query = prediction_query(
-            study,
-            changes,
-            form,
-            begin=begin,
-            sweep=sweep,
-            disk_bytes=disk_bytes,
-            brokers=brokers,
-            retention_s=retention_s,
-            retention_bytes=retention_bytes,
-        )
-        return await answered(request, studies, query)
-
+def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> None:
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
         study: Study,
-        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+        form: JsonOrText = "json",
     ) -> Response:
         """Show the progress of a study, as `tuner status` does."""
         await studies.show(study)
-        return _response(await studies.answers.fresh(ResultQuery.of(study, "status", form=form)))
+        return response_of(await studies.answers.fresh(ResultQuery.of(study, "status", form=form)))
 
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:
@@ -290,6 +210,8 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         events = streams.follow(study, int(last_event_id or after))
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
+
+def _add_comparison(api: APIRouter, studies: Studies) -> None:
     @api.get("/comparison", response_class=Response, responses={200: examples.COMPARISON}, tags=["results"])
     async def comparison(
         first: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of a study.", examples=["before"])],
@@ -302,8 +224,10 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         if first == second:
             raise Problem(422, "bad-request", f"second must be another study than first, but both are {first}")
         answer = await studies.answers.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
-        return _response(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
+        return response_of(answer, {"content-security-policy": SANDBOX} if form == "html" else None)
 
+
+def _add_recommendation(api: APIRouter, studies: Studies) -> None:
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(
         request: Request,
@@ -336,35 +260,3 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
             everything=everything or None,
         )
         return await answered(request, studies, query)
-
-    return api
-
-
-def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | float | None) -> ResultQuery:
-    """Return the query for a prediction.
-
-    Args:
-        study: The study's name.
-        changes: The settings that differ from those of the study, with their values.
-        form: `json`, `text`, or `page` for what the page needs.
-        more: The other parameters of the operation.
-    """
-    return ResultQuery.of(study, "prediction", changes=tuple(sorted(changes.items())), form=form, **more)
-
-
-async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
-    """Return the response to a query, or status 304 if the client has this response already."""
-    answer = await studies.answers.get(query)
-    if answer.status != 200:
-        return _response(answer)
-    # Caches may store the response, but must ask each time whether it is still valid.
-    headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
-    # Source: RFC 9110, section 13.1.2: If-None-Match uses the weak comparison.
-    named = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
-    if "*" in named or answer.etag in named:
-        return Response(status_code=304, headers=headers)
-    return _response(answer, headers)
-
-
-def _response(answer: CachedResponse, headers: dict[str, str] | None = None) -> Response:
-    return Response(answer.body, answer.status, headers, answer.media_type)

@@ -82,8 +82,8 @@ class Studies:
                 check_changeable(before)
             try:
                 with closing(storage_at().read(self.config.root / submission.name)) as store:
-                    if store.trials(limit=1) and (question := store.facts().get(IDENTITY)):
-                        check_settings(submission, before, question, self.config, os.environ)
+                    if store.trials(limit=1) and (identity := store.facts().get(IDENTITY)):
+                        check_settings(submission, before, identity, self.config, os.environ)
             except StudyNotFound:
                 check_limits(spec_of(submission.text, self.config, os.environ)[0])
             except RecordDamaged:

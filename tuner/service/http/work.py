@@ -11,19 +11,18 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from runners.reporting import counted, silent
+from runners.reporting import silent
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, client_of
-from search_spaces.producer_config import ProducerConfig, same_effect
-from tuner.course.forking import begin_fork, trials_for
+from search_spaces.producer_config import ProducerConfig
+from tuner.course.forking import TakenOver, begin_fork
 from tuner.course.least_limits import check_limits
+from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyNotFound
-from tuner.model.facts import RATES, RECORD_SIZES
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
-from tuner.results.judgement import Judgement, Terms
+from tuner.results.judgement import Terms
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
@@ -31,7 +30,7 @@ from tuner.service.queue.job import JobState, Task, Verb, check_removable
 from tuner.service.submission import spec_of, submission_of
 from tuner.service.worker.study_process import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
-from tuner.study_file import measuring_text, renamed, same_measurement, sizes_in
+from tuner.study_file import measuring_text, renamed
 
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
 Rounds = Annotated[int, Field(ge=2, le=1000)]
@@ -173,7 +172,8 @@ class Work:
             JobNotFound: The other study was not submitted, and there is no study file.
             NameTaken: There is a study of the new name.
             StudyChanged: The workload, the target, the baseline or the executor differs.
-            Problem: No trial fits, or the study file names another study.
+            RequestRefused: No trial fits.
+            Problem: The study file names another study.
         """
         return await run_in_threadpool(self._fork, source, name, text, submitted_by)
 
@@ -188,30 +188,15 @@ class Work:
             )
         spec, _ = self._spec(text)
         with closing(storage.read(self._folder(source))) as store:
-            there = [trial for _, trial in store.trials()]
-            taken = trials_for(spec, source, store.facts(), there)
-            if all(trial.kind is Kind.BURN_IN for trial in taken):
-                raise Problem(
-                    422,
-                    "invalid",
-                    f"a fork needs trials that fit the new study, but none of the {counted(len(there), 'trial')} of "
-                    f"{source} fits; run {name} as a study of its own",
-                )
+            taken = TakenOver.of(spec, source, store)
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
             try:
-                if not begin_fork(storage, folder, spec, text, store, taken, silent):
+                if not begin_fork(storage, folder, spec, text, store, taken.trials, silent):
                     raise NameTaken(f"the new study must have a new name, but there is already a study {name}")
             except BaseException:
                 queue.remove(name)
                 raise
-        return {
-            "schema_version": 1,
-            "kind": "fork",
-            "study": name,
-            "of": source,
-            "trials_there": len(there),
-            "trials_taken_over": len(taken),
-        }
+        return taken.as_json(name)
 
     async def verify(self, asked: VerificationAsked, submitted_by: str) -> tuple[dict[str, Any], bool]:
         """Put the verification of a config into the queue.
@@ -224,7 +209,9 @@ class Work:
             ConfigError: The client does not accept the config.
             StudyFileError: A setting is wrong.
             JobNotFound: The study to measure like was not submitted.
-            Problem: The config does not differ from the baseline, or the study to measure like excludes a setting.
+            RequestRefused: The config does not differ from the baseline, or the study to measure like did not measure a
+                record size.
+            Problem: The study to measure like excludes a setting.
         """
         found = await run_in_threadpool(self._verify, asked, submitted_by)
         if isinstance(found, str):
@@ -241,14 +228,7 @@ class Work:
             if asked.client is not None and client_of(asked.client) != spec.client:
                 raise Problem(422, "invalid", f"client must be that of {asked.study}: {spec.client.identity}")
             terms = asked.terms(spec.client)
-            if same_effect(terms.config.in_force, spec.baseline.in_force):
-                raise Problem(
-                    422,
-                    "invalid",
-                    f"{asked.file} must differ from the baseline to be compared, but both configure the producer in "
-                    "the same way",
-                )
-            before = Judgement.before(terms.study(spec), terms, asked.file)
+            before = judgement_before(spec, terms, asked.file, "the baseline")
             if before.refused:
                 return before.as_json()
             submission, _ = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
@@ -266,16 +246,7 @@ class Work:
         text = self.studies.queue.study_file(study)
         with closing(storage_at().read(self._folder(study))) as store:
             facts = store.facts()
-        there = list(facts.get(RECORD_SIZES, []))
-        wanted = there if asked.record_bytes is None else [str(size) for size in sizes_in(asked.record_bytes)]
-        if unknown := [each for each in wanted if each not in there]:
-            raise Problem(
-                422,
-                "invalid",
-                f"record_bytes must name sizes of {study} ({', '.join(there)}), but got {', '.join(unknown)}",
-            )
-        rates = {size: rate for size, rate in facts.get(RATES, {}).items() if size in wanted}
-        return same_measurement(text, name, wanted), rates
+        return measuring_like(text, name, study, facts, asked.record_bytes, "record_bytes")
 
     def _free_name(self, stem: str) -> str:
         """Return `STEM-1`, or the name with the next number that no study has."""

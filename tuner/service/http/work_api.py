@@ -1,30 +1,24 @@
 """The REST resources for what clients ask for besides running a study, as FastAPI routes."""
 
-import json
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from tuner.model.spec import Goal
-from tuner.service.cache.query import JSON, TEXT, ResultQuery
+from tuner.service.cache.query import TEXT, ResultQuery
 from tuner.service.http import examples
+from tuner.service.http.parameters import JsonOrText, Study, client_name, study_text
+from tuner.service.http.responses import json_response
 from tuner.service.http.studies import NAME_PATTERN, Studies
-from tuner.service.http.tokens import Token
 from tuner.service.http.work import VerificationAsked, Work, confirm_options
 
-Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
-StudyText = Callable[[Request], Awaitable[str]]
-"""Returns the study file in a request, as text that the YAML reader understands."""
 
-
-def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
+def work_router(studies: Studies) -> APIRouter:
     """Return the routes below `/v1` for confirmations, verifications, forks, removals, copies to MLflow and plans.
 
     Args:
         studies: The studies of the service.
-        study_text: Reads the study file in a request.
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
     work = Work(studies)
@@ -56,7 +50,7 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
         Settings that are left out are those of the study file.
         """
         asked = confirm_options(goal, rounds, max_rounds, width_ratio, ablation_rounds)
-        return _json(await work.confirm(study, asked))
+        return json_response(await work.confirm(study, asked))
 
     @api.post("/studies/{study}/sync", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def sync(study: Study) -> Response:
@@ -65,12 +59,12 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
         The study goes back into the queue, and then into its present state. A confirmation or a verification of the
         study that was paused or has failed must be resumed first.
         """
-        return _json(await work.sync(study))
+        return json_response(await work.sync(study))
 
     @api.post("/studies/{study}/remove", response_class=Response, responses={200: examples.REMOVED}, tags=["studies"])
     async def remove(study: Study) -> Response:
         """Remove a study for good: its results, and its folder. A study that waits or runs must be cancelled first."""
-        return _json(await work.remove(study))
+        return json_response(await work.remove(study))
 
     @api.post(
         "/studies/{study}/fork",
@@ -91,7 +85,7 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
         The new study is paused: nothing is measured until it is resumed.
         """
         text = await study_text(request) if await request.body() else None
-        return _json(await work.fork(study, name, text, _who(request)), status=201)
+        return json_response(await work.fork(study, name, text, client_name(request)), status=201)
 
     @api.post(
         "/verifications",
@@ -108,8 +102,8 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused
         without any measurement, and its judgement is returned at once (status 200).
         """
-        found, new = await work.verify(asked, _who(request))
-        return _json(found, status=201 if new else 200)
+        found, new = await work.verify(asked, client_name(request))
+        return json_response(found, status=201 if new else 200)
 
     @api.get(
         "/studies/{study}/verification",
@@ -119,7 +113,7 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
     )
     async def verification(
         study: Study,
-        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+        form: JsonOrText = "json",
     ) -> Response:
         """Return the judgement of a verified config, in the form of `tuner verify --json`."""
         found = await studies.answers.fresh(ResultQuery.of(study, "verification", form=form))
@@ -140,22 +134,13 @@ def work_router(studies: Studies, study_text: StudyText) -> APIRouter:
                 ge=0.001, le=1e9, allow_inf_nan=False, description="Throughput that you expect at full load, in MB/s."
             ),
         ] = 200.0,
-        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
+        form: JsonOrText = "json",
     ) -> Response:
         """Return what a study would do here, without any traffic, in the form of `tuner plan --json`.
 
         The body is a study file, as for `POST /v1/studies`. Nothing is stored.
         """
         found = await work.plan(await study_text(request), mb_per_s, as_text=form == "text")
-        return Response(found, media_type=TEXT) if isinstance(found, str) else _json(found)
+        return Response(found, media_type=TEXT) if isinstance(found, str) else json_response(found)
 
     return api
-
-
-def _who(request: Request) -> str:
-    token: Token | None = request.state.token
-    return token.name if token is not None else ""
-
-
-def _json(body: dict[str, Any], status: int = 200) -> Response:
-    return Response(json.dumps(body, ensure_ascii=False), status, None, JSON)

@@ -22,12 +22,11 @@ from runners.clusters.processes import ProcessIdentity
 from tuner.model.errors import ExitCode, StudyError, exit_code_of
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
-from tuner.storage.files import RESULTS_FILE, write_atomically, writing
+from tuner.storage.files import RESULTS_FILE, SUBMITTED_FILE, write_atomically, writing
 from tuner.storage.home import storage_at
 
 LOG_FILE: Final = "service.log"
 _OLD_LOG_FILE: Final = "service.old.log"
-SUBMITTED_FILE: Final = "submitted.yaml"
 _PROCESS_FILE: Final = "service-process.json"
 _OUTCOME_FILE: Final = "service-outcome.json"
 _TASK_FILE: Final = "service-task.json"

@@ -17,7 +17,7 @@ from tests.cli_tests.command import tuner
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of
 from tuner.cli import options
-from tuner.cli.study_options import StudyOptions
+from tuner.cli.study_from_options import StudyFromOptions
 from tuner.course import estimate
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
 from tuner.study_file import read_study_file
@@ -42,11 +42,11 @@ def file(tmp_path: Path) -> Path:
 
 def described(**given: object) -> StudySpec:
     """Return the study that options describe, by their names in Python."""
-    return StudyOptions(**given).study()[0]  # type: ignore[arg-type]
+    return StudyFromOptions(**given).study()[0]  # type: ignore[arg-type]
 
 
 def test_run_and_plan_have_every_option_of_a_study() -> None:
-    shared = {f"--{field.name.replace('_', '-')}" for field in fields(StudyOptions)} - {"--study-file", "--goals"}
+    shared = {f"--{field.name.replace('_', '-')}" for field in fields(StudyFromOptions)} - {"--study-file", "--goals"}
     assert shared | {"--goal"} <= options_of(["run"]) & options_of(["plan"])
 
 
@@ -83,7 +83,7 @@ def test_options_win_over_the_settings_of_a_quick_study() -> None:
 
 
 def test_a_quick_study_of_a_file_has_another_name_and_the_same_load(file: Path) -> None:
-    (slow, _), (quick, text) = read_study_file(file), StudyOptions(study_file=file, quick=True).study()
+    (slow, _), (quick, text) = read_study_file(file), StudyFromOptions(study_file=file, quick=True).study()
     assert quick.name == yaml.safe_load(text)["study"]["name"] == "orders-quick"
     assert (quick.baseline, quick.objectives) == (slow.baseline, slow.objectives)
     assert (quick.workload.record_sizes, quick.workload.rate_records_per_s) == (slow.workload.record_sizes, 5000)
@@ -104,16 +104,16 @@ def test_options_replace_limits_and_confirmation_of_a_file(file: Path) -> None:
     slow, text = read_study_file(file)
     assert spec.search == replace(slow.search, hours=None, trials=None, until="07:00", max_bytes=10**9)
     assert spec.confirm == replace(slow.confirm, rounds=4, goals=(Goal.LATENCY,), spread_over_s=60.0, allow_loss=0.2)
-    fewer, changed = StudyOptions(study_file=file, trials=9).study()
+    fewer, changed = StudyFromOptions(study_file=file, trials=9).study()
     assert fewer == replace(slow, search=replace(slow.search, trials=9))
     assert yaml.safe_load(changed) == {**(kept := yaml.safe_load(text)), "search": {**kept["search"], "trials": 9}}
-    assert StudyOptions(study_file=file).study() == (slow, text)
+    assert StudyFromOptions(study_file=file).study() == (slow, text)
     quick = described(study_file=file, quick=True, hours=0.5)
     assert (quick.search.hours, quick.search.trials) == (0.5, 10)
 
 
 def test_every_setting_without_a_file_has_an_option(tmp_path: Path) -> None:
-    asked = StudyOptions(
+    asked = StudyFromOptions(
         record_bytes="500", bootstrap="a:1", like="orders", partitions=6, replication=3, compressibility=0.7,
         key_bytes=8, rate=2000.0, hours=8.0, max_bytes=10**12, rounds=4, max_rounds=9, ablation_rounds=0,
         spread_over=7200.0, seconds=4.0, warmup=1.0, new_broker=NewBroker.NEVER, executor=Executor.LOCAL,
@@ -281,7 +281,7 @@ def time_of(seconds: float) -> str:
     ids=lambda given: " and ".join(given) or "default",
 )
 def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> None:
-    asked = StudyOptions(record_bytes="500", hours=0.03, **given)
+    asked = StudyFromOptions(record_bytes="500", hours=0.03, **given)
     least_s = estimate.least_s(asked.study()[0])
     with pytest.raises(typer.BadParameter) as refused:
         asked.check_limits(asked.study()[0])
@@ -295,7 +295,7 @@ def test_too_short_a_time_is_refused_with_the_least(given: dict[str, Any]) -> No
 
 
 def test_too_few_bytes_are_refused_with_the_least() -> None:
-    asked = StudyOptions(record_bytes="500", max_bytes=10**9)
+    asked = StudyFromOptions(record_bytes="500", max_bytes=10**9)
     with pytest.raises(
         typer.BadParameter, match=r"may send 1 GB; give at least --max-bytes [12]\.[0-9]+GB\. "
     ) as refused:
@@ -319,12 +319,12 @@ def test_too_early_an_end_is_refused_with_the_earliest(monkeypatch: pytest.Monke
     least = refused.complaint.partition("give at least --until '")[2][: len(soon)]
     assert soon < least < early
     assert not (tmp_path / "studies").exists()
-    StudyOptions(record_bytes="500", until=least).check_limits(described(record_bytes="500", until=least))
+    StudyFromOptions(record_bytes="500", until=least).check_limits(described(record_bytes="500", until=least))
 
 
 def test_limits_that_are_enough_and_simulated_studies_are_accepted() -> None:
     for given in ({"hours": 2.0}, {"max_bytes": 10**11}, {"hours": 0.01, "executor": Executor.SIMULATED}, {}):
-        asked = StudyOptions(record_bytes="500", **given)
+        asked = StudyFromOptions(record_bytes="500", **given)
         asked.check_limits(asked.study()[0])
 
 

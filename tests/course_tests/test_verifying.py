@@ -1,0 +1,45 @@
+"""A study that measures like another one has its rates, and a verification needs something to compare."""
+
+from pathlib import Path
+
+import pytest
+
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.studies import simulated_study
+from tuner.course.verifying import judgement_before, measuring_like
+from tuner.model.errors import ExitCode, RequestRefused, exit_code_of
+from tuner.model.facts import RATES, RECORD_SIZES
+from tuner.results.judgement import Terms
+from tuner.study_file import parse_study
+
+_TEXT = "study: old\nworkload: {record_bytes: [100, '100:70,1000:30'], partitions: 5}\nsearch: {trials: 40}\n"
+_RATES = {"100": 5000.0, "100:0.7,1000:0.3": 300.0}
+_FACTS = {RECORD_SIZES: [*_RATES], RATES: _RATES}
+
+
+@pytest.mark.parametrize("record_bytes", [None, "100"])
+def test_a_study_measures_like_another_one(record_bytes: str | None) -> None:
+    text, rates = measuring_like(_TEXT, "new", "old", _FACTS, record_bytes, "--record-bytes")
+    spec = parse_study(text, name="new", folder=Path("/"), origin="a test", environ={}, searched=False)
+    assert spec.name == "new"
+    assert spec.workload.partitions == 5
+    assert [str(size) for size in spec.workload.record_sizes] == list(rates)
+    assert rates == {size: rate for size, rate in _RATES.items() if record_bytes in (None, size)}
+
+
+def test_only_measured_sizes_can_be_measured_again() -> None:
+    with pytest.raises(RequestRefused, match=r"^sizes must name sizes of old \(100, .*\), but got 7, 8$") as refused:
+        measuring_like(_TEXT, "new", "old", _FACTS, "7,100,8", "sizes")
+    assert exit_code_of(refused.value) is ExitCode.USAGE
+
+
+def test_a_config_that_does_the_same_as_the_baseline_is_refused() -> None:
+    spec = simulated_study()
+    with pytest.raises(RequestRefused, match=r"^x.properties must differ from the old config to be compared"):
+        judgement_before(spec, Terms(config=spec.baseline), "x.properties", "the old config")
+
+
+def test_a_weaker_config_is_rejected_before_any_measurement() -> None:
+    spec = simulated_study()
+    weaker = ProducerConfig.parse({**spec.baseline.values, "acks": "0", "enable.idempotence": "false"})
+    assert judgement_before(spec, Terms(config=weaker), "x.properties", "the baseline").refused

@@ -1,0 +1,47 @@
+"""What clients send to several REST resources: parameters, the study file in a body, and the name of a token."""
+
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from tuner.service.cache.query import JSON
+from tuner.service.http.studies import NAME_PATTERN
+from tuner.service.http.tokens import Token
+from tuner.service.problems import Problem
+from tuner.service.submission import text_of_body, text_of_json
+
+Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
+_RECORD_BYTES: Final[Any] = Query(
+    max_length=500,
+    description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
+    examples=["1000"],
+)
+RecordSize = Annotated[str, _RECORD_BYTES]
+RecordBytes = Annotated[str | None, _RECORD_BYTES]
+JsonOrText = Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")]
+_YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
+
+
+async def study_text(request: Request) -> str:
+    """Return the study file in a request, as text that the YAML reader understands.
+
+    Raises:
+        Problem: The media type is not YAML or JSON.
+        StudyFileError: The body is not UTF-8, or the Content-Type is JSON, but the body is not JSON.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON and kind not in _YAML_TYPES:
+        raise Problem(
+            415,
+            "wrong-type",
+            f"the Content-Type of a study file must be application/yaml or application/json, but got {kind[:60]!r}",
+        )
+    text = text_of_body(await request.body())
+    return await run_in_threadpool(text_of_json, text) if kind == JSON else text
+
+
+def client_name(request: Request) -> str:
+    """Return the name of the token that the client sent; empty if it sent none."""
+    token: Token | None = request.state.token
+    return token.name if token is not None else ""

@@ -1,0 +1,120 @@
+"""The REST resource that predicts what another config or load would do, as a FastAPI route."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, StringConstraints
+
+from runners.workload import MOST_RATE_RECORDS_PER_S
+from tuner.service.cache.query import ResultQuery
+from tuner.service.http import examples
+from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
+from tuner.service.http.responses import answered
+from tuner.service.http.studies import Studies
+
+_Setting = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$")]
+
+
+class PredictionAsked(BaseModel):
+    """What is predicted: the settings that differ from those of the study, and what else is to be learnt."""
+
+    properties: Annotated[
+        list[_Setting] | None,
+        Query(
+            alias="set",
+            max_length=50,
+            description="Producer property to change, such as `linger.ms=20`. It may be repeated.",
+        ),
+    ] = None
+    record_bytes: RecordBytes = None
+    rate: Annotated[
+        float | None,
+        Query(
+            ge=1,
+            le=MOST_RATE_RECORDS_PER_S,
+            allow_inf_nan=False,
+            description="Records per second at which the latencies hold.",
+        ),
+    ] = None
+    partitions: Annotated[int | None, Query(ge=1, le=10_000, description="Partitions of the topic.")] = None
+    replication: Annotated[int | None, Query(ge=1, le=100, description="Replicas of each partition.")] = None
+    producers: Annotated[int | None, Query(ge=1, le=1_000, description="Producers that share the load.")] = None
+    compressibility: Annotated[
+        float | None,
+        Query(ge=0, le=0.99, allow_inf_nan=False, description="Share of each value that compression can remove."),
+    ] = None
+    begin: Annotated[
+        Literal["study", "defaults"],
+        Query(description="The config that `set` changes: the study's, or the client's defaults."),
+    ] = "study"
+    sweep: Annotated[
+        str | None,
+        Query(max_length=2_000, description="A setting and its values, each of which is predicted: `linger.ms=0,5`."),
+    ] = None
+    disk_bytes: Annotated[
+        int | None,
+        Query(ge=1, le=10**18, description="Size of a broker's disk, to learn after how long it is full."),
+    ] = None
+    brokers: Annotated[int | None, Query(ge=1, le=10_000, description="Number of brokers that share the replicas.")] = (
+        None
+    )
+    retention_s: Annotated[
+        float | None,
+        Query(ge=1, le=10**10, allow_inf_nan=False, description="The topic's retention.ms, in seconds."),
+    ] = None
+    retention_bytes: Annotated[
+        int | None, Query(ge=1, le=10**18, description="The topic's retention.bytes, of each partition.")
+    ] = None
+    form: JsonOrText = "json"
+
+    def query(self, study: str) -> ResultQuery:
+        """Return the query for this prediction from a study."""
+        changes = dict(each.split("=", 1) for each in self.properties or ())
+        load = self.model_dump(include=_LOAD, exclude_none=True)
+        return prediction_query(
+            study,
+            changes | {name: str(value) for name, value in load.items()},
+            self.form,
+            **self.model_dump(include=_BESIDE),
+        )
+
+
+_LOAD: Final = {"record_bytes", "rate", "partitions", "replication", "producers", "compressibility"}
+"""The parameters that change the load."""
+_BESIDE: Final = {"begin", "sweep", "disk_bytes", "brokers", "retention_s", "retention_bytes"}
+"""The parameters that change neither the config nor the load."""
+
+
+def add_prediction(api: APIRouter, studies: Studies) -> None:
+    """Add the route for predictions.
+
+    Args:
+        api: The router of what studies have found.
+        studies: The studies of the service.
+    """
+
+    @api.get(
+        "/studies/{study}/prediction", response_class=Response, responses={200: examples.PREDICTION}, tags=["results"]
+    )
+    async def prediction(request: Request, study: Study, asked: Annotated[PredictionAsked, Query()]) -> Response:
+        """Predict what another config or load would do, from what the study has measured, without sending anything.
+
+        Without parameters, it predicts the config that the study recommends, or the baseline if it recommends none.
+        Each number has an interval, in which a single measurement would lie with a probability of 95 %. If the study
+        has measured nothing similar, there are no numbers, and `outside` says why.
+        """
+        return await answered(request, studies, asked.query(study))
+
+
+def prediction_query(study: str, changes: Mapping[str, str], form: str, **more: str | float | None) -> ResultQuery:
+    """Return the query for a prediction.
+
+    Args:
+        study: The study's name.
+        changes: The settings that differ from those of the study, with their values.
+        form: `json`, `text`, or `page` for what the page needs.
+        more: The other parameters of the operation.
+    """
+    return ResultQuery.of(study, "prediction", changes=tuple(sorted(changes.items())), form=form, **more)
