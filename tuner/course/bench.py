@@ -24,9 +24,9 @@ from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
-from tuner.course.open_target import TrialLease, TrialTarget
 from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
 from tuner.course.trial_job import TrialDone, TrialJob
+from tuner.course.trial_target import TrialLease, TrialTarget
 from tuner.model.trial import PACED, SATURATED
 
 _AT_ONCE_S: Final = 1e-3

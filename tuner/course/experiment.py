@@ -29,21 +29,14 @@ from tuner.course.bench import Bench
 from tuner.course.environment import environment_facts, machine_name, topic_shape
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
-from tuner.course.open_target import (
-    ClusterTarget,
-    OpenTarget,
-    SimulatedTarget,
-    TrialTarget,
-    lock_key,
-    open_target,
-    tell_waiting,
-)
+from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.course.reading_row import measure_reading
 from tuner.course.reporter import ExperimentReporter, Mirror, finish_mirror
 from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
 from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_loop import utc_now
+from tuner.course.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.model.errors import RecordUnwritable, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
 from tuner.model.facts import (
