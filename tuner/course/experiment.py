@@ -25,14 +25,14 @@ from runners.pool import Pool
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.wrappers import DELETION_S
+from tuner.course.beginning import default_experiment, tracking_fact
 from tuner.course.bench import Bench
-from tuner.course.environment import environment_facts, machine_name, topic_shape
+from tuner.course.environment import check_environment, environment_facts, machine_name, topic_shape
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.course.reading_row import measure_reading
 from tuner.course.reporter import ExperimentReporter, Mirror, finish_mirror
-from tuner.course.resuming import check_environment
 from tuner.course.scoring import trial_of
 from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_loop import utc_now
@@ -54,7 +54,6 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TRACKING,
 )
-from tuner.model.identity import default_experiment, target_label, tracking_fact
 from tuner.model.row import Row
 from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.storage.home import storage_at
@@ -142,7 +141,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     new: dict[str, Any] = {
         NAME: spec.name,
         EXPERIMENT: True,
-        TARGET: target_label(spec.target),
+        TARGET: spec.target.label,
         RECORD_SIZES: list(dict.fromkeys(str(row.workload.record_sizes) for row in spec.rows)),
         TRACKING: tracking_fact(spec.tracking),
         IDENTITY: identity,

@@ -30,12 +30,11 @@ from tuner.confirmation.plan import (
 )
 from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
-from tuner.course.budget import Budget
+from tuner.course.budget import Budget, check_new, deadline_of
 from tuner.course.driver import drive
-from tuner.course.environment import environment_facts, topic_shape
+from tuner.course.environment import check_environment, environment_facts, topic_shape
 from tuner.course.open_target import lock_key, open_target, tell_waiting
 from tuner.course.reporter import Mirror, Reporter, finish_mirror
-from tuner.course.resuming import check_environment, check_new, deadline_of
 from tuner.course.trial_loop import TrialLoop
 from tuner.course.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.model.errors import DeadlinePassed, RecordUnwritable
