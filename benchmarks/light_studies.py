@@ -30,6 +30,7 @@ from tuner.course.driver import drive
 from tuner.course.reporter import SilentReporter
 from tuner.course.steadiness import capacity_of, is_steady
 from tuner.course.trial_job import StartedTrial
+from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.spec import UNBROKEN_S, StudySpec
 from tuner.model.trial import Kind, Progress, Proposal, State, Trial
@@ -274,9 +275,9 @@ class LightStudy:
         loop = LightLoop(
             self.spec,
             self.store,
+            TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row"),
             place,
             SilentReporter(),
-            None,
             records,
             Budget(self.spec.search, trials, deadline, self.machine.now),
             deque(trials, _RECENT),

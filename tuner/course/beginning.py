@@ -7,7 +7,7 @@ from typing import Any, Final
 from runners.reporting import Say
 from tuner.confirmation.plan import ConfirmationPlan, ended, search_again
 from tuner.course.environment import machine_name
-from tuner.course.trial_loop import utc_now
+from tuner.course.trial_keeper import utc_now
 from tuner.model.facts import (
     ALLOWED_LOSS,
     CONSTRAINTS,

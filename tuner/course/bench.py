@@ -85,8 +85,11 @@ class Bench:
     If another process may have taken over the study, all trials are stopped. They begin again once it is certain that
     the study is still run by this process.
 
-    Args:
+    Attributes:
         targets: The clusters.
+
+    Args:
+        targets: See above.
         pool: The workers.
         lost_leases: Returns `ResultsStore.lost_leases`.
         await_lease: Waits as `ResultsStore.await_lease` does.
@@ -99,7 +102,7 @@ class Bench:
         lost_leases: Callable[[], int | None] = lambda: 0,
         await_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        self._targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
+        self.targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
         self._stopped: list[int] = []
         self._under_way: dict[int, _UnderWay] = {}
         self._ended: dict[int, ExitStack] = {}
@@ -107,11 +110,11 @@ class Bench:
     @property
     def free(self) -> int:
         """The number of trials that could be started now."""
-        return len(self._targets) - len(self._under_way)
+        return len(self.targets) - len(self._under_way)
 
     def submit(self, job: TrialJob) -> None:
         """Start a trial on a target (cluster) on which no trial is running."""
-        index = next(number for number in range(len(self._targets)) if number not in self._under_way)
+        index = next(number for number in range(len(self.targets)) if number not in self._under_way)
         self._begin(index, TrialDone(job))
 
     def next_done(self) -> TrialDone:
@@ -132,7 +135,7 @@ class Bench:
     def start_anew(self) -> None:
         """Stop the brokers that the next trial will use, and start new ones. No trial may be running."""
         self._give_back(0)
-        self._targets[0].start_anew()
+        self.targets[0].start_anew()
 
     def close(self) -> None:
         """Release the topics of all trials, also of trials that are still being measured.
@@ -160,13 +163,13 @@ class Bench:
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
             lease = stack.enter_context(
-                self._targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
+                self.targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
             )
         except (BrokerLost, TargetUnreachable):
             # While the brokers of a cluster are restarted in turn, one is lost after the other.
             if tries >= _MOST_TRIES:
                 raise
-            self._targets[index].mend()
+            self.targets[index].mend()
             self._begin(index, done.anew(done.attempts), tries + 1)
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
@@ -229,7 +232,7 @@ class Bench:
                     return None
             case BrokerLost() | TargetUnreachable() if done.attempts < 2:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
-                self._targets[index].mend()
+                self.targets[index].mend()
                 self._leave(index)
                 self._begin(index, done.anew(attempts=2))
                 return None
@@ -243,7 +246,7 @@ class Bench:
         self._ended[index] = left.stack
         if left.broker_killed:  # the next trial needs a whole cluster
             self._give_back(index)
-            self._targets[index].start_anew()
+            self.targets[index].start_anew()
 
     def _give_back(self, index: int) -> None:
         lease = self._ended.pop(index, None)

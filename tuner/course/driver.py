@@ -15,7 +15,8 @@ from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
 from tuner.course.trial_job import StartedTrial
-from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.course.trial_keeper import utc_now
+from tuner.course.trial_loop import TrialLoop
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.size_record import SizeRecord

@@ -10,18 +10,16 @@ from statistics import fmean
 from typing import Final
 
 from objectives.racing import followed
-from runners.clusters.processes import ProcessIdentity
-from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.estimate import least_confirmations
 from tuner.course.racing import race_of
-from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
+from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.course.trial_job import StartedTrial, TrialJob
-from tuner.model.errors import TooManyFailures
+from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.setup import Setup
 from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
@@ -32,7 +30,6 @@ from tuner.model.trial import (
     Kind,
     Progress,
     Proposal,
-    State,
     StudyState,
     Trial,
     trial_key,
@@ -58,9 +55,9 @@ class TrialLoop:
     Attributes:
         spec: The specification of the study.
         store: The results store.
+        keeper: Keeps the trials and the progress there.
         bench: Measures the trials.
         reporter: Shows the user the progress of the study.
-        mirror: Copies the results to another place; None if the study has no mirror.
         records: The trials so far, by record size.
         budget: The time and the bytes that are left.
         recent: The newest trials, of all record sizes.
@@ -71,17 +68,15 @@ class TrialLoop:
 
     spec: StudySpec
     store: ResultsStore
+    keeper: TrialKeeper
     bench: Bench
     reporter: Reporter
-    mirror: Mirror | None
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
     recent: deque[Trial]
     on_record: int
     totals: dict[RecordSizes, int | None]
     sleep: Callable[[float], None] = time.sleep
-    _failures: int = 0
-    _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
@@ -140,24 +135,13 @@ class TrialLoop:
         trial, attachments = trial_of(
             done, self.spec.objectives, self.spec.constraints, record.baseline_metrics or None, time.monotonic()
         )
-        self.store.append(trial, attachments)
+        self.keeper.keep(trial, attachments)
         self.on_record += 1
         record.add(trial)
         self.budget.spend(trial)
         self.recent.append(trial)
-        if self.mirror is not None:
-            self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
-        match done.error:
-            case SafetyStop() | TargetRefused() | WorkloadRefused():
-                raise done.error
-        self._failures = self._failures + 1 if trial.state is State.FAILED else 0
-        if self._failures >= self.spec.safety.max_failures_in_a_row:
-            raise TooManyFailures(
-                f"a study ends after {self._failures} trials in a row without a measurement "
-                "(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
-                f"The last error: {trial.error}"
-            )
+        self.keeper.check(trial, done.error)
         return started, trial
 
     def run_one(
@@ -249,15 +233,9 @@ class TrialLoop:
         Args:
             progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
         """
-        now = replace(
-            progress,
-            behind_mlflow=self.mirror.behind(self.on_record) if self.mirror is not None else 0,
-            pid=self._process.pid,
-            process_started=str(self._process.started),
-            started_at=self._started_at,
-            updated_at=utc_now().isoformat(timespec="seconds"),
-        )
-        self.store.set_progress(now)
+        mirror = self.keeper.mirror
+        behind = mirror.behind(self.on_record) if mirror is not None else 0
+        self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
 
     def _tell_trial(self, standing: Standing, phase: str, message: str) -> None:
         """Store which trial is running, in which phase, and when the study will end."""
@@ -312,8 +290,3 @@ class TrialLoop:
         steps = to_come - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
         left_s = max(0.0, steps * self.mean_s() + (len(later) + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)
-
-
-def utc_now() -> datetime.datetime:
-    """Return the current time in UTC."""
-    return datetime.datetime.now(datetime.UTC)
