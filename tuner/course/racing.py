@@ -19,7 +19,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.steadiness import is_steady
 from tuner.model.spec import StudySpec
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 
 HOPELESS_RATIO: Final = 0.8
 """A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
@@ -137,12 +137,12 @@ class Stopping:
         return self.runner.run(config, workload, asked)
 
 
-def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number: int) -> Race:
+def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number: int) -> Race:
     """Return what a new trial has to beat so that it is not stopped early, computed from the stored trials.
 
     Args:
         spec: The specification of the study.
-        record: The trials of this record size so far.
+        search: The trials of this record size so far.
         config: The config that the trial measures.
         number: The number of the trial.
     """
@@ -150,27 +150,27 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
     if config.acks == 0:
         # With acks=0 no broker answers, so there are no latencies to compare.
         metrics = tuple(name for name in metrics if "latency" not in name)
-    size, load = RecordSizes.parse(record.record_bytes), spec.workload
+    size, load = RecordSizes.parse(search.record_bytes), spec.workload
     # The number of windows does not depend on the rate, so any rate will do for the paced phase.
     windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
     # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
         name: [
             (trial.course[name], trial.metrics[name])
-            for trial in record.followed
+            for trial in search.followed
             if name in trial.course and trial.metrics.get(name, 0.0) > 0
         ]
         for name in metrics
     }
-    others = [(trial.number, trial.objectives) for trial in record.searched[-_MOST_OTHERS:]]
+    others = [(trial.number, trial.objectives) for trial in search.searched[-_MOST_OTHERS:]]
     return Race(
         objectives=spec.objectives,
         rivals={
-            rival: record.at_time_of(number, rival, values)
-            for rival, values in zip(record.front.numbers, record.front.points, strict=True)
+            rival: search.at_time_of(number, rival, values)
+            for rival, values in zip(search.front.numbers, search.front.points, strict=True)
         },
-        others=tuple(record.at_time_of(number, other, known) for other, values in others if (known := _known(values))),
-        constraints=tuple((each, record.baseline_metrics.get(each.metric)) for each in spec.constraints),
+        others=tuple(search.at_time_of(number, other, known) for other, values in others if (known := _known(values))),
+        constraints=tuple((each, search.baseline_metrics.get(each.metric)) for each in spec.constraints),
         forecasts={name: Forecast.of(ended[name], windows[OUTCOME_METRICS[name].paced]) for name in metrics},
     )
 

@@ -42,7 +42,7 @@ from tuner.model.facts import (
 )
 from tuner.model.spec import Executor, StudySpec
 from tuner.results.changed_constraints import judged_by
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
@@ -155,8 +155,8 @@ def _loop(
     sleep: Callable[[float], None],
 ) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
-    records = {
-        size: SizeRecord(
+    searches = {
+        size: SearchState(
             str(size),
             spec.objectives,
             judged_by(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
@@ -168,14 +168,14 @@ def _loop(
     # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
-    totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
+    totals: dict[RecordSizes, int | None] = dict.fromkeys(searches, spec.search.trials)
     return TrialLoop(
         spec=spec,
         store=store,
         keeper=TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY),
         bench=bench,
         reporter=reporter,
-        records=records,
+        searches=searches,
         budget=budget,
         recent=deque(trials, _RECENT),
         on_record=len(trials),

@@ -34,7 +34,7 @@ from tuner.model.trial import (
     Trial,
     trial_key,
 )
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 
 _BURN_IN_SHARE: Final = 0.02
@@ -58,7 +58,7 @@ class TrialLoop:
         keeper: Keeps the trials and the progress there.
         bench: Measures the trials.
         reporter: Shows the user the progress of the study.
-        records: The trials so far, by record size.
+        searches: The trials so far, by record size.
         budget: The time and the bytes that are left.
         recent: The newest trials, of all record sizes.
         on_record: How many trials are stored, of all record sizes.
@@ -71,7 +71,7 @@ class TrialLoop:
     keeper: TrialKeeper
     bench: Bench
     reporter: Reporter
-    records: Mapping[RecordSizes, SizeRecord]
+    searches: Mapping[RecordSizes, SearchState]
     budget: Budget
     recent: deque[Trial]
     on_record: int
@@ -111,7 +111,7 @@ class TrialLoop:
         if search.stops_early:
             metrics = followed(self.spec.objectives, self.spec.constraints)
             if started.kind is Kind.SEARCH:
-                race = race_of(self.spec, standing.record, started.proposal.config, started.number)
+                race = race_of(self.spec, standing.search, started.proposal.config, started.number)
         ready_bytes = None
         if until_ready:
             ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
@@ -131,13 +131,13 @@ class TrialLoop:
         """
         done = self.bench.next_done()
         started = done.job.started
-        record = self.records[RecordSizes.parse(started.record_bytes)]
+        search = self.searches[RecordSizes.parse(started.record_bytes)]
         trial, attachments = trial_of(
-            done, self.spec.objectives, self.spec.constraints, record.baseline_metrics or None, time.monotonic()
+            done, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
         )
         self.keeper.keep(trial, attachments)
         self.on_record += 1
-        record.add(trial)
+        search.add(trial)
         self.budget.spend(trial)
         self.recent.append(trial)
         self.reporter.trial(self.standing(started), trial)
@@ -187,7 +187,7 @@ class TrialLoop:
             since_s: When work on the trial began, on the clock `time.monotonic`; by default now.
         """
         # Trials end in any order, so a running trial may have a higher number than all stored ones.
-        number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
+        number = max([self.searches[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
         now = datetime.datetime.fromtimestamp(self.budget.now_s(), datetime.UTC)
         return StartedTrial(str(size), number, kind, proposal, now, started_s, confirm_round)
@@ -225,7 +225,7 @@ class TrialLoop:
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""
         size = RecordSizes.parse(started.record_bytes)
-        return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.records[size])
+        return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.searches[size])
 
     def tell_progress(self, progress: Progress) -> None:
         """Store the progress of the study for `tuner status` and the service.
@@ -245,7 +245,7 @@ class TrialLoop:
         self.tell_progress(
             Progress(
                 StudyState.CONFIRMING if standing.kind in CONFIRMING_KINDS else StudyState.RUNNING,
-                record_bytes=standing.record.record_bytes,
+                record_bytes=standing.search.record_bytes,
                 trial=standing.number,
                 kind=standing.kind,
                 trials=standing.total,
@@ -285,8 +285,8 @@ class TrialLoop:
         total, by_time = self.totals[size], self.budget.left_s()
         if total is None:
             return by_time
-        record = self.records[size]
-        to_come = max(0, total - record.counted) + sum(self.totals[other] or 0 for other in later)
-        steps = to_come - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
+        search = self.searches[size]
+        to_come = max(0, total - search.counted) + sum(self.totals[other] or 0 for other in later)
+        steps = to_come - sum(search.kinds[kind] for kind in CONFIRMING_KINDS)
         left_s = max(0.0, steps * self.mean_s() + (len(later) + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)

@@ -22,7 +22,7 @@ _RECENT: Final = 30
 """How many of the newest baseline trials the drift is estimated from."""
 
 
-class SizeRecord:
+class SearchState:
     """The trials of one record size so far, with the front and the baseline's metrics that follow from them."""
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
