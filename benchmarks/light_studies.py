@@ -183,7 +183,7 @@ class LightLoop(TrialLoop):
             metrics = metrics_of(capacity_of(windows), inf, None)
         else:
             metrics = metrics_of(*self.machine.measure(config, load_s + _OVERHEAD_S), rate_records_per_s)
-        course = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
+        window_values = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
         judged = score(metrics, self.spec.objectives, self.spec.constraints, self.searches[size].baseline_metrics)
         burns_in = started.kind is Kind.BURN_IN
         trial = Trial(
@@ -200,7 +200,7 @@ class LightLoop(TrialLoop):
             started_at=began.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
             duration_s=load_s + _OVERHEAD_S,
             load_s=load_s,
-            course=course,
+            window_values=window_values,
             round=started.round,
             proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         )

@@ -125,7 +125,7 @@ def test_no_config_of_the_front_is_lost_by_racing(study: Study) -> None:
 
 def test_without_racing_no_trial_is_stopped_or_followed(study: Study) -> None:
     found = [each for each in study(off(SPEC)).trials if each.kind is not Kind.BURN_IN]
-    assert all(not each.stopped_early and each.saved_s == 0 and not each.course for each in found)
+    assert all(not each.stopped_early and each.saved_s == 0 and not each.window_values for each in found)
     assert str(RacingSavings.of(found)) == ""
 
 
@@ -133,12 +133,14 @@ def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:
     for each in study(SPEC).trials:
         if each.kind is Kind.BURN_IN:
             continue  # the first one is longer than a trial
-        assert all(len(values) == 10 for values in each.course.values())
+        assert all(len(values) == 10 for values in each.window_values.values())
         if each.kind is Kind.BASELINE:
-            assert set(each.course) == {"mb_per_s", "latency_p99_ms"}
-            assert min(each.course["mb_per_s"]) <= each.metrics["mb_per_s"] <= max(each.course["mb_per_s"])
+            assert set(each.window_values) == {"mb_per_s", "latency_p99_ms"}
+            assert (
+                min(each.window_values["mb_per_s"]) <= each.metrics["mb_per_s"] <= max(each.window_values["mb_per_s"])
+            )
         if each.stopped_early:
-            assert "mb_per_s" not in each.course
+            assert "mb_per_s" not in each.window_values
 
 
 def test_a_trial_with_a_shortened_phase_has_a_warning(study: Study) -> None:
@@ -159,7 +161,7 @@ def test_a_shortened_phase_of_a_trial_on_the_front_is_run_in_full(study: Study) 
             "the load of the shortened phase and of the full trial"
         )
         assert not each.stopped_early
-        assert len(each.course["latency_p99_ms"]) == 10
+        assert len(each.window_values["latency_p99_ms"]) == 10
     assert all(each.saved_s <= 0 for each in found.front_trials)
 
 
@@ -343,8 +345,8 @@ def test_a_config_with_acks_0_is_not_judged_by_its_latency() -> None:
 
 
 def test_latencies_with_acks_0_teach_a_forecast_nothing() -> None:
-    course = {"mb_per_s": (100.0,) * 10, "latency_p99_ms": (5.0,) * 10}
-    unacknowledged = trial(2, 95, None, course=course, config={"acks": "0"})
+    values = {"mb_per_s": (100.0,) * 10, "latency_p99_ms": (5.0,) * 10}
+    unacknowledged = trial(2, 95, None, window_values=values, config={"acks": "0"})
     learnt = race_of(SPEC, search(unacknowledged), ProducerConfig.parse({}), 9).forecasts
     plain = race_of(SPEC, search(), ProducerConfig.parse({}), 9).forecasts
     assert learnt[P99.metric] == plain[P99.metric]
@@ -367,10 +369,12 @@ def test_a_host_that_has_become_slower_stops_no_trial() -> None:
 
 
 def test_forecasts_learn_from_complete_trials_but_not_from_burn_ins() -> None:
-    course = {"mb_per_s": (50.0, *[100.0] * 9)}
+    values = {"mb_per_s": (50.0, *[100.0] * 9)}
     plain = race_of(SPEC, search(), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
-    learnt = race_of(SPEC, search(trial(2, 95, 9, course=course)), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
-    burnt = search(trial(2, 95, 9, course=course, kind=Kind.BURN_IN))
+    learnt = race_of(SPEC, search(trial(2, 95, 9, window_values=values)), ProducerConfig.parse({}), 9).forecasts[
+        "mb_per_s"
+    ]
+    burnt = search(trial(2, 95, 9, window_values=values, kind=Kind.BURN_IN))
     assert learnt.shift_log[0] == pytest.approx(0.64, abs=0.01)
     assert plain.shift_log[0] == 0.0
     assert race_of(SPEC, burnt, ProducerConfig.parse({}), 9).forecasts["mb_per_s"] == plain

@@ -167,7 +167,7 @@ class BurnIn:
         while True:
             trial = self._burn_in(size, self.loop.spec.baseline, None, until_ready=until_ready)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
-                windows = trial.course.get("records_per_s", ())
+                windows = trial.window_values.get("records_per_s", ())
                 if until_ready:
                     now = (
                         "shows no trend"

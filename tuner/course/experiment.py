@@ -54,8 +54,8 @@ from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _TOO_MANY: Final = "an experiment ends after {} measurements in a row have failed"
-_BURN_IN_SHARE: Final = 0.5
-"""The share of `safety.max_bytes_per_trial` that the burn-in may send."""
+_BURN_IN_OF_TRIAL_RATIO: Final = 0.5
+"""The share of `safety.max_bytes_per_trial`, the bytes of one trial, that the burn-in of a row may send."""
 
 
 def run_experiment(
@@ -227,7 +227,7 @@ class RowLoop:
             (),
             None,
             run_to_end=True,
-            ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
+            ready_bytes=_BURN_IN_OF_TRIAL_RATIO * safety.max_bytes_per_trial if burns_in else None,
             setup=row.setup,
         )
         self.bench.submit(job)

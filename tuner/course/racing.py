@@ -156,9 +156,9 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
     # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
         name: [
-            (trial.course[name], trial.metrics[name])
+            (trial.window_values[name], trial.metrics[name])
             for trial in search.followed
-            if name in trial.course and trial.metrics.get(name, 0.0) > 0
+            if name in trial.window_values and trial.metrics.get(name, 0.0) > 0
         ]
         for name in metrics
     }

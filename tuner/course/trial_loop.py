@@ -37,7 +37,7 @@ from tuner.model.trial import (
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 
-_BURN_IN_SHARE: Final = 0.02
+_FIRST_BURN_IN_OF_STUDY_RATIO: Final = 0.02
 """The largest share of the study's bytes that the first burn-in run of a record size may send."""
 _MEASURED_CONFIG: Final = {
     Kind.BURN_IN: "a config that will be compared with the baseline",
@@ -114,7 +114,7 @@ class TrialLoop:
                 race = race_of(self.spec, standing.search, started.proposal.config, started.number)
         ready_bytes = None
         if until_ready:
-            ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
+            ready_bytes = min(max_bytes / 2, _FIRST_BURN_IN_OF_STUDY_RATIO * (search.max_bytes or inf))
         free_bytes = safety.min_free_disk_bytes
         setup = Setup(load.producers, zones=self.spec.placement, consumer_zone=self.spec.consumer_zone)
         self.bench.submit(

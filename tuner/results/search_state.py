@@ -52,7 +52,7 @@ class SearchState:
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
         if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
             self.searched.append(trial)
-        if trial.course and trial.kind is not Kind.BURN_IN:
+        if trial.window_values and trial.kind is not Kind.BURN_IN:
             self.followed.append(trial)
         add_to_front(self.front, trial, self.baselines[0] if self.baselines else None)
 
