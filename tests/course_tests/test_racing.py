@@ -18,9 +18,10 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tests.runners_tests.builders import window
-from tuner.course.racing import PhaseProgress, PhaseRule, Stopping, race_of
+from tuner.course.racing import PhaseRule, race_of
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
+from tuner.course.stopping import PhaseProgress, Stopping
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.racing_savings import RacingSavings

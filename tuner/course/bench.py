@@ -4,7 +4,7 @@ It has one or more targets (clusters) and a pool of workers, and it runs one tri
 
 A trial has up to two phases, and both use the same topic. The paced phase (the load at a fixed rate, for latency) comes
 first because it writes little: the saturating phase (as fast as the client can send, for throughput) then finds the
-broker in the same condition. Each phase has a rule (`tuner.course.racing`) that may stop the phase early.
+broker in the same condition. Each phase has a rule (`tuner.course.racing`, `steadiness`) that may stop the phase early.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,9 @@ from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
-from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
+from tuner.course.racing import HOPELESS_RATIO, PhaseRule, ranges_of
+from tuner.course.steadiness import UntilSteady
+from tuner.course.stopping import PhaseProgress, Stopping, StopRule
 from tuner.course.trial_job import TrialDone, TrialJob
 from tuner.course.trial_target import TrialLease, TrialTarget
 from tuner.model.trial import PACED, SATURATED
@@ -55,7 +57,7 @@ class _UnderWay:
     stored_before: int | None = None
     broker_killed: bool = False
 
-    def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
+    def runners(self, rule: StopRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
         job = self.done.job
         runners = self.lease.runners(job.max_bytes - self.done.sent_bytes, job.started.proposal.config.client)
@@ -272,7 +274,7 @@ def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Wat
     return killing
 
 
-def _begin_attempt(trial: _UnderWay, rule: PhaseRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
+def _begin_attempt(trial: _UnderWay, rule: StopRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
     """Return the runners of an attempt to measure a phase, and note how many records the topic holds before it.
 
     If the worker of the first attempt was lost, the topic holds the records that this worker has written. They must not
@@ -329,11 +331,11 @@ def _was_too_short(done: TrialDone) -> bool:
     return race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
 
 
-def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
+def _rule(done: TrialDone, phase: str, workload: Workload) -> StopRule:
     """Return the rule that decides after each window whether a phase ends early."""
     job, before = done.job, dict[str, PredictedRange]()
     if job.ready_bytes is not None:
-        return PhaseRule(workload, ("records_per_s",), ready_bytes=job.ready_bytes, run_to_end=True)
+        return UntilSteady(workload, job.ready_bytes)
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
     if done.replaced or job.race is None:
         return PhaseRule(workload, metrics, run_to_end=job.run_to_end)
@@ -344,7 +346,7 @@ def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
     return PhaseRule(workload, metrics, job.race, before, last=last, run_to_end=job.run_to_end)
 
 
-def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
+def _watch(done: TrialDone, phase: str, rule: StopRule) -> Watch:
     """Return a function that reports each window of a phase, and stops the phase when the rule says so."""
 
     def watch(window: Window) -> WatchDecision:
