@@ -30,10 +30,11 @@ from tuner.course.driver import drive
 from tuner.course.reporter import SilentReporter
 from tuner.course.steadiness import capacity_of, is_steady
 from tuner.course.trial_job import StartedTrial
+from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.spec import UNBROKEN_S, StudySpec
 from tuner.model.trial import Kind, Progress, Proposal, State, Trial
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.expectation import ModelExpectation
 from tuner.search.strategy import Strategy
@@ -124,8 +125,8 @@ class OneAtATime(Bench):
         return 0 if self.busy else 1
 
 
-class Uncorrected(SizeRecord):
-    """A `SizeRecord` without the drift of the baseline, which only a sampler needs and which takes long to compute."""
+class Uncorrected(SearchState):
+    """A `SearchState` without the drift of the baseline, which only a sampler needs and which takes long to compute."""
 
     @override
     def _drift_of(self, objective: Objective) -> Drift:
@@ -182,8 +183,8 @@ class LightLoop(TrialLoop):
             metrics = metrics_of(capacity_of(windows), inf, None)
         else:
             metrics = metrics_of(*self.machine.measure(config, load_s + _OVERHEAD_S), rate_records_per_s)
-        course = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
-        judged = score(metrics, self.spec.objectives, self.spec.constraints, self.records[size].baseline_metrics)
+        window_values = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
+        judged = score(metrics, self.spec.objectives, self.spec.constraints, self.searches[size].baseline_metrics)
         burns_in = started.kind is Kind.BURN_IN
         trial = Trial(
             record_bytes=started.record_bytes,
@@ -199,7 +200,7 @@ class LightLoop(TrialLoop):
             started_at=began.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
             duration_s=load_s + _OVERHEAD_S,
             load_s=load_s,
-            course=course,
+            window_values=window_values,
             round=started.round,
             proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         )
@@ -211,7 +212,7 @@ class LightLoop(TrialLoop):
         started, trial = self._started
         self._started, self.place.busy = None, False
         self.store.append(trial)
-        self.records[RecordSizes.parse(started.record_bytes)].add(trial)
+        self.searches[RecordSizes.parse(started.record_bytes)].add(trial)
         self.budget.spend(trial)
         self.recent.append(trial)
         return started, trial
@@ -267,21 +268,21 @@ class LightStudy:
     def _drive(self, confirmation_id: str, *, searching: bool) -> None:
         until, trials = self.spec.search.until, [trial for _, trial in self.store.trials()]
         deadline = next_occurrence(until, self.machine.now()) if until else None
-        records = {
+        searches = {
             size: Uncorrected(str(size), self.spec.objectives, trials) for size in self.spec.workload.record_sizes
         }
         place = OneAtATime(self.machine)
         loop = LightLoop(
             self.spec,
             self.store,
+            TrialKeeper(self.store, None, self.spec.safety.max_failures_in_a_row, "{} failures in a row"),
             place,
             SilentReporter(),
-            None,
-            records,
+            searches,
             Budget(self.spec.search, trials, deadline, self.machine.now),
             deque(trials, _RECENT),
             len(trials),
-            dict.fromkeys(records, self.spec.search.trials),
+            dict.fromkeys(searches, self.spec.search.trials),
             sleep=self.machine.rest,
             machine=self.machine,
             place=place,

@@ -15,7 +15,7 @@ from runners.workload import RecordSizes
 from search_spaces.guarantee import Guarantee
 from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.search.schedule import next_kind
 from tuner.search.starting_points import starting_points_of
 
@@ -83,9 +83,9 @@ def course(task: tuple[str, str, int, int, float]) -> Course:
     """
     name, sampler, seed, trials, noise_ratio = task
     problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], before(name)
-    others: tuple[SizeRecord, ...] = ()
+    others: tuple[SearchState, ...] = ()
     if other is not None and entry.transfer:
-        others = (_record(search(_problem(other, noise_ratio), entry, seed, BEFORE_TRIALS, ()).trials),)
+        others = (_state(search(_problem(other, noise_ratio), entry, seed, BEFORE_TRIALS, ()).trials),)
     found = search(problem, entry, seed, trials, others)
     mean_s = float(np.mean(found.ask_s)) if found.ask_s else 0.0
     covered = [round(each, 4) for each in found.covered]
@@ -93,11 +93,11 @@ def course(task: tuple[str, str, int, int, float]) -> Course:
     return Course(name, sampler, seed, configs, grid_covered, covered, round(mean_s, 5))
 
 
-def _record(trials: Sequence[Trial]) -> SizeRecord:
-    record = SizeRecord(trials[0].record_bytes, OBJECTIVES)
+def _state(trials: Sequence[Trial]) -> SearchState:
+    state = SearchState(trials[0].record_bytes, OBJECTIVES)
     for trial in trials:
-        record.add(trial)
-    return record
+        state.add(trial)
+    return state
 
 
 @lru_cache
@@ -113,14 +113,14 @@ def _problem(name: str, noise_ratio: float) -> Problem:
     return problem_of(name, noise_ratio)
 
 
-def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SizeRecord]) -> Search:
+def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SearchState]) -> Search:
     """Run one search as a study would: the starting points come first, and the baseline returns every few trials."""
     settings = SearchSpec(method=entry.method, trials=trials, seed=seed)
     spec = StudySpec("samplers", WorkloadSpec((problem.size,)), baseline=problem.defaults, search=settings)
-    records = {RecordSizes.parse(each.record_bytes): each for each in others}
-    records[problem.size] = SizeRecord(str(problem.size), spec.objectives)
+    searches = {RecordSizes.parse(each.record_bytes): each for each in others}
+    searches[problem.size] = SearchState(str(problem.size), spec.objectives)
     strategy = entry.make(problem, seed)
-    starting_points = starting_points_of(spec, problem.size, problem.space, records)
+    starting_points = starting_points_of(spec, problem.size, problem.space, searches)
     volume, best = Volume(), problem.best_volume()
     made: list[Trial] = []
     covered: list[float] = []

@@ -153,7 +153,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
                 load_s=25.0,
                 value_bytes=mb_per_s * 13e6,
                 round=turn,
-                course={"mb_per_s": tuple(float(x) for x in rng.normal(mb_per_s, 1, 10).round(3))},
+                window_values={"mb_per_s": tuple(float(x) for x in rng.normal(mb_per_s, 1, 10).round(3))},
             )
         )  # fmt: skip
     store._file.rows("COMMIT")

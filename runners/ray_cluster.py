@@ -81,7 +81,7 @@ def facts_here() -> dict[str, str]:
     try:
         facts["kafka-tuner"] = _our_version()
         # These are the modules that are imported when a job is unpickled.
-        importlib.import_module("tuner.course.open_target")
+        importlib.import_module("tuner.course.trial_target")
         importlib.import_module("tuner.course.racing")
         client = importlib.import_module("confluent_kafka")
         facts["confluent-kafka"] = importlib.metadata.version("confluent-kafka")

@@ -197,7 +197,7 @@ def test_a_finished_study_measures_nothing_more_after_a_confirmation(tmp_path: P
 def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -> None:
     class Searched(SilentReporter):
         def trial(self, standing: Standing, trial: Trial) -> None:
-            if standing.record.counted == 6:
+            if standing.search.counted == 6:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -16,9 +16,9 @@ from tests.postgres_server import PostgresServer
 from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, opened
 from tuner.course.bench import Bench
-from tuner.course.open_target import SimulatedTarget
 from tuner.course.trial_job import StartedTrial, TrialJob
-from tuner.course.trial_loop import utc_now
+from tuner.course.trial_keeper import utc_now
+from tuner.course.trial_target import SimulatedTarget
 from tuner.model.errors import StudyTakenOver
 from tuner.model.trial import SATURATED, Kind, Proposal
 from tuner.storage.protocols import ResultsStore

@@ -9,11 +9,10 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from tests.builders.studies import Told, on_record, real_study
-from tuner.course.environment import environment_facts
+from tuner.course.environment import environment_changes, environment_facts
 from tuner.course.open_target import open_target
 from tuner.course.run import run_study
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import environment_changes
 from tuner.model.target import Target
 from tuner.present.report.bundle import write_study
 from tuner.storage.sqlite import SqliteStore

@@ -1,4 +1,4 @@
-"""A forked study takes over the trials of another study that answer its own question, too."""
+"""A forked study takes over the trials of another study that fit its own settings, too."""
 
 import shutil
 from collections.abc import Callable
@@ -148,7 +148,9 @@ def test_another_method_searches_on_from_the_trials(old: Path, tmp_path: Path) -
         ("executor.kind: simulated in small, ray or local now", {"executor": Executor.LOCAL}),
     ],
 )
-def test_a_fork_of_another_question_is_refused(old: Path, line: str, changes: dict[str, Any]) -> None:
+def test_a_fork_with_another_workload_target_or_baseline_is_refused(
+    old: Path, line: str, changes: dict[str, Any]
+) -> None:
     with pytest.raises(StudyChanged) as caught:
         taken(old, changed(**changes))
     rule, *lines, advice = str(caught.value).split("\n")

@@ -13,9 +13,9 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from tests.builders.studies import BASELINE
 from tuner.course.bench import Bench
-from tuner.course.open_target import SimulatedTarget, TrialLease
 from tuner.course.trial_job import StartedTrial, TrialJob
-from tuner.course.trial_loop import utc_now
+from tuner.course.trial_keeper import utc_now
+from tuner.course.trial_target import SimulatedTarget, TrialLease
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.trial import PACED, Kind, Proposal
 

@@ -18,13 +18,14 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tests.runners_tests.builders import window
-from tuner.course.racing import PhaseProgress, PhaseRule, Stopping, race_of
+from tuner.course.racing import PhaseRule, race_of
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
+from tuner.course.stopping import PhaseProgress, Stopping
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.racing_savings import RacingSavings
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults
 
 NOISE = 0.05
@@ -125,7 +126,7 @@ def test_no_config_of_the_front_is_lost_by_racing(study: Study) -> None:
 
 def test_without_racing_no_trial_is_stopped_or_followed(study: Study) -> None:
     found = [each for each in study(off(SPEC)).trials if each.kind is not Kind.BURN_IN]
-    assert all(not each.stopped_early and each.saved_s == 0 and not each.course for each in found)
+    assert all(not each.stopped_early and each.saved_s == 0 and not each.window_values for each in found)
     assert str(RacingSavings.of(found)) == ""
 
 
@@ -133,12 +134,14 @@ def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:
     for each in study(SPEC).trials:
         if each.kind is Kind.BURN_IN:
             continue  # the first one is longer than a trial
-        assert all(len(values) == 10 for values in each.course.values())
+        assert all(len(values) == 10 for values in each.window_values.values())
         if each.kind is Kind.BASELINE:
-            assert set(each.course) == {"mb_per_s", "latency_p99_ms"}
-            assert min(each.course["mb_per_s"]) <= each.metrics["mb_per_s"] <= max(each.course["mb_per_s"])
+            assert set(each.window_values) == {"mb_per_s", "latency_p99_ms"}
+            assert (
+                min(each.window_values["mb_per_s"]) <= each.metrics["mb_per_s"] <= max(each.window_values["mb_per_s"])
+            )
         if each.stopped_early:
-            assert "mb_per_s" not in each.course
+            assert "mb_per_s" not in each.window_values
 
 
 def test_a_trial_with_a_shortened_phase_has_a_warning(study: Study) -> None:
@@ -159,7 +162,7 @@ def test_a_shortened_phase_of_a_trial_on_the_front_is_run_in_full(study: Study) 
             "the load of the shortened phase and of the full trial"
         )
         assert not each.stopped_early
-        assert len(each.course["latency_p99_ms"]) == 10
+        assert len(each.window_values["latency_p99_ms"]) == 10
     assert all(each.saved_s <= 0 for each in found.front_trials)
 
 
@@ -294,7 +297,7 @@ def test_only_trials_of_the_search_end_when_the_rate_is_not_held(tmp_path: Path)
 
 
 def test_a_rule_can_be_pickled() -> None:
-    race = race_of(SPEC, record(), ProducerConfig.parse({}), 2)
+    race = race_of(SPEC, search(), ProducerConfig.parse({}), 2)
     rule = PhaseRule(LOAD, ("mb_per_s",), race, {"latency_p99_ms": PredictedRange(9, 9)})
     assert pickle.loads(pickle.dumps(rule)) == rule
 
@@ -326,51 +329,53 @@ def test_a_watcher_can_stop_the_run_too() -> None:
 # The race: what a trial has to beat.
 
 
-def record(*more: Trial) -> SizeRecord:
-    return SizeRecord(SIZE, OBJECTIVES, [baseline(0, 100, 10), trial(1, 200, 8), *more])
+def search(*more: Trial) -> SearchState:
+    return SearchState(SIZE, OBJECTIVES, [baseline(0, 100, 10), trial(1, 200, 8), *more])
 
 
 def test_a_trial_races_against_the_stored_front() -> None:
-    race = race_of(SPEC, record(trial(2, 90, 5), trial(3, None, 2)), ProducerConfig.parse({}), 4)
+    race = race_of(SPEC, search(trial(2, 90, 5), trial(3, None, 2)), ProducerConfig.parse({}), 4)
     assert race.rivals == {1: (200, 8), 2: (90, 5)}
     assert list(race.others) == [(200, 8), (90, 5)]
     assert set(race.forecasts) == {"mb_per_s", "latency_p99_ms"}
 
 
 def test_a_config_with_acks_0_is_not_judged_by_its_latency() -> None:
-    race = race_of(SPEC, record(), ProducerConfig.parse({"acks": "0"}), 4)
+    race = race_of(SPEC, search(), ProducerConfig.parse({"acks": "0"}), 4)
     assert set(race.forecasts) == {"mb_per_s"}
 
 
 def test_latencies_with_acks_0_teach_a_forecast_nothing() -> None:
-    course = {"mb_per_s": (100.0,) * 10, "latency_p99_ms": (5.0,) * 10}
-    unacknowledged = trial(2, 95, None, course=course, config={"acks": "0"})
-    learnt = race_of(SPEC, record(unacknowledged), ProducerConfig.parse({}), 9).forecasts
-    plain = race_of(SPEC, record(), ProducerConfig.parse({}), 9).forecasts
+    values = {"mb_per_s": (100.0,) * 10, "latency_p99_ms": (5.0,) * 10}
+    unacknowledged = trial(2, 95, None, window_values=values, config={"acks": "0"})
+    learnt = race_of(SPEC, search(unacknowledged), ProducerConfig.parse({}), 9).forecasts
+    plain = race_of(SPEC, search(), ProducerConfig.parse({}), 9).forecasts
     assert learnt[P99.metric] == plain[P99.metric]
     assert learnt[THROUGHPUT.metric] != plain[THROUGHPUT.metric]
 
 
 def test_constraints_relative_to_the_baseline_get_its_value() -> None:
     limit = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)
-    race = race_of(replace(SPEC, constraints=(limit,)), record(), ProducerConfig.parse({}), 4)
+    race = race_of(replace(SPEC, constraints=(limit,)), search(), ProducerConfig.parse({}), 4)
     assert race.constraints == ((limit, 100.0),)
 
 
 def test_a_host_that_has_become_slower_stops_no_trial() -> None:
     """The values of rivals are adjusted to the speed of the host now."""
     slower = [baseline(number, 100.0 if number < 40 else 50.0, 10.0) for number in range(5, 80, 5)]
-    race = race_of(SPEC, record(*slower), ProducerConfig.parse({}), 80)
+    race = race_of(SPEC, search(*slower), ProducerConfig.parse({}), 80)
     assert race.rivals[1][0] == pytest.approx(100.0, rel=0.1)
     steady = [baseline(number, 100.0, 10.0) for number in range(5, 80, 5)]
-    assert race_of(SPEC, record(*steady), ProducerConfig.parse({}), 80).rivals[1] == (200, 8)
+    assert race_of(SPEC, search(*steady), ProducerConfig.parse({}), 80).rivals[1] == (200, 8)
 
 
 def test_forecasts_learn_from_complete_trials_but_not_from_burn_ins() -> None:
-    course = {"mb_per_s": (50.0, *[100.0] * 9)}
-    plain = race_of(SPEC, record(), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
-    learnt = race_of(SPEC, record(trial(2, 95, 9, course=course)), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
-    burnt = record(trial(2, 95, 9, course=course, kind=Kind.BURN_IN))
+    values = {"mb_per_s": (50.0, *[100.0] * 9)}
+    plain = race_of(SPEC, search(), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
+    learnt = race_of(SPEC, search(trial(2, 95, 9, window_values=values)), ProducerConfig.parse({}), 9).forecasts[
+        "mb_per_s"
+    ]
+    burnt = search(trial(2, 95, 9, window_values=values, kind=Kind.BURN_IN))
     assert learnt.shift_log[0] == pytest.approx(0.64, abs=0.01)
     assert plain.shift_log[0] == 0.0
     assert race_of(SPEC, burnt, ProducerConfig.parse({}), 9).forecasts["mb_per_s"] == plain

@@ -21,8 +21,9 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import Told, on_record, simulated_study
 from tests.builders.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
-from tuner.course.open_target import ClusterTarget, OpenTarget, open_target
+from tuner.course.open_target import OpenTarget, open_target
 from tuner.course.run import run_study
+from tuner.course.trial_target import ClusterTarget
 from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
 from tuner.model.target import Target

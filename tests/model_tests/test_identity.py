@@ -12,7 +12,7 @@ from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import check_unchanged, mlflow_experiment, study_identity, target_label
+from tuner.model.identity import check_unchanged, study_identity
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -165,36 +165,7 @@ def test_constraints_limits_names_and_where_things_run_may_change(changes: dict[
 def test_no_secret_is_in_the_identity_or_in_a_label() -> None:
     secret = Target("broker:9092", connection={"sasl.password": "s3cret", "sasl.username": "us3r"})
     spec = replace(SPEC, targets=(secret,))
-    told = f"{study_identity(spec)} {target_label(secret)} {spec!r}"
+    told = f"{study_identity(spec)} {secret.label} {spec!r}"
     assert "broker:9092" in told
     assert "s3cret" not in told
     assert "us3r" not in told
-
-
-@pytest.mark.parametrize(
-    ("target", "label"),
-    [
-        (Target(), "embedded"),
-        (Target(brokers=3), "embedded, 3 brokers"),
-        (Target(container="apache/kafka:4.3.1"), "container apache/kafka:4.3.1"),
-        (Target("a:1,b:2"), "a:1,b:2"),
-    ],
-)
-def test_a_target_has_a_label_for_people(target: Target, label: str) -> None:
-    assert target_label(target) == label
-
-
-@pytest.mark.parametrize(
-    ("changes", "host", "name"),
-    [
-        ({}, "build-7", "kafka-tuner/embedded on build-7"),
-        ({}, None, "kafka-tuner/embedded"),
-        ({"targets": (Target(brokers=3),)}, "build-7", "kafka-tuner/embedded, 3 brokers on build-7"),
-        ({"targets": (Target("a:1"), Target("b:1"))}, "build-7", "kafka-tuner/a:1, b:1"),
-        ({"executor": Executor.SIMULATED}, "build-7", "kafka-tuner/simulated"),
-    ],
-)
-def test_the_default_experiment_tells_the_target(changes: dict[str, Any], host: str | None, name: str) -> None:
-    spec = replace(SPEC, **changes)
-    simulated = spec.executor is Executor.SIMULATED
-    assert mlflow_experiment(spec.targets, host, simulated=simulated) == name

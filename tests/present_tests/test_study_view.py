@@ -18,7 +18,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.present import study_view
 from tuner.present.study_view import StudyView
 from tuner.results.recommend import recommend
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 
 P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
 FAST = {"linger.ms": "1", "batch.size": "65536", "acks": "1", "compression.type": "lz4", "message.timeout.ms": "9000"}
@@ -32,10 +32,10 @@ def said(monkeypatch: pytest.MonkeyPatch) -> StringIO:
 
 
 def shown(said: StringIO, *trials: Trial, total: int | None = 12) -> list[str]:
-    view, record = StudyView(), SizeRecord(SIZE, P95)
+    view, search = StudyView(), SearchState(SIZE, P95)
     for each in trials:
-        record.add(each)
-        view.trial(Standing(each.kind, each.number, total, None, record), each)
+        search.add(each)
+        view.trial(Standing(each.kind, each.number, total, None, search), each)
     return [line.rstrip() for line in said.getvalue().splitlines()]
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, results, trial
 from tuner.model.trial import Kind, Trial
 from tuner.results.estimates import Estimates
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 
 METRICS = ["mb_per_s", "latency_p99_ms"]
 FAST = {"linger.ms": "20"}
@@ -91,11 +91,11 @@ def test_a_sampler_gets_corrected_values_and_the_same_after_a_resume() -> None:
         speed = 100 * np.exp(-0.5 * number / 100) * rng.lognormal(0, 0.01)
         make = baseline if number % 5 == 0 else trial
         trials.append(make(number, speed, 10 * rng.lognormal(0, 0.01)))
-    live, told = SizeRecord(SIZE, OBJECTIVES), []
+    live, told = SearchState(SIZE, OBJECTIVES), []
     for each in trials:
         live.add(each)
         told.append(live.of_its_time(each).objectives)
-    whole = SizeRecord(SIZE, OBJECTIVES, trials)
+    whole = SearchState(SIZE, OBJECTIVES, trials)
     assert [whole.of_its_time(each).objectives for each in trials] == told
     assert trials[98].objectives[0] / trials[21].objectives[0] < 0.75  # type: ignore[operator]
     assert told[98][0] / told[21][0] == pytest.approx(1.0, abs=0.12)  # type: ignore[operator]

@@ -11,7 +11,7 @@ from objectives.scoring import Constraint, Objective
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults, StudyResults, load_results, size_results
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
@@ -132,18 +132,18 @@ def test_a_trial_is_found_by_its_number() -> None:
 
 
 def test_results_kept_trial_by_trial_equal_results_computed_at_once() -> None:
-    record = SizeRecord(SIZE, OBJECTIVES)
+    search = SearchState(SIZE, OBJECTIVES)
     for place, each in enumerate(SEARCH):
-        record.add(each)
+        search.add(each)
         anew = results(SEARCH[: place + 1])
-        assert set(record.front.numbers) >= set(anew.front)
-        assert record.baseline_metrics == anew.baseline_metrics
+        assert set(search.front.numbers) >= set(anew.front)
+        assert search.baseline_metrics == anew.baseline_metrics
     whole = results(SEARCH)
-    assert record.results(20_000.0) == replace(whole, confirmations=(), baseline_again=None)
-    assert record.next_number == SEARCH[-1].number + 1
-    assert record.counted == 9
-    assert (record.best("mb_per_s"), record.best("latency_p99_ms")) == (200, 5)
-    assert SizeRecord(SIZE, OBJECTIVES).best("mb_per_s") is None
+    assert search.results(20_000.0) == replace(whole, confirmations=(), baseline_again=None)
+    assert search.next_number == SEARCH[-1].number + 1
+    assert search.counted == 9
+    assert (search.best("mb_per_s"), search.best("latency_p99_ms")) == (200, 5)
+    assert SearchState(SIZE, OBJECTIVES).best("mb_per_s") is None
 
 
 def keep(folder: Path, trials: list[Trial], **facts: object) -> None:

@@ -193,9 +193,9 @@ class ResultsStoreContract:
         assert [kept for _, kept in reopen().trials()] == [trial(0)]
 
     def test_large_trials_are_read_back_unchanged(self, store: ResultsStore, reopen: Open) -> None:
-        course = {"mb_per_s": tuple(number / 7 for number in range(50_000))}
+        window_values = {"mb_per_s": tuple(number / 7 for number in range(50_000))}
         histogram = {"counts": [number * number for number in range(400_000)]}
-        large = trial(0, course=course, error="ü" * 1_000_000)
+        large = trial(0, window_values=window_values, error="ü" * 1_000_000)
         store.append(large, {"saturated": histogram})
         assert [kept for _, kept in reopen().trials()] == [large]
         assert reopen().attachment(large, "saturated") == histogram

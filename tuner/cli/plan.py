@@ -8,7 +8,6 @@ import typer
 from tuner.cli import options
 from tuner.cli.output import write_output
 from tuner.cli.study_from_options import StudyFromOptions, with_study_options
-from tuner.model.identity import target_label
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan, spaces_of
 from tuner.study_file import json_schema, starter_text
@@ -77,7 +76,7 @@ def plan(
     spec, _ = asked.new_or_same_study()
     asked.check_limits(spec)
     spaces = spaces_of(spec)
-    record = plan_record(spec, spaces, mb_per_s, [target_label(target) for target in spec.targets])
+    record = plan_record(spec, spaces, mb_per_s, [target.label for target in spec.targets])
     if as_json:
         options.print_json(record)
     elif as_csv:

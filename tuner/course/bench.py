@@ -4,7 +4,7 @@ It has one or more targets (clusters) and a pool of workers, and it runs one tri
 
 A trial has up to two phases, and both use the same topic. The paced phase (the load at a fixed rate, for latency) comes
 first because it writes little: the saturating phase (as fast as the client can send, for throughput) then finds the
-broker in the same condition. Each phase has a rule (`tuner.course.racing`) that may stop the phase early.
+broker in the same condition. Each phase has a rule (`tuner.course.racing`, `steadiness`) that may stop the phase early.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,11 @@ from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
-from tuner.course.open_target import TrialLease, TrialTarget
-from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
+from tuner.course.racing import HOPELESS_RATIO, PhaseRule, ranges_of
+from tuner.course.steadiness import UntilSteady
+from tuner.course.stopping import PhaseProgress, Stopping, StopRule
 from tuner.course.trial_job import TrialDone, TrialJob
+from tuner.course.trial_target import TrialLease, TrialTarget
 from tuner.model.trial import PACED, SATURATED
 
 _AT_ONCE_S: Final = 1e-3
@@ -55,7 +57,7 @@ class _UnderWay:
     stored_before: int | None = None
     broker_killed: bool = False
 
-    def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
+    def runners(self, rule: StopRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
         job = self.done.job
         runners = self.lease.runners(job.max_bytes - self.done.sent_bytes, job.started.proposal.config.client)
@@ -85,8 +87,11 @@ class Bench:
     If another process may have taken over the study, all trials are stopped. They begin again once it is certain that
     the study is still run by this process.
 
-    Args:
+    Attributes:
         targets: The clusters.
+
+    Args:
+        targets: See above.
         pool: The workers.
         lost_leases: Returns `ResultsStore.lost_leases`.
         await_lease: Waits as `ResultsStore.await_lease` does.
@@ -99,7 +104,7 @@ class Bench:
         lost_leases: Callable[[], int | None] = lambda: 0,
         await_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        self._targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
+        self.targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
         self._stopped: list[int] = []
         self._under_way: dict[int, _UnderWay] = {}
         self._ended: dict[int, ExitStack] = {}
@@ -107,11 +112,11 @@ class Bench:
     @property
     def free(self) -> int:
         """The number of trials that could be started now."""
-        return len(self._targets) - len(self._under_way)
+        return len(self.targets) - len(self._under_way)
 
     def submit(self, job: TrialJob) -> None:
         """Start a trial on a target (cluster) on which no trial is running."""
-        index = next(number for number in range(len(self._targets)) if number not in self._under_way)
+        index = next(number for number in range(len(self.targets)) if number not in self._under_way)
         self._begin(index, TrialDone(job))
 
     def next_done(self) -> TrialDone:
@@ -132,7 +137,7 @@ class Bench:
     def start_anew(self) -> None:
         """Stop the brokers that the next trial will use, and start new ones. No trial may be running."""
         self._give_back(0)
-        self._targets[0].start_anew()
+        self.targets[0].start_anew()
 
     def close(self) -> None:
         """Release the topics of all trials, also of trials that are still being measured.
@@ -160,13 +165,13 @@ class Bench:
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
             lease = stack.enter_context(
-                self._targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
+                self.targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
             )
         except (BrokerLost, TargetUnreachable):
             # While the brokers of a cluster are restarted in turn, one is lost after the other.
             if tries >= _MOST_TRIES:
                 raise
-            self._targets[index].mend()
+            self.targets[index].mend()
             self._begin(index, done.anew(done.attempts), tries + 1)
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
@@ -229,7 +234,7 @@ class Bench:
                     return None
             case BrokerLost() | TargetUnreachable() if done.attempts < 2:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
-                self._targets[index].mend()
+                self.targets[index].mend()
                 self._leave(index)
                 self._begin(index, done.anew(attempts=2))
                 return None
@@ -243,7 +248,7 @@ class Bench:
         self._ended[index] = left.stack
         if left.broker_killed:  # the next trial needs a whole cluster
             self._give_back(index)
-            self._targets[index].start_anew()
+            self.targets[index].start_anew()
 
     def _give_back(self, index: int) -> None:
         lease = self._ended.pop(index, None)
@@ -269,7 +274,7 @@ def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Wat
     return killing
 
 
-def _begin_attempt(trial: _UnderWay, rule: PhaseRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
+def _begin_attempt(trial: _UnderWay, rule: StopRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
     """Return the runners of an attempt to measure a phase, and note how many records the topic holds before it.
 
     If the worker of the first attempt was lost, the topic holds the records that this worker has written. They must not
@@ -326,11 +331,11 @@ def _was_too_short(done: TrialDone) -> bool:
     return race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
 
 
-def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
+def _rule(done: TrialDone, phase: str, workload: Workload) -> StopRule:
     """Return the rule that decides after each window whether a phase ends early."""
     job, before = done.job, dict[str, PredictedRange]()
     if job.ready_bytes is not None:
-        return PhaseRule(workload, ("records_per_s",), ready_bytes=job.ready_bytes, run_to_end=True)
+        return UntilSteady(workload, job.ready_bytes)
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
     if done.replaced or job.race is None:
         return PhaseRule(workload, metrics, run_to_end=job.run_to_end)
@@ -341,7 +346,7 @@ def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
     return PhaseRule(workload, metrics, job.race, before, last=last, run_to_end=job.run_to_end)
 
 
-def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
+def _watch(done: TrialDone, phase: str, rule: StopRule) -> Watch:
     """Return a function that reports each window of a phase, and stops the phase when the rule says so."""
 
     def watch(window: Window) -> WatchDecision:

@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tuner.model.errors import DeadlinePassed
-from tuner.model.spec import SearchSpec
+from tuner.model.facts import DEADLINE, FINISHED_AT
+from tuner.model.spec import SearchSpec, StudySpec
 from tuner.model.trial import Trial
+from tuner.storage.protocols import ResultsStore
 
 
 class Kept(NamedTuple):
@@ -157,3 +159,41 @@ def next_occurrence(until: str, now: datetime.datetime) -> datetime.datetime:
     hour, minute = (int(part) for part in until.split(":"))
     today = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
     return today if today > now else today + datetime.timedelta(days=1)
+
+
+def deadline_of(
+    spec: StudySpec, store: ResultsStore, now: datetime.datetime, *, searching: bool
+) -> datetime.datetime | None:
+    """Return the moment of `search.until`; None if there is none.
+
+    The moment is chosen when the study begins, and is stored. So a study that is continued in the morning does not go
+    on until the next morning. A new moment is chosen if `until` has changed, or if the search continues after it had
+    finished. A confirmation that the user asks for ignores a deadline that lies in the past.
+    """
+    until, facts = spec.search.until, store.facts()
+    if until is None:
+        return None
+    if not searching:
+        moment = next_occurrence(until, now)
+        return moment if moment > now else None
+    kept = facts.get(DEADLINE, {})
+    if kept.get("until") != until or facts.get(FINISHED_AT):
+        kept = {"until": until, "ends_at": next_occurrence(until, now).astimezone().isoformat()}
+        store.set_fact(DEADLINE, kept)
+    return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
+
+
+def check_new(spec: StudySpec, is_new: Callable[[], bool], now: Callable[[], datetime.datetime]) -> None:
+    """Refuse a new study whose deadline has passed, before anything of it is stored.
+
+    Args:
+        spec: The specification of the study.
+        is_new: Returns whether nothing is stored about the study yet.
+        now: Returns the current local time.
+
+    Raises:
+        DeadlinePassed: The study is new, and the moment of `search.until` has passed.
+    """
+    until = spec.search.until
+    if until is not None and (moment := next_occurrence(until, now())) <= now() and is_new():
+        Budget(spec.search, (), deadline=moment, now=now).check_deadline()

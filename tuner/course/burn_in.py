@@ -73,7 +73,7 @@ class BurnIn:
 
     def __post_init__(self) -> None:
         """Count the stored trials of each record size: earlier processes have measured them."""
-        self._earlier_trials = {size: len(record.trials) for size, record in self.loop.records.items()}
+        self._earlier_trials = {size: len(search.trials) for size, search in self.loop.searches.items()}
 
     def of_baseline(self, size: RecordSizes) -> float | None:
         """Measure the baseline until it shows no trend, unless this process has done that already.
@@ -89,11 +89,11 @@ class BurnIn:
             self.loop.reporter.say(f"{size} B: measuring the baseline until its measurements show no trend")
             capacity = self._capacity(size)
             chosen = self.loop.spec.paced and self._choose_rate(size, capacity)
-            first = len(self.loop.records[size].trials)
+            first = len(self.loop.searches[size].trials)
             # Latencies take longer than the throughput to become stable, so they are measured after it.
             self.of_config(size, self.loop.spec.baseline, until_agreed=True)
-            if chosen and self._choose_rate_again(size, self.loop.records[size].trials[first:]):
-                self._earlier_trials[size] = len(self.loop.records[size].trials)
+            if chosen and self._choose_rate_again(size, self.loop.searches[size].trials[first:]):
+                self._earlier_trials[size] = len(self.loop.searches[size].trials)
                 self.of_config(size, self.loop.spec.baseline, until_agreed=True)
         return self._rates().get(str(size))
 
@@ -115,7 +115,7 @@ class BurnIn:
         of_baseline = config.fingerprint == self.loop.spec.baseline.fingerprint
         last = TREND_VALUES if of_baseline else 2
         for _ in range(at_most + 1):
-            trials = self.loop.records[size].trials[self._earlier_trials[size] :]
+            trials = self.loop.searches[size].trials[self._earlier_trials[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             seen = [each for each in seen if all(each.metrics.get(name, 0.0) > 0 for name in needed)]
             also = _ALSO_JUDGED if of_baseline and seen else ()
@@ -167,7 +167,7 @@ class BurnIn:
         while True:
             trial = self._burn_in(size, self.loop.spec.baseline, None, until_ready=until_ready)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
-                windows = trial.course.get("records_per_s", ())
+                windows = trial.window_values.get("records_per_s", ())
                 if until_ready:
                     now = (
                         "shows no trend"
@@ -196,7 +196,7 @@ class BurnIn:
         load, rate = self.loop.spec.workload, self._rates().get(str(size))
         again = [
             trial.metrics["records_per_s"]
-            for trial in self.loop.records[size].trials
+            for trial in self.loop.searches[size].trials
             if trial.kind in (Kind.SECOND_LOOK, Kind.CONFIRM)
             and trial.fingerprint == self.loop.spec.baseline.fingerprint
             and trial.metrics.get("records_per_s", 0.0) > 0

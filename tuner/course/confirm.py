@@ -19,7 +19,7 @@ from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.nominees import nominees
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults
 
 
@@ -34,8 +34,8 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         kept: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
             number, and the ablation, do not use them.
     """
-    record, asked = loop.records[size], loop.spec.confirm
-    results = record.results(None)
+    search, asked = loop.searches[size], loop.spec.confirm
+    results = search.results(None)
     if not asked.rounds or results.baseline is None:
         return
     left_s = loop.budget.left_s()
@@ -49,16 +49,16 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
     configs = _configs(loop, results, plan)
     announced: set[Kind] = set()
     given = results.baseline_metrics, results.objectives, loop.spec.search.seed
-    if half := _of_half_a_round(plan, next_step(plan, configs, record.trials, *given), record.trials):
+    if half := _of_half_a_round(plan, next_step(plan, configs, search.trials, *given), search.trials):
         plan = leave_out(loop.store, str(size), plan, half)
     sessions = Sessions(loop, size, plan, kept.seconds)
-    measured = len(plan.counted(record.trials))
-    while step := next_step(plan, configs, record.trials, *given):
+    measured = len(plan.counted(search.trials))
+    while step := next_step(plan, configs, search.trials, *given):
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
             if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
-                for config in _to_burn_in(step.kind, plan, configs, results, record):
+                for config in _to_burn_in(step.kind, plan, configs, results, search):
                     burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
@@ -100,7 +100,7 @@ def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence
 
 
 def _to_burn_in(
-    kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
+    kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, search: SearchState
 ) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of the given kind.
 
@@ -110,7 +110,7 @@ def _to_burn_in(
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
-        winners = winners_of(plan, record.trials, results.baseline_metrics, results.objectives)
+        winners = winners_of(plan, search.trials, results.baseline_metrics, results.objectives)
         asked = [*winners.values(), *(plan.beside if kind is Kind.CONFIRM else ())]
     return [configs[each] for each in dict.fromkeys(asked)]
 

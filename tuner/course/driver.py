@@ -15,10 +15,11 @@ from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
 from tuner.course.trial_job import StartedTrial
-from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.course.trial_keeper import utc_now
+from tuner.course.trial_loop import TrialLoop
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
@@ -92,8 +93,8 @@ def _search(
 
     `kept` is the time and the load that must be left for the record sizes that follow.
     """
-    spec, record = loop.spec, loop.records[size]
-    if next_kind(record.counted, spec.search) is None:
+    spec, search = loop.spec, loop.searches[size]
+    if next_kind(search.counted, spec.search) is None:
         return
     kept_s = kept.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, kept.seconds))
     if not loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), others=spec.burn_in_trials):
@@ -104,9 +105,9 @@ def _search(
     rate = burn_in.of_baseline(size)
     seed = zlib.crc32(str(size).encode()) ^ spec.search.seed
     strategy = make_strategy(space, seed, expectation_of(spec, size, space, rate))
-    for trial in record.trials:
-        _tell(strategy, record, trial)
-    starting_points = starting_points_of(spec, size, space, loop.records)
+    for trial in search.trials:
+        _tell(strategy, search, trial)
+    starting_points = starting_points_of(spec, size, space, loop.searches)
     under_way: list[StartedTrial] = []
     while True:
         while loop.bench.free and loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), len(under_way)):
@@ -119,7 +120,7 @@ def _search(
             return
         started, trial = loop.finish()
         under_way.remove(started)
-        _tell(strategy, record, trial, started.proposal.index if started.kind is Kind.SEARCH else None)
+        _tell(strategy, search, trial, started.proposal.index if started.kind is Kind.SEARCH else None)
 
 
 def _kept_for_rounds_s(loop: TrialLoop, size: RecordSizes, others_s: float) -> float:
@@ -133,7 +134,7 @@ def _kept_for_rounds_s(loop: TrialLoop, size: RecordSizes, others_s: float) -> f
     if not spec.spreads_rounds:
         return min(spec.confirm.rounds * spec.confirm.gap_s, own_s / 2)
     known: dict[str, float] = loop.store.facts().get(KEPT_FOR_ROUNDS, {})
-    if str(size) not in known or not loop.records[size].counted:
+    if str(size) not in known or not loop.searches[size].counted:
         known = {**known, str(size): spread_s(spec, own_s, loop.mean_s())}
         loop.store.set_fact(KEPT_FOR_ROUNDS, known)
         if not known[str(size)]:
@@ -152,14 +153,14 @@ def _next(
     under_way: list[StartedTrial],
 ) -> StartedTrial | None:
     """Return the next trial to start; None if the search is over, or if it must wait for trials that are running."""
-    record, since_s = loop.records[size], time.monotonic()
-    kind = next_kind(record.counted + len(under_way), loop.spec.search)
-    if kind is Kind.SEARCH and not record.baselines:
+    search, since_s = loop.searches[size], time.monotonic()
+    kind = next_kind(search.counted + len(under_way), loop.spec.search)
+    if kind is Kind.SEARCH and not search.baselines:
         # No config can be judged without a baseline. So the baseline goes first and alone, and again if it failed.
         kind = None if under_way else Kind.BASELINE
     if kind is None:
         return None
-    index = _next_index(record, under_way)
+    index = _next_index(search, under_way)
     if kind is Kind.BASELINE:
         proposal: Proposal | None = Proposal(index, loop.spec.baseline, {})
     else:
@@ -169,7 +170,7 @@ def _next(
     return loop.started_trial(size, kind, proposal, under_way=under_way, since_s=since_s)
 
 
-def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:
+def _tell(strategy: Strategy, search: SearchState, trial: Trial, index: int | None = None) -> None:
     """Tell the strategy the result of a search or baseline trial, so that it can learn from the trial.
 
     With the first baseline trial, the strategy also learns from the last burn-in runs. Burn-in runs whose values agreed
@@ -177,14 +178,14 @@ def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | Non
     """
     if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
         return
-    if record.baselines and trial.number == record.baselines[0].number:
-        for warm in record.settled:
+    if search.baselines and trial.number == search.baselines[0].number:
+        for warm in search.settled:
             strategy.tell(warm)
-    strategy.tell(record.of_its_time(trial), index)
+    strategy.tell(search.of_its_time(trial), index)
 
 
-def _next_index(record: SizeRecord, under_way: list[StartedTrial]) -> int:
+def _next_index(search: SearchState, under_way: list[StartedTrial]) -> int:
     """Return the lowest proposal index for which there is no trial yet; a run that was killed may have left gaps."""
-    made = {trial.proposal for trial in record.trials}
+    made = {trial.proposal for trial in search.trials}
     made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

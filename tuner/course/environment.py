@@ -1,9 +1,12 @@
-"""Describes this host, the client and the clusters that a study measures, for the results store."""
+"""The environment of a study: this host, the client and the clusters.
+
+It is stored with the results. A study is resumed only in the environment in which its trials were measured.
+"""
 
 import hashlib
 import platform
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,12 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError
 from runners.librdkafka import capi
+from runners.reporting import counted
 from search_spaces.client import Client, ClientKind
 from tuner.course.open_target import OpenTarget
-from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, LOADS_RUN_ON, MACHINE
+from tuner.model.errors import StudyChanged
+from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, CLUSTER_IDS, HOST, LOADS_RUN_ON, MACHINE, MIXED
+from tuner.storage.protocols import ResultsStore
 
 
 def cluster_facts(opened: OpenTarget) -> dict[str, str]:
@@ -71,6 +77,67 @@ def environment_facts(targets: Sequence[OpenTarget], *, on_ray: bool = False) ->
         MACHINE: {"name": socket.gethostname(), "id": _machine_id()},
         CLUSTER_IDS: [each.get("cluster_id") for each in clusters],
     }
+
+
+def check_environment(name: str, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool) -> None:
+    """Check that the stored trials were measured on this host, with this client and on this cluster.
+
+    Args:
+        name: The name of the study or experiment.
+        store: The results store.
+        facts: The facts about the environment of this run.
+        loads_here: Whether this host runs the loads.
+        mix: Whether to continue nevertheless, and store how the environment has changed.
+
+    Raises:
+        StudyChanged: The environment has changed.
+    """
+    on_record, stored = store.facts(), len(store.trials())
+    changes = environment_changes(facts, on_record, loads_here=loads_here) if stored else []
+    if changes and not mix:
+        raise StudyChanged(
+            f"all trials of {name} must be measured in the same environment, but {'; '.join(changes)}; give the "
+            "study another name to start anew, or --mix-environments to go on with trials that can't be compared well"
+        )
+    if changes:
+        told = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
+        store.set_fact(MIXED, [*on_record.get(MIXED, []), told])
+
+
+def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:
+    """Return how the environment differs from the one in which a study was measured, as parts of a sentence.
+
+    A value that is not known for one of the two is not compared: older releases stored less, a host may have no id, and
+    a broker that we start has a new cluster id each time.
+
+    Args:
+        now: What `environment_facts` returns now.
+        on_record: The facts from the results store.
+        loads_here: Whether this host runs the loads. If not, they run on a Ray cluster, which chooses its nodes.
+    """
+
+    def of(facts: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        machine, host = facts.get(MACHINE) or {}, facts.get(HOST) or {}
+        ids = facts.get(CLUSTER_IDS) or [(facts.get(CLUSTER) or {}).get("cluster_id")]
+        of_host = {
+            "host": (machine.get("id"), f"{machine.get('name')} (id {machine.get('id')})"),
+            "processor": (host.get("processor"),) * 2,
+            "number of cores": (host.get("cores"),) * 2,
+        }
+        return {
+            **(of_host if loads_here else {}),
+            "place of the loads": (facts.get(LOADS_RUN_ON),) * 2,
+            "client": (facts.get(CLIENT_VERSION),) * 2,
+            "broker's version": (facts.get(BROKER_VERSION),) * 2,
+            **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},
+        }
+
+    ours, theirs = of(now), of(on_record)
+    return [
+        f"the {name} is {shown} but was {theirs[name][1]}"
+        for name, (value, shown) in ours.items()
+        if name in theirs and value != theirs[name][0] and not {value, theirs[name][0]} & {None, "", "unknown"}
+    ]
 
 
 def _client_version(client: Client) -> str:

@@ -8,7 +8,7 @@ import datetime
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Set
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -16,35 +16,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from objectives.row_metrics import row_metrics_of
-from runners.clusters.processes import ProcessIdentity
 from runners.clusters.temporary import remove_folders_of_dead
-from runners.errors import SafetyStop, TargetRefused, WorkloadRefused, signals_unwrapped
-from runners.local_pool import LocalPool
-from runners.places import target_lock
-from runners.pool import Pool
-from runners.ray_pool import RayPool
+from runners.errors import WorkloadRefused
 from runners.runner import Runner
-from runners.wrappers import DELETION_S
+from tuner.course.beginning import tracking_fact
 from tuner.course.bench import Bench
-from tuner.course.environment import environment_facts, machine_name, topic_shape
+from tuner.course.environment import machine_name, topic_shape
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
-from tuner.course.open_target import (
-    ClusterTarget,
-    OpenTarget,
-    SimulatedTarget,
-    TrialTarget,
-    lock_key,
-    open_target,
-    tell_waiting,
-)
+from tuner.course.open_target import OpenTarget
+from tuner.course.opening import Equipment, opened, telling_errors
 from tuner.course.reading_row import measure_reading
-from tuner.course.reporter import ExperimentReporter, Mirror, finish_mirror
-from tuner.course.resuming import check_environment
+from tuner.course.reporter import ExperimentReporter, Mirror
 from tuner.course.scoring import trial_of
 from tuner.course.trial_job import StartedTrial, TrialJob
-from tuner.course.trial_loop import utc_now
-from tuner.model.errors import RecordUnwritable, TooManyFailures
+from tuner.course.trial_keeper import TrialKeeper, utc_now
+from tuner.course.trial_target import ClusterTarget
 from tuner.model.experiment import ROW_BURN_IN_S, ExperimentSpec
 from tuner.model.facts import (
     EXPERIMENT,
@@ -61,14 +48,14 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TRACKING,
 )
-from tuner.model.identity import mlflow_experiment, target_label, tracking_fact
 from tuner.model.row import Row
-from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, State, StudyState, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, StudyState, Trial
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
-_BURN_IN_SHARE: Final = 0.5
-"""The share of `safety.max_bytes_per_trial` that the burn-in may send."""
+_TOO_MANY: Final = "an experiment ends after {} measurements in a row have failed"
+_BURN_IN_OF_TRIAL_RATIO: Final = 0.5
+"""The share of `safety.max_bytes_per_trial`, the bytes of one trial, that the burn-in of a row may send."""
 
 
 def run_experiment(
@@ -111,30 +98,11 @@ def run_experiment(
         if not steps_left(spec, store.trials()):
             reporter.say(f"{spec.name} is finished; `tuner experiment report {spec.name}` shows it")
             return
-        if mirror is not None:
-            mirror.start(store.set_fact)
-            stack.push(partial(finish_mirror, mirror, spec.name, reporter.say))
-        # Connect to a Ray cluster before the target, as it may lack the nodes that the rows ask for.
-        make_pool = partial(_pool, spec, folder, reporter) if simulated is None else LocalPool
-        existing_pool = stack.enter_context(closing(make_pool())) if spec.ray else None
-        target, facts = _target(spec, stack, reporter, simulated)
-        check_environment(spec.name, store, facts, loads_here=spec.ray is None, mix=mix_environments)
-        for name, value in facts.items():
-            store.set_fact(name, value)
-        leases = stack.enter_context(ExitStack())
-        # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
-        pool = stack.enter_context(closing(existing_pool or make_pool()))
-        bench = Bench([target], pool, store.lost_leases, store.await_lease)
-        leases.callback(bench.close)
-        course = _Course(spec, store, target, bench, reporter, mirror)
-        try:
-            with signals_unwrapped():
-                course.run()
-        except BaseException as error:
-            state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
-            with suppress(RecordUnwritable):
-                course.tell(Progress(state))
-            raise
+        equipment = _equipment(spec, folder, simulated)
+        bench = stack.enter_context(opened(equipment, store, reporter.say, mirror, mix_environments=mix_environments))
+        keeper = TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY)
+        with telling_errors(keeper.tell):
+            RowLoop(spec, store, keeper, bench, reporter).run()
 
 
 def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
@@ -149,7 +117,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     new: dict[str, Any] = {
         NAME: spec.name,
         EXPERIMENT: True,
-        TARGET: target_label(spec.target),
+        TARGET: spec.target.label,
         RECORD_SIZES: list(dict.fromkeys(str(row.workload.record_sizes) for row in spec.rows)),
         TRACKING: tracking_fact(spec.tracking),
         IDENTITY: identity,
@@ -168,74 +136,50 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
     store.set_study_file(text)
 
 
-def _target(
-    spec: ExperimentSpec, stack: ExitStack, reporter: ExperimentReporter, simulated: Runner | None
-) -> tuple[TrialTarget, dict[str, Any]]:
-    """Lock and open the cluster, and return it with the facts about the environment."""
-    if simulated is not None:
-        return SimulatedTarget(simulated), environment_facts(())
-    stack.enter_context(target_lock(lock_key(spec.target), spec.name, partial(tell_waiting, reporter.say)))
-    clients = list(dict.fromkeys(row.config.client for row in spec.rows))
-    opened = ClusterTarget(
-        partial(open_target, spec.target, reporter.say, clients[0], clients[1:]),
-        spec.safety.broker_wait_s,
-        reporter.say,
-        time.sleep,
-        min(row.workload.warmup_s for row in spec.rows) >= DELETION_S,
-    )
-    stack.callback(opened.close)
-    facts = environment_facts([opened.opened], on_ray=spec.ray is not None)
-    if spec.target.topic is not None or spec.target.like is not None:
-        with opened.opened.lease()(spec.rows[0].workload) as topic:
-            facts[TOPIC_SHAPE] = topic_shape(topic)
-    return opened, facts
-
-
-def _pool(spec: ExperimentSpec, folder: Path, reporter: ExperimentReporter) -> Pool:
-    """Return the pool of workers that measures the rows: processes on this host, or workers of a Ray cluster.
-
-    Raises:
-        RayUnfit: The Ray cluster lacks nodes for a row.
-    """
-    if spec.ray is None:
-        return LocalPool(1)
+def _equipment(spec: ExperimentSpec, folder: Path, simulated: Runner | None) -> Equipment:
+    """Return what an experiment measures with."""
+    ray = spec.ray if simulated is None else None
     setups = [row.setup for row in spec.rows if row.setup.producers]
-    return RayPool(
-        folder / "ray",
-        producers=max((each.producers for each in setups), default=1),
-        cluster=spec.ray,
-        target=lock_key(spec.target),
-        jobs=list(dict.fromkeys((each.placement, each.producers) for each in setups)),
-        on_wait=partial(tell_waiting, reporter.say),
-        tell=reporter.say,
+    return Equipment(
+        name=spec.name,
+        folder=folder,
+        targets=(spec.target,),
+        clients=list(dict.fromkeys(row.config.client for row in spec.rows)),
+        least_warmup_s=min(row.workload.warmup_s for row in spec.rows),
+        broker_wait_s=spec.safety.broker_wait_s,
+        topic_facts=partial(_topic_facts, spec),
+        simulated=simulated,
+        on_ray=ray is not None,
+        ray=ray,
+        ray_jobs=list(dict.fromkeys((each.placement, each.producers) for each in setups)),
     )
+
+
+def _topic_facts(spec: ExperimentSpec, target: OpenTarget | None) -> dict[str, Any]:
+    """Return the partitions and the replication of the topics, if the rows do not say them."""
+    if target is None or (spec.target.topic is None and spec.target.like is None):
+        return {}
+    with target.lease()(spec.rows[0].workload) as topic:
+        return {TOPIC_SHAPE: topic_shape(topic)}
 
 
 @dataclass(slots=True)
-class _Course:
+class RowLoop:
     """Measures the steps of an experiment that are left."""
 
     spec: ExperimentSpec
     store: ResultsStore
-    target: TrialTarget
+    keeper: TrialKeeper
     bench: Bench
     reporter: ExperimentReporter
-    mirror: Mirror | None
 
     def run(self) -> None:
-        failures = 0
+        """Measure the steps, and store that the experiment is finished."""
         left = steps_left(self.spec, self.store.trials())
         for step in chain(self._burn_ins({step.row.name for step in left}), left):
-            trial = self._measure(step)
-            failures = failures + 1 if trial.state is State.FAILED else 0
-            if failures >= self.spec.safety.max_failures_in_a_row:
-                raise TooManyFailures(
-                    f"an experiment ends after {failures} measurements in a row have failed "
-                    "(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
-                    f"The last error: {trial.error}"
-                )
+            self._measure(step)
         self.store.set_fact(FINISHED_AT, utc_now().isoformat(timespec="seconds"))
-        self.tell(Progress(StudyState.FINISHED))
+        self.keeper.tell(Progress(StudyState.FINISHED))
 
     def _burn_ins(self, names: Set[str]) -> Iterator[ExperimentStep]:
         """Yield what is measured before the rounds of the rows with these names, and tell the user why."""
@@ -252,24 +196,13 @@ class _Course:
         for row in others:
             yield ExperimentStep(row, None, 0, self.spec.measurements)
 
-    def tell(self, progress: Progress) -> None:
-        """Store the progress of the experiment for `tuner status`."""
-        process = ProcessIdentity.of()
-        self.store.set_progress(
-            replace(
-                progress,
-                pid=process.pid,
-                process_started=str(process.started),
-                updated_at=utc_now().isoformat(timespec="seconds"),
-            )
-        )
-
-    def _measure(self, step: ExperimentStep) -> Trial:
-        """Measure a row, store the result, and return it.
+    def _measure(self, step: ExperimentStep) -> None:
+        """Measure a row, and store the result.
 
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetError: The cluster can't be used.
+            TooManyFailures: Too many measurements in a row failed.
         """
         row, burns_in, safety = step.row, step.round is None, self.spec.safety
         size = str(row.workload.record_sizes)
@@ -281,7 +214,8 @@ class _Course:
         self._tell_step(step)
         if not row.setup.producers:
             trial, attachments, error = measure_reading(self._opened(row), row, started, safety)
-            return self._keep(step, trial, attachments, error)
+            self._keep(step, trial, attachments, error)
+            return
         workload = row.workload
         phase = SATURATED if workload.rate_records_per_s is None else PACED
         job = TrialJob(
@@ -293,7 +227,7 @@ class _Course:
             (),
             None,
             run_to_end=True,
-            ready_bytes=_BURN_IN_SHARE * safety.max_bytes_per_trial if burns_in else None,
+            ready_bytes=_BURN_IN_OF_TRIAL_RATIO * safety.max_bytes_per_trial if burns_in else None,
             setup=row.setup,
         )
         self.bench.submit(job)
@@ -301,26 +235,22 @@ class _Course:
         trial, attachments = trial_of(done, (), (), None, time.monotonic())
         if (seen := done.measurements.get(phase)) is not None and not burns_in:
             trial = replace(trial, metrics=row_metrics_of(seen))
-        return self._keep(step, trial, attachments, done.error)
+        self._keep(step, trial, attachments, done.error)
 
     def _keep(
         self, step: ExperimentStep, trial: Trial, attachments: Mapping[str, Any], error: BaseException | None
-    ) -> Trial:
-        """Store and show a measurement, and return it; or raise its error if that ends the experiment."""
-        self.store.append(trial, attachments)
-        if self.mirror is not None:
-            self.mirror.poke()
+    ) -> None:
+        """Store and show a measurement, and raise an error if it ends the experiment."""
+        self.keeper.keep(trial, attachments)
         self.reporter.measured(step, trial)
-        match error:
-            case SafetyStop() | TargetRefused() | WorkloadRefused():
-                raise error
-        return trial
+        self.keeper.check(trial, error)
 
     def _opened(self, row: Row) -> OpenTarget:
         """Return the open target as the row's clients see it."""
-        if not isinstance(self.target, ClusterTarget):
+        target = self.bench.targets[0]
+        if not isinstance(target, ClusterTarget):
             raise WorkloadRefused("consumers need a cluster; a simulated one has no records to read")
-        return self.target.opened.in_same_zone() if row.setup.same_zone else self.target.opened
+        return target.opened.in_same_zone() if row.setup.same_zone else target.opened
 
     def _tell_step(self, step: ExperimentStep) -> None:
         left_s = sum(each.row.planned_s for each in steps_left(self.spec, self.store.trials()))
@@ -330,7 +260,7 @@ class _Course:
         where = (
             "burn-in" if step.round is None else f"round {step.round + 1}, measurement {step.number} of {step.total}"
         )
-        self.tell(
+        self.keeper.tell(
             Progress(
                 StudyState.RUNNING,
                 record_bytes=str(step.row.workload.record_sizes),

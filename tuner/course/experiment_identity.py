@@ -40,8 +40,8 @@ def check_same_rows(spec: ExperimentSpec, facts: Mapping[str, Any], searched: Se
             "name (`experiment:`)"
         )
 
-    def comparable(question: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: {**each, "config": None} if name in searched else each for name, each in question.items()}
+    def comparable(identity: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: {**each, "config": None} if name in searched else each for name, each in identity.items()}
 
     if changed := _changes(comparable(experiment_identity(spec)), comparable(facts[IDENTITY])):
         raise StudyChanged(

@@ -1,4 +1,4 @@
-"""Forking: a new study takes over the trials of another study that answer its own question, too."""
+"""Forking: a new study takes over the trials of another study that fit its own settings, too."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

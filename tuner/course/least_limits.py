@@ -35,7 +35,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         raise LimitTooLow("search.hours", f"{needs}, but {allowed}", f"{math.ceil(least_s / 36) / 100:g}")
     if search.until is not None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
-        # A moment in the past is refused by `check_new` of `tuner.course.resuming`.
+        # A moment in the past is refused by `check_new` of `tuner.course.budget`.
         if 0 < left_s < least_s:
             least = now + datetime.timedelta(seconds=least_s + 60)
             allowed = f"starts no trial after {search.until}, which is in {clock_text(left_s)}"

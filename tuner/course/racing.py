@@ -1,10 +1,6 @@
-"""Racing: rules that stop a trial early, for example if its config is much slower than the best configs so far.
+"""Racing: a trial is stopped early, for example if its config is much slower than the best configs so far.
 
-What a trial has to beat is computed from the earlier trials of the study. The driver, which is the process that runs
-the study, sees a window (at most a second of the load) only after the window has ended, while the load goes on.
-So the rule is sent to the worker along with the runner (`Stopping`), and stops the load there. The driver applies the
-same rule to the same windows, to learn why the load ended. If a trial has several producers, only the driver can add up
-their windows. Then the driver stops the producers.
+What a trial has to beat is computed from the earlier trials of the study.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed, window_value
-from runners.measurement import Measurement, Phase, Window
-from runners.runner import Phases, Runner, Watch, WatchDecision, go_on
+from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed
+from runners.measurement import Measurement
+from runners.runner import Phases
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.steadiness import is_steady
+from tuner.course.stopping import PhaseProgress
 from tuner.model.spec import StudySpec
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 
 HOPELESS_RATIO: Final = 0.8
 """A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
@@ -27,46 +23,9 @@ _LEAST_WINDOWS: Final = 2
 _MOST_OTHERS: Final = 200
 
 
-@dataclass(slots=True)
-class PhaseProgress:
-    """What the measured windows of a phase have shown so far; a window is at most a second of the load.
-
-    Attributes:
-        metrics: The metrics that have a value in each window, such as the throughput.
-        values: By metric, one value per measured window. A list ends at the first window without a value.
-        windows: The number of measured windows.
-        records: The number of records acknowledged in the measured windows.
-        seconds: The length of the measured windows together.
-        newest_per_s: The records per second that were acknowledged in the newest measured window.
-        failed: The number of records that the client gave up, including records of the warm-up.
-    """
-
-    metrics: tuple[str, ...]
-    values: dict[str, list[float]] = field(default_factory=dict)
-    windows: int = 0
-    records: int = 0
-    seconds: float = 0.0
-    newest_per_s: float = 0.0
-    failed: int = 0
-
-    def add(self, window: Window) -> None:
-        """Add the numbers of the next window; of a warm-up window, only the number of failed records is added."""
-        self.failed += window.failed
-        if window.phase is not Phase.MEASURED:
-            return
-        for name in self.metrics:
-            seen, value = self.values.setdefault(name, []), window_value(name, window)
-            if value is not None and len(seen) == self.windows:
-                seen.append(value)
-        self.windows += 1
-        self.records += window.records
-        self.seconds += window.duration_s
-        self.newest_per_s = window.records_per_s
-
-
 @dataclass(frozen=True, slots=True)
 class PhaseRule:
-    """Decides after each window whether a phase ends early. The rule is plain data that can be sent to a worker.
+    """Ends a phase early if its config can't hold the fixed rate, or is certain not to reach the front.
 
     Attributes:
         workload: The load of the phase, of all producers together.
@@ -75,8 +34,6 @@ class PhaseRule:
         before: By metric, the range in which the value lies, as earlier phases of the trial have shown.
         last: Whether this is the last phase of the trial.
         run_to_end: Whether the phase goes on even if the config can't hold the fixed rate.
-        ready_bytes: The phase ends when its throughput shows no trend, or after this many bytes of values. None for a
-            phase that does not wait for that.
     """
 
     workload: Workload
@@ -85,15 +42,9 @@ class PhaseRule:
     before: Mapping[str, PredictedRange] = field(default_factory=dict)
     last: bool = True
     run_to_end: bool = False
-    ready_bytes: float | None = None
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should go on."""
-        if self.ready_bytes is not None:
-            if is_steady(seen.values.get("records_per_s", ())):
-                return Stop("its throughput shows no trend", ends_trial=False)
-            used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
-            return Stop("it has sent its share of the bytes", ends_trial=False) if used else None
         offered = self.workload.rate_records_per_s
         if offered is not None and not self.run_to_end and seen.windows >= _LEAST_WINDOWS:
             held_ratio = seen.records / (offered * seen.seconds)
@@ -112,37 +63,12 @@ class PhaseRule:
         return None if stop is None else Stop(f"{after} {stop.because}", stop.ends_trial)
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
-    """A runner that lets another runner measure, and stops that runner's load when a rule says so.
-
-    Attributes:
-        runner: The runner that measures.
-        rule: Decides after each window whether the phase ends.
-    """
-
-    runner: Runner
-    rule: PhaseRule
-
-    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure the config, and stop early when the rule or `watch` says so."""
-        seen = PhaseProgress(self.rule.metrics)
-
-        def asked(window: Window) -> WatchDecision:
-            seen.add(window)
-            stop = self.rule.judge(seen)
-            answer = watch(window)
-            return WatchDecision.STOP if stop else answer
-
-        return self.runner.run(config, workload, asked)
-
-
-def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number: int) -> Race:
+def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number: int) -> Race:
     """Return what a new trial has to beat so that it is not stopped early, computed from the stored trials.
 
     Args:
         spec: The specification of the study.
-        record: The trials of this record size so far.
+        search: The trials of this record size so far.
         config: The config that the trial measures.
         number: The number of the trial.
     """
@@ -150,27 +76,27 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
     if config.acks == 0:
         # With acks=0 no broker answers, so there are no latencies to compare.
         metrics = tuple(name for name in metrics if "latency" not in name)
-    size, load = RecordSizes.parse(record.record_bytes), spec.workload
+    size, load = RecordSizes.parse(search.record_bytes), spec.workload
     # The number of windows does not depend on the rate, so any rate will do for the paced phase.
     windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
     # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
         name: [
-            (trial.course[name], trial.metrics[name])
-            for trial in record.followed
-            if name in trial.course and trial.metrics.get(name, 0.0) > 0
+            (trial.window_values[name], trial.metrics[name])
+            for trial in search.followed
+            if name in trial.window_values and trial.metrics.get(name, 0.0) > 0
         ]
         for name in metrics
     }
-    others = [(trial.number, trial.objectives) for trial in record.searched[-_MOST_OTHERS:]]
+    others = [(trial.number, trial.objectives) for trial in search.searched[-_MOST_OTHERS:]]
     return Race(
         objectives=spec.objectives,
         rivals={
-            rival: record.at_time_of(number, rival, values)
-            for rival, values in zip(record.front.numbers, record.front.points, strict=True)
+            rival: search.at_time_of(number, rival, values)
+            for rival, values in zip(search.front.numbers, search.front.points, strict=True)
         },
-        others=tuple(record.at_time_of(number, other, known) for other, values in others if (known := _known(values))),
-        constraints=tuple((each, record.baseline_metrics.get(each.metric)) for each in spec.constraints),
+        others=tuple(search.at_time_of(number, other, known) for other, values in others if (known := _known(values))),
+        constraints=tuple((each, search.baseline_metrics.get(each.metric)) for each in spec.constraints),
         forecasts={name: Forecast.of(ended[name], windows[OUTCOME_METRICS[name].paced]) for name in metrics},
     )
 

@@ -14,8 +14,9 @@ from runners.consumers.reading import Reading
 from runners.errors import RunnerError
 from runners.limits import Limits
 from search_spaces.client import ClientKind
-from tuner.course.open_target import FILLING, OpenTarget
+from tuner.course.open_target import OpenTarget
 from tuner.course.trial_job import StartedTrial
+from tuner.course.trial_target import FILLING
 from tuner.model.consumption_record import consumption_record
 from tuner.model.row import Row
 from tuner.model.spec import SafetySpec

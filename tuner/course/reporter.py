@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from runners.measurement import Window
 from tuner.course.experiment_steps import ExperimentStep
 from tuner.model.trial import Kind, Trial
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 
 KIND_WORDS: Final = {
@@ -31,14 +31,14 @@ class Standing:
         number: The number of that trial.
         total: How many trials the search of this record size will have; None if only time or bytes end the search.
         left_s: Estimated seconds until the whole study ends; None if the study has no limit to estimate them from.
-        record: The trials of this record size.
+        search: The trials of this record size.
     """
 
     kind: Kind
     number: int
     total: int | None
     left_s: float | None
-    record: SizeRecord
+    search: SearchState
 
 
 class Reporter(Protocol):

@@ -3,25 +3,19 @@
 import datetime
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
-from runners.errors import signals_unwrapped
-from runners.local_pool import LocalPool
 from runners.placement import Placement
-from runners.places import target_lock
-from runners.pool import Pool
 from runners.ray_cluster import RayCluster
-from runners.ray_pool import RayPool
 from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.workload import RecordSizes
-from runners.wrappers import DELETION_S
+from runners.workload import RecordSizes, Workload
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.confirmation.stored_plans import (
     confirm_command_ended,
@@ -30,21 +24,14 @@ from tuner.confirmation.stored_plans import (
 )
 from tuner.course.beginning import begin, confirm_limits, is_finished
 from tuner.course.bench import Bench
-from tuner.course.budget import Budget
+from tuner.course.budget import Budget, check_new, deadline_of
 from tuner.course.driver import drive
-from tuner.course.environment import environment_facts, topic_shape
-from tuner.course.open_target import (
-    ClusterTarget,
-    SimulatedTarget,
-    TrialTarget,
-    lock_key,
-    open_target,
-    tell_waiting,
-)
-from tuner.course.reporter import Mirror, Reporter, finish_mirror
-from tuner.course.resuming import check_environment, check_new, deadline_of
+from tuner.course.environment import topic_shape
+from tuner.course.open_target import OpenTarget
+from tuner.course.opening import Equipment, opened, telling_errors
+from tuner.course.reporter import Mirror, Reporter
+from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
-from tuner.model.errors import DeadlinePassed, RecordUnwritable
 from tuner.model.facts import (
     ALLOWED_LOSS,
     FORKED_FROM,
@@ -54,9 +41,8 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
 )
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.trial import Progress, StudyState
 from tuner.results.changed_constraints import judged_by
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
@@ -64,6 +50,7 @@ from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _SIMULATED_NOISE_RATIO: Final = 0.03
+_TOO_MANY: Final = "a study ends after {} trials in a row without a measurement"
 _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
@@ -145,42 +132,16 @@ def run_study(
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
-        if mirror is not None:
-            mirror.start(store.set_fact)
-            stack.push(partial(finish_mirror, mirror, spec.name, reporter.say))
-        # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
-        # this host is started after the target, as that takes seconds.
-        elsewhere = _is_elsewhere(spec)
-        is_real = spec.executor is not Executor.SIMULATED and simulated is None
-        keys = sorted({lock_key(target) for target in spec.targets}) if is_real else []
-        make_pool = partial(_pool, spec, folder, reporter, keys)
-        existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
-        targets, facts, of_topic = _targets(spec, stack, reporter, simulated, keys)
-        check_environment(spec.name, store, facts, loads_here=not elsewhere, mix=mix_environments)
-        for name, value in {**facts, **of_topic}.items():
-            store.set_fact(name, value)
-        # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
-        # them again for a load that still sends.
-        leases = stack.enter_context(ExitStack())
-        # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
-        pool = stack.enter_context(closing(existing_pool or make_pool()))
-        bench = Bench(targets, pool, store.lost_leases, store.await_lease)
-        leases.callback(bench.close)
+        equipment = _equipment(spec, folder, simulated)
+        bench = stack.enter_context(opened(equipment, store, reporter.say, mirror, mix_environments=mix_environments))
         loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
-        try:
-            make_strategy = partial(strategy_of, spec, sampler=sampler)
-            results = partial(results_of, store, folder)
-            with signals_unwrapped():
-                topic_max = of_topic[TOPIC_MAX_MESSAGE_BYTES]
-                drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
+        make_strategy = partial(strategy_of, spec, sampler=sampler)
+        results = partial(results_of, store, folder)
+        with telling_errors(loop.tell_progress):
+            topic_max = store.facts()[TOPIC_MAX_MESSAGE_BYTES]
+            drive(loop, make_strategy, topic_max, confirmation_id, results, searching=searching)
             if not searching:
                 confirm_command_ended(store)
-        except BaseException as error:
-            interrupted = isinstance(error, DeadlinePassed) or not isinstance(error, Exception)
-            state = StudyState.INTERRUPTED if interrupted else StudyState.FAILED
-            with suppress(RecordUnwritable):  # on a full disk, the first error says so already
-                loop.tell_progress(Progress(state))
-            raise
         return results()
 
 
@@ -194,8 +155,8 @@ def _loop(
     sleep: Callable[[float], None],
 ) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
-    records = {
-        size: SizeRecord(
+    searches = {
+        size: SearchState(
             str(size),
             spec.objectives,
             judged_by(spec.constraints, [trial for trial in trials if trial.record_bytes == str(size)]),
@@ -207,14 +168,14 @@ def _loop(
     # What a forked study has taken over cost it neither time nor bytes. These trials were stored first.
     own_trials = trials[store.facts().get(FORKED_FROM, {}).get("trials", 0) :]
     budget = make_budget(own_trials, reserved=store.facts().get(RESERVED_BYTES, {}))
-    totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
+    totals: dict[RecordSizes, int | None] = dict.fromkeys(searches, spec.search.trials)
     return TrialLoop(
         spec=spec,
         store=store,
+        keeper=TrialKeeper(store, mirror, spec.safety.max_failures_in_a_row, _TOO_MANY),
         bench=bench,
         reporter=reporter,
-        mirror=mirror,
-        records=records,
+        searches=searches,
         budget=budget,
         recent=deque(trials, _RECENT),
         on_record=len(trials),
@@ -223,70 +184,37 @@ def _loop(
     )
 
 
-def _targets(
-    spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None, keys: Sequence[str]
-) -> tuple[list[TrialTarget], dict[str, Any], dict[str, Any]]:
-    """Lock the clusters (targets) of a study, whose locks have the names `keys`, and open them.
-
-    Returns:
-        The targets, the facts about the environment, and those about the topics: the largest message that they take,
-        in bytes, and their partitions and replication.
-    """
-    if spec.executor is Executor.SIMULATED or simulated is not None:
-        runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
-        nowhere = SimulatedTarget(runner)
-        return (
-            [nowhere] * len(spec.targets),
-            environment_facts(()),
-            {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES},
-        )
-    targets: list[ClusterTarget] = []
-    for key in keys:
-        stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, reporter.say)))
-    load = spec.workload
-    overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
-    for target in spec.targets:
-        opened = ClusterTarget(
-            partial(open_target, target, reporter.say, spec.client, spec.other_clients),
-            spec.safety.broker_wait_s,
-            reporter.say,
-            time.sleep,
-            overlapping,
-        )
-        stack.callback(opened.close)
-        targets.append(opened)
-    first = targets[0].opened
-    with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
-        of_topic = {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}
-    facts = environment_facts([each.opened for each in targets], on_ray=_is_elsewhere(spec))
-    return list(targets), facts, of_topic
-
-
-def _is_elsewhere(spec: StudySpec) -> bool:
-    """Return whether an existing Ray cluster runs the loads."""
-    return spec.executor is Executor.RAY and spec.ray_address is not None
-
-
-def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]) -> Pool:
-    """Return the pool of workers that measures the trials: processes on this host, or Ray."""
-    if spec.executor is not Executor.RAY:
-        return LocalPool(len(spec.targets))
-    return RayPool(
-        folder / "ray",
-        slots=len(spec.targets),
-        producers=spec.workload.producers,
-        cluster=_ray_cluster(spec, reporter),
-        target=",".join(keys) or None,
-        jobs=[(Placement(spec.placement, spec.consumer_zone), spec.workload.producers)],
-        on_wait=partial(tell_waiting, reporter.say),
-        tell=reporter.say,
+def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equipment:
+    """Return what a study measures with."""
+    if simulated is None and spec.executor is Executor.SIMULATED:
+        simulated = SimulatedRunner(_SIMULATED_NOISE_RATIO)
+    load, on_ray = spec.workload, spec.executor is Executor.RAY
+    return Equipment(
+        name=spec.name,
+        folder=folder,
+        targets=spec.targets,
+        clients=(spec.client, *spec.other_clients),
+        least_warmup_s=min(load.saturate.warmup_s, load.paced.warmup_s),
+        broker_wait_s=spec.safety.broker_wait_s,
+        topic_facts=partial(_topic_facts, load.saturating(load.record_sizes[0])),
+        simulated=simulated,
+        on_ray=on_ray,
+        ray=_ray_cluster(spec) if on_ray else None,
+        ray_jobs=[(Placement(spec.placement, spec.consumer_zone), load.producers)],
     )
 
 
-def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
+def _topic_facts(workload: Workload, target: OpenTarget | None) -> dict[str, Any]:
+    """Return the largest message that topics of a cluster take, in bytes, and their partitions and replication."""
+    if target is None:
+        return {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES}
+    with target.lease()(workload) as topic:
+        return {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}
+
+
+def _ray_cluster(spec: StudySpec) -> RayCluster | None:
     """Return the Ray cluster that the study names; None if Ray is to be started on this host."""
     if spec.ray_address is None:
-        reporter.say("starting Ray on this host")
         return None
     return RayCluster(
         spec.ray_address,

@@ -38,10 +38,10 @@ def trial_of(
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
     started = done.job.started
     overloaded = isinstance(done.error, DeliveryFailed)
-    metrics, course = metrics_of(saturated, paced), _window_values(done)
-    if done.job.ready_bytes is not None and saturated is not None and course:
+    metrics, window_values = metrics_of(saturated, paced), _window_values(done)
+    if done.job.ready_bytes is not None and saturated is not None and window_values:
         # The first seconds only brought the target to its speed.
-        metrics["records_per_s"] = capacity_of(course["records_per_s"])
+        metrics["records_per_s"] = capacity_of(window_values["records_per_s"])
         metrics["mb_per_s"] = metrics["records_per_s"] * saturated.workload.record_sizes.mean_bytes / 1e6
     if overloaded:
         metrics["delivered_ratio"] = 0.0
@@ -74,7 +74,7 @@ def trial_of(
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
         saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,
-        course=course,
+        window_values=window_values,
     )
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
 

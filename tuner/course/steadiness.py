@@ -1,8 +1,13 @@
 """Decides whether burn-in runs have shown a steady throughput and latency: their values no longer rise or fall."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
+
+from objectives.racing import Stop
+from runners.workload import Workload
+from tuner.course.stopping import PhaseProgress
 
 AGREEMENT_RATIO: Final = 0.1
 """Throughputs have no trend if the first and the last of them differ by at most this ratio; see `shows_trend`."""
@@ -61,6 +66,33 @@ def is_steady(windows: Sequence[float]) -> bool:
     newest = windows[-needed:]
     means = [fmean(newest[start : start + _WINDOWS_PER_VALUE]) for start in range(0, needed, _WINDOWS_PER_VALUE)]
     return not shows_trend(means)
+
+
+@dataclass(frozen=True, slots=True)
+class UntilSteady:
+    """Ends a phase when its throughput shows no trend, or when it has sent its share of the bytes.
+
+    The phase is also limited in time: `tuner.model.spec.UNBROKEN_S`.
+
+    Attributes:
+        workload: The load of the phase, of all producers together.
+        ready_bytes: The most bytes of values that the phase sends.
+    """
+
+    workload: Workload
+    ready_bytes: float
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that the rule needs of each window."""
+        return ("records_per_s",)
+
+    def judge(self, seen: PhaseProgress) -> Stop | None:
+        """Return why the phase should end now; None if it should go on."""
+        if is_steady(seen.values.get("records_per_s", ())):
+            return Stop("its throughput shows no trend", ends_trial=False)
+        used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
+        return Stop("it has sent its share of the bytes", ends_trial=False) if used else None
 
 
 def capacity_of(windows: Sequence[float]) -> float:

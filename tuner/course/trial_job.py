@@ -11,7 +11,7 @@ from runners.measurement import Measurement, Window
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.guarantee import Guarantee
-from tuner.course.racing import PhaseProgress
+from tuner.course.stopping import PhaseProgress
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.trial import Kind, Proposal, State, Trial
 

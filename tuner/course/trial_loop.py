@@ -10,18 +10,16 @@ from statistics import fmean
 from typing import Final
 
 from objectives.racing import followed
-from runners.clusters.processes import ProcessIdentity
-from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.estimate import least_confirmations
 from tuner.course.racing import race_of
-from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
+from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.course.trial_job import StartedTrial, TrialJob
-from tuner.model.errors import TooManyFailures
+from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.setup import Setup
 from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
@@ -32,15 +30,14 @@ from tuner.model.trial import (
     Kind,
     Progress,
     Proposal,
-    State,
     StudyState,
     Trial,
     trial_key,
 )
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 
-_BURN_IN_SHARE: Final = 0.02
+_FIRST_BURN_IN_OF_STUDY_RATIO: Final = 0.02
 """The largest share of the study's bytes that the first burn-in run of a record size may send."""
 _MEASURED_CONFIG: Final = {
     Kind.BURN_IN: "a config that will be compared with the baseline",
@@ -58,10 +55,10 @@ class TrialLoop:
     Attributes:
         spec: The specification of the study.
         store: The results store.
+        keeper: Keeps the trials and the progress there.
         bench: Measures the trials.
         reporter: Shows the user the progress of the study.
-        mirror: Copies the results to another place; None if the study has no mirror.
-        records: The trials so far, by record size.
+        searches: The trials so far, by record size.
         budget: The time and the bytes that are left.
         recent: The newest trials, of all record sizes.
         on_record: How many trials are stored, of all record sizes.
@@ -71,17 +68,15 @@ class TrialLoop:
 
     spec: StudySpec
     store: ResultsStore
+    keeper: TrialKeeper
     bench: Bench
     reporter: Reporter
-    mirror: Mirror | None
-    records: Mapping[RecordSizes, SizeRecord]
+    searches: Mapping[RecordSizes, SearchState]
     budget: Budget
     recent: deque[Trial]
     on_record: int
     totals: dict[RecordSizes, int | None]
     sleep: Callable[[float], None] = time.sleep
-    _failures: int = 0
-    _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
@@ -116,10 +111,10 @@ class TrialLoop:
         if search.stops_early:
             metrics = followed(self.spec.objectives, self.spec.constraints)
             if started.kind is Kind.SEARCH:
-                race = race_of(self.spec, standing.record, started.proposal.config, started.number)
+                race = race_of(self.spec, standing.search, started.proposal.config, started.number)
         ready_bytes = None
         if until_ready:
-            ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (search.max_bytes or inf))
+            ready_bytes = min(max_bytes / 2, _FIRST_BURN_IN_OF_STUDY_RATIO * (search.max_bytes or inf))
         free_bytes = safety.min_free_disk_bytes
         setup = Setup(load.producers, zones=self.spec.placement, consumer_zone=self.spec.consumer_zone)
         self.bench.submit(
@@ -136,28 +131,17 @@ class TrialLoop:
         """
         done = self.bench.next_done()
         started = done.job.started
-        record = self.records[RecordSizes.parse(started.record_bytes)]
+        search = self.searches[RecordSizes.parse(started.record_bytes)]
         trial, attachments = trial_of(
-            done, self.spec.objectives, self.spec.constraints, record.baseline_metrics or None, time.monotonic()
+            done, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
         )
-        self.store.append(trial, attachments)
+        self.keeper.keep(trial, attachments)
         self.on_record += 1
-        record.add(trial)
+        search.add(trial)
         self.budget.spend(trial)
         self.recent.append(trial)
-        if self.mirror is not None:
-            self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
-        match done.error:
-            case SafetyStop() | TargetRefused() | WorkloadRefused():
-                raise done.error
-        self._failures = self._failures + 1 if trial.state is State.FAILED else 0
-        if self._failures >= self.spec.safety.max_failures_in_a_row:
-            raise TooManyFailures(
-                f"a study ends after {self._failures} trials in a row without a measurement "
-                "(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
-                f"The last error: {trial.error}"
-            )
+        self.keeper.check(trial, done.error)
         return started, trial
 
     def run_one(
@@ -203,7 +187,7 @@ class TrialLoop:
             since_s: When work on the trial began, on the clock `time.monotonic`; by default now.
         """
         # Trials end in any order, so a running trial may have a higher number than all stored ones.
-        number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
+        number = max([self.searches[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
         now = datetime.datetime.fromtimestamp(self.budget.now_s(), datetime.UTC)
         return StartedTrial(str(size), number, kind, proposal, now, started_s, confirm_round)
@@ -241,7 +225,7 @@ class TrialLoop:
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""
         size = RecordSizes.parse(started.record_bytes)
-        return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.records[size])
+        return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.searches[size])
 
     def tell_progress(self, progress: Progress) -> None:
         """Store the progress of the study for `tuner status` and the service.
@@ -249,15 +233,9 @@ class TrialLoop:
         Args:
             progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
         """
-        now = replace(
-            progress,
-            behind_mlflow=self.mirror.behind(self.on_record) if self.mirror is not None else 0,
-            pid=self._process.pid,
-            process_started=str(self._process.started),
-            started_at=self._started_at,
-            updated_at=utc_now().isoformat(timespec="seconds"),
-        )
-        self.store.set_progress(now)
+        mirror = self.keeper.mirror
+        behind = mirror.behind(self.on_record) if mirror is not None else 0
+        self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
 
     def _tell_trial(self, standing: Standing, phase: str, message: str) -> None:
         """Store which trial is running, in which phase, and when the study will end."""
@@ -267,7 +245,7 @@ class TrialLoop:
         self.tell_progress(
             Progress(
                 StudyState.CONFIRMING if standing.kind in CONFIRMING_KINDS else StudyState.RUNNING,
-                record_bytes=standing.record.record_bytes,
+                record_bytes=standing.search.record_bytes,
                 trial=standing.number,
                 kind=standing.kind,
                 trials=standing.total,
@@ -307,13 +285,8 @@ class TrialLoop:
         total, by_time = self.totals[size], self.budget.left_s()
         if total is None:
             return by_time
-        record = self.records[size]
-        to_come = max(0, total - record.counted) + sum(self.totals[other] or 0 for other in later)
-        steps = to_come - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
+        search = self.searches[size]
+        to_come = max(0, total - search.counted) + sum(self.totals[other] or 0 for other in later)
+        steps = to_come - sum(search.kinds[kind] for kind in CONFIRMING_KINDS)
         left_s = max(0.0, steps * self.mean_s() + (len(later) + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)
-
-
-def utc_now() -> datetime.datetime:
-    """Return the current time in UTC."""
-    return datetime.datetime.now(datetime.UTC)

@@ -1,27 +1,14 @@
-"""What a study's trials depend on: the settings, and the host, client and cluster that they were measured with.
-
-Both are compared when a study is resumed, because trials that differ in them can't be mixed.
-"""
+"""The settings that a study's trials depend on. A study can only be resumed with the settings of its trials."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from search_spaces.client import ClientKind
 from search_spaces.guarantee import DURABILITY
 from tuner.model.errors import StudyChanged
-from tuner.model.facts import (
-    BROKER_VERSION,
-    CLIENT_VERSION,
-    CLUSTER,
-    CLUSTER_IDS,
-    HOST,
-    LOADS_RUN_ON,
-    MACHINE,
-)
-from tuner.model.spec import StudySpec, TrackingSpec
+from tuner.model.spec import StudySpec
 from tuner.model.target import Target
-from tuner.model.url import secrets_in
 
 KEPT_BY_FORK: Final = frozenset({"target", "workload", "client", "baseline", "executor"})
 """The sections of a study file that must be the same if a study takes over trials of another study."""
@@ -188,77 +175,6 @@ def _text(value: object) -> str:
             return str(int(value))
         case _:
             return str(value)
-
-
-def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:
-    """Return how the environment differs from the one in which a study was measured, as parts of a sentence.
-
-    A value that is not known for one of the two is not compared: older releases stored less, a host may have no id, and
-    a broker that we start has a new cluster id each time.
-
-    Args:
-        now: What `tuner.course.environment.environment_facts` returns now.
-        on_record: The facts from the results store.
-        loads_here: Whether this host runs the loads. If not, they run on a Ray cluster, which chooses its nodes.
-    """
-
-    def of(facts: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        machine, host = facts.get(MACHINE) or {}, facts.get(HOST) or {}
-        ids = facts.get(CLUSTER_IDS) or [(facts.get(CLUSTER) or {}).get("cluster_id")]
-        of_host = {
-            "host": (machine.get("id"), f"{machine.get('name')} (id {machine.get('id')})"),
-            "processor": (host.get("processor"),) * 2,
-            "number of cores": (host.get("cores"),) * 2,
-        }
-        return {
-            **(of_host if loads_here else {}),
-            "place of the loads": (facts.get(LOADS_RUN_ON),) * 2,
-            "client": (facts.get(CLIENT_VERSION),) * 2,
-            "broker's version": (facts.get(BROKER_VERSION),) * 2,
-            **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},
-        }
-
-    ours, theirs = of(now), of(on_record)
-    return [
-        f"the {name} is {shown} but was {theirs[name][1]}"
-        for name, (value, shown) in ours.items()
-        if name in theirs and value != theirs[name][0] and not {value, theirs[name][0]} & {None, "", "unknown"}
-    ]
-
-
-def target_label(target: Target) -> str:
-    """Return a target's name for tables and MLflow, without secrets."""
-    if target.bootstrap is not None:
-        return target.bootstrap
-    if target.container is not None:
-        return f"container {target.container}"
-    brokers = "embedded" if target.brokers == 1 else f"embedded, {target.brokers} brokers"
-    return f"{brokers}, behind {target.link}" if target.link else brokers
-
-
-def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated: bool = False) -> str:
-    """Return the name of the MLflow experiment of a study that names none: `kafka-tuner/embedded on build-7`.
-
-    Args:
-        targets: The clusters that are measured.
-        host: The name of this host, which is a part of the name if the brokers are started here; None if it changes
-            with each start.
-        simulated: Whether a model stands in for the clusters.
-    """
-    if simulated:
-        return "kafka-tuner/simulated"
-    named = ", ".join(map(target_label, targets))
-    here = host is not None and any(target.bootstrap is None for target in targets)
-    return f"kafka-tuner/{named}{f' on {host}' if here else ''}"
-
-
-def tracking_fact(tracking: TrackingSpec) -> dict[str, Any]:
-    """Return where MLflow is, as it is stored. A URI with a password is left out; `tuner sync` takes it again."""
-    return {
-        "uri": None if secrets_in(tracking.uri or "") else tracking.uri,
-        "experiment": tracking.experiment,
-        "enabled": tracking.enabled,
-    }
 
 
 def _target(target: Target) -> dict[str, Any]:

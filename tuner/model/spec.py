@@ -59,6 +59,8 @@ OVERHEAD_S: Final = 1.0
 UNBROKEN_S: Final = 24.0
 """The longest duration, in seconds, of the first burn-in run, which loads the target without a pause.
 
+`UntilSteady` in `tuner.course.steadiness` ends it sooner.
+
 A new broker that got 100 B records without a pause reached its full speed after 12 seconds. A new broker whose load had
 pauses had not reached its full speed after a minute.
 """

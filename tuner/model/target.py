@@ -62,6 +62,16 @@ class Target:
         hosts = [address.strip().rpartition(":")[0].strip("[]") for address in self.bootstrap.split(",")]
         return any(host == "localhost" or host == "::1" or host.startswith("127.") for host in hosts)
 
+    @property
+    def label(self) -> str:
+        """The target's name for tables and MLflow, without secrets."""
+        if self.bootstrap is not None:
+            return self.bootstrap
+        if self.container is not None:
+            return f"container {self.container}"
+        brokers = "embedded" if self.brokers == 1 else f"embedded, {self.brokers} brokers"
+        return f"{brokers}, behind {self.link}" if self.link else brokers
+
     def cluster(self) -> "Cluster":
         """Return the cluster that the target describes; the cluster is not started yet."""
         # Imported here because the client library takes a while to import, and reading results does not need it.

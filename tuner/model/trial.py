@@ -44,6 +44,10 @@ class State(StrEnum):
     """The trial says nothing about the config: a worker or broker was lost, or our code failed."""
 
 
+_STORED_NAMES: Final = {"window_values": "course"}
+"""The key under which a field of a trial is stored, if that is not the field's name."""
+
+
 @lru_cache(maxsize=4_096)
 def _parsed(client: str, values: tuple[tuple[str, str], ...]) -> ProducerConfig:
     """Return this client's config. It is cached, because a study uses the same configs again and again."""
@@ -88,7 +92,7 @@ class Trial:
             certain not to reach the front. Its metrics cover the time until the stop. The sampler learns from them, but
             the trial is never on the front.
         saved_s: Seconds of load saved by stopping early; below 0 if a shortened phase was run again at full length.
-        course: For every metric, the values in the measured windows, if the phase ran to its end.
+        window_values: For every metric, the values in the measured windows, if the phase ran to its end.
         client: The client that the config is for, as `search_spaces.Client.identity`: "librdkafka" or "java 4.3.1".
         row: The row of the experiment that was measured; empty for the trial of a study.
     """
@@ -121,7 +125,7 @@ class Trial:
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
     stopped_early: str = ""
     saved_s: float = 0.0
-    course: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    window_values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     client: str = "librdkafka"
     row: str = ""
 
@@ -165,7 +169,8 @@ class Trial:
 
     def as_json(self) -> dict[str, Any]:
         """Return the trial's fields, converted to JSON types, for `from_json` to read."""
-        plain: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in self.__slots__}))
+        fields = {_STORED_NAMES.get(name, name): getattr(self, name) for name in self.__slots__}
+        plain: dict[str, Any] = json.loads(json.dumps(fields))
         return plain
 
     @classmethod
@@ -177,12 +182,13 @@ class Trial:
             TypeError: Another required field is missing, or a field has the wrong type.
             ValueError: This release does not know the kind or the state of the trial.
         """
-        known = {name: data[name] for name in cls.__slots__ if name in data}
+        stored_names = {name: _STORED_NAMES.get(name, name) for name in cls.__slots__}
+        known = {name: data[stored] for name, stored in stored_names.items() if stored in data}
         check_types(cls, known)
         known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
         for name in ("objectives", "warnings"):
             known[name] = tuple(known.get(name, ()))
-        known["course"] = {name: tuple(values) for name, values in known.get("course", {}).items()}
+        known["window_values"] = {name: tuple(values) for name, values in known.get("window_values", {}).items()}
         return cls(**known)
 
 

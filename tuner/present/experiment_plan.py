@@ -9,7 +9,6 @@ from typing import Any, Final
 from runners.reporting import counted
 from runners.workload import Workload
 from tuner.model.experiment import ExperimentSpec
-from tuner.model.identity import target_label
 from tuner.model.row import Row
 from tuner.present.wording import aligned
 
@@ -62,7 +61,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
     same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
     lines += [
-        f"cluster: {target_label(spec.target)}",
+        f"cluster: {spec.target.label}",
         f"client: {spec.client.label}; {properties_text(usual) or 'the defaults'}, unless the table says otherwise",
         *(
             [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]

@@ -18,7 +18,7 @@ from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
 from tuner.present.wording import changes, in_short, keep, not_advice, title
 from tuner.results.recommend import recommend
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 
 _CHANGES_SHOWN = 4
@@ -94,15 +94,15 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
 def _where(standing: Standing) -> str:
     of_total = f"/{standing.total}" if standing.total is not None else ""
     counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
-    progress = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
-    return f"{standing.record.record_bytes} B {KIND_WORDS[standing.kind]} {progress}".rstrip()
+    progress = f"{min(standing.search.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
+    return f"{standing.search.record_bytes} B {KIND_WORDS[standing.kind]} {progress}".rstrip()
 
 
 def _best(standing: Standing) -> str:
-    record = standing.record
+    search = standing.search
     best_values = []
-    for objective in record.objectives:
-        best = record.best(objective.metric)
+    for objective in search.objectives:
+        best = search.best(objective.metric)
         if best is not None:
             best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
     return "best so far " + ", ".join(best_values) if best_values else "no results to compare with yet"
@@ -115,19 +115,19 @@ def _left(standing: Standing) -> str:
 
 
 def _line(standing: Standing, trial: Trial) -> str:
-    record = standing.record
+    search = standing.search
     of_total = f"/{standing.total}" if standing.total is not None else ""
-    progress = f"{record.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
+    progress = f"{search.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
         progress = f"round {trial.round + 1}"
-    head = f"{record.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
+    head = f"{search.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
     if trial.kind is Kind.CONFIRM:
-        head = f"{head}  {_compared(record, trial):<20}"
+        head = f"{head}  {_compared(search, trial):<20}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
         f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_ratio(standing, trial, metric):<9}"
-        for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in record.objectives)])
+        for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in search.objectives)])
         if metric in trial.metrics
     ]
     return "  ".join([head, *(numbers or ["no records were delivered"]), _remark(standing, trial)]).rstrip()
@@ -141,11 +141,11 @@ def _remark(standing: Standing, trial: Trial) -> str:
         return f"constraint missed: {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
-    if trial.kind is not Kind.SEARCH or trial.number not in standing.record.front:
+    if trial.kind is not Kind.SEARCH or trial.number not in standing.search.front:
         return ""
     # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
     # out burn-in runs.
-    changed = [str(each) for each in changes(trial, standing.record.baselines[0].values)]
+    changed = [str(each) for each in changes(trial, standing.search.baselines[0].values)]
     # What goes to a file or a pipe is never cut.
     shown = _CHANGES_SHOWN if ERR.file.isatty() else len(changed)
     more = f" and {len(changed) - shown} more" if len(changed) > shown else ""
@@ -153,40 +153,40 @@ def _remark(standing: Standing, trial: Trial) -> str:
     return f"on the front as trial {trial.number}{config}"
 
 
-def _compared(record: SizeRecord, trial: Trial) -> str:
+def _compared(search: SearchState, trial: Trial) -> str:
     """Return which config a round measured: `baseline`, or `winner (trial 12)` with the trial that found the config.
 
     A config that was given is `config`, or with the name of its client if that is not the baseline's.
     """
-    if trial.fingerprint == record.baselines[0].fingerprint:
+    if trial.fingerprint == search.baselines[0].fingerprint:
         return "baseline"
-    found = next((each.number for each in record.searched if each.fingerprint == trial.fingerprint), None)
+    found = next((each.number for each in search.searched if each.fingerprint == trial.fingerprint), None)
     if found is not None:
         return f"winner (trial {found})"
     of_other_client = f"{trial.client}, {'config' if trial.values else 'defaults'}"
-    return "config" if trial.client == record.baselines[0].client else of_other_client
+    return "config" if trial.client == search.baselines[0].client else of_other_client
 
 
 def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
     """Return a trial's ratio to the baseline; in the confirmation, the mean over the rounds that measured both."""
     if trial.kind is not Kind.CONFIRM:
         return _times(standing, metric, trial.metrics[metric])
-    baseline = standing.record.baselines[0].fingerprint
+    baseline = standing.search.baselines[0].fingerprint
     if trial.fingerprint == baseline:
         return ""
-    ours, theirs = (_in_rounds(standing.record, each, metric) for each in (trial.fingerprint, baseline))
+    ours, theirs = (_in_rounds(standing.search, each, metric) for each in (trial.fingerprint, baseline))
     gains = [Objective(metric).gain(value, theirs[at]) for at, value in ours.items() if at in theirs]
     return f" ({geometric_mean(gains):.2f}x in {len(gains)})" if gains else ""
 
 
-def _in_rounds(record: SizeRecord, fingerprint: str, metric: str) -> dict[int | None, float]:
+def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int | None, float]:
     """Return what a config showed in each round that measured it."""
-    confirming = (trial for trial in record.trials if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint)
+    confirming = (trial for trial in search.trials if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint)
     return {trial.round: trial.metrics[metric] for trial in confirming if trial.metrics.get(metric, 0.0) > 0}
 
 
 def _times(standing: Standing, metric: str, value: float) -> str:
-    baseline = standing.record.baseline_metrics.get(metric)
+    baseline = standing.search.baseline_metrics.get(metric)
     if baseline is None or standing.kind is Kind.BURN_IN:
         return ""
     return f" ({Objective(metric).gain(value, baseline):.2f}x)"
@@ -204,4 +204,4 @@ def _style(standing: Standing, trial: Trial) -> str:
         return "red"
     if trial.kind is not Kind.SEARCH:
         return "dim"
-    return "green" if trial.number in standing.record.front else ""
+    return "green" if trial.number in standing.search.front else ""

@@ -13,7 +13,7 @@ from search_spaces.space import SearchSpace
 from tuner.model.spec import Goal, Method, StudySpec
 from tuner.model.trial import Kind
 from tuner.results.nominees import pick
-from tuner.results.size_record import SizeRecord
+from tuner.results.search_state import SearchState
 
 _TRANSFERRED: Final = 5
 _WITH_STARTING_POINTS: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
@@ -21,7 +21,7 @@ _WITH_STARTING_POINTS: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.N
 
 
 def starting_points_of(
-    spec: StudySpec, size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
+    spec: StudySpec, size: RecordSizes, space: SearchSpace, searches: Mapping[RecordSizes, SearchState]
 ) -> list[ProducerConfig]:
     """Return the configs that a record size measures before the sampler's first proposal.
 
@@ -32,19 +32,19 @@ def starting_points_of(
         spec: The specification of the study.
         size: The record size.
         space: The search space of the record size.
-        records: The trials so far, by record size; the best configs of other record sizes come from them.
+        searches: The trials so far, by record size; the best configs of other record sizes come from them.
     """
     if spec.search.method not in _WITH_STARTING_POINTS and not spec.search.sampler:
         return []
-    known = {trial.fingerprint for trial in records[size].trials}
+    known = {trial.fingerprint for trial in searches[size].trials}
     wanted = [*space.starting_points(spec.baseline)]
     if spec.search.transfer:
-        wanted += _transferred(size, space, records)
+        wanted += _transferred(size, space, searches)
     return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())
 
 
 def _transferred(
-    size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
+    size: RecordSizes, space: SearchSpace, searches: Mapping[RecordSizes, SearchState]
 ) -> list[ProducerConfig]:
     """Return up to five configs from the Pareto fronts of other record sizes.
 
@@ -52,10 +52,10 @@ def _transferred(
     first.
     """
     found: dict[str, ProducerConfig] = {}
-    for other, record in records.items():
-        if other == size or not record.front:
+    for other, search in searches.items():
+        if other == size or not search.front:
             continue
-        results = record.results(None)
+        results = search.results(None)
         best = [trial for goal in Goal if (trial := pick(results, goal)) is not None]
         for trial in (*best, *results.front_trials):
             if trial.kind is Kind.SEARCH and _within(space, trial.config()):

@@ -22,7 +22,7 @@ _RECENT: Final = 30
 """How many of the newest baseline trials the drift is estimated from."""
 
 
-class SizeRecord:
+class SearchState:
     """The trials of one record size so far, with the front and the baseline's metrics that follow from them."""
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
@@ -52,7 +52,7 @@ class SizeRecord:
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
         if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
             self.searched.append(trial)
-        if trial.course and trial.kind is not Kind.BURN_IN:
+        if trial.window_values and trial.kind is not Kind.BURN_IN:
             self.followed.append(trial)
         add_to_front(self.front, trial, self.baselines[0] if self.baselines else None)
 

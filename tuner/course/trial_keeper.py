@@ -1,0 +1,77 @@
+"""Keeps the trials of a study or an experiment: stores each one, and ends the run after errors that must end it."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from runners.clusters.processes import ProcessIdentity
+from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
+from tuner.course.reporter import Mirror
+from tuner.model.errors import TooManyFailures
+from tuner.model.trial import Progress, State, Trial
+from tuner.storage.protocols import ResultsStore
+
+
+@dataclass(slots=True)
+class TrialKeeper:
+    """Stores the trials of a study or an experiment and its progress, and counts failures in a row.
+
+    Attributes:
+        store: The results store.
+        mirror: Copies the results to another place; None for no copy.
+        most_failures: The number of failures in a row that ends the run.
+        rule: What is said then, with `{}` for the number of failures.
+    """
+
+    store: ResultsStore
+    mirror: Mirror | None
+    most_failures: int
+    rule: str
+    _failures: int = 0
+    _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
+
+    def keep(self, trial: Trial, attachments: Mapping[str, Any]) -> None:
+        """Store a trial, and tell the mirror that there is a new one."""
+        self.store.append(trial, attachments)
+        if self.mirror is not None:
+            self.mirror.poke()
+
+    def check(self, trial: Trial, error: BaseException | None) -> None:
+        """Raise an error if a trial that is stored must be the last one.
+
+        Args:
+            trial: The trial.
+            error: Why the trial, or a phase of it, failed; None if it did not.
+
+        Raises:
+            SafetyStop: We stopped to protect the cluster.
+            TargetRefused: The cluster refuses us.
+            WorkloadRefused: The cluster can't take the load.
+            TooManyFailures: Too many trials in a row have failed.
+        """
+        match error:
+            case SafetyStop() | TargetRefused() | WorkloadRefused():
+                raise error
+        self._failures = self._failures + 1 if trial.state is State.FAILED else 0
+        if self._failures >= self.most_failures:
+            raise TooManyFailures(
+                f"{self.rule.format(self._failures)} (safety.max_failures_in_a_row). Fix the cause and run the same "
+                f"command again. The last error: {trial.error}"
+            )
+
+    def tell(self, progress: Progress) -> None:
+        """Store the progress for `tuner status` and the service. The process and the time are filled in."""
+        self.store.set_progress(
+            replace(
+                progress,
+                pid=self._process.pid,
+                process_started=str(self._process.started),
+                updated_at=utc_now().isoformat(timespec="seconds"),
+            )
+        )
+
+
+def utc_now() -> datetime.datetime:
+    """Return the current time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
