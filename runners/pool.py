@@ -338,7 +338,7 @@ class Underway:
         errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
         for error in errors:
             if isinstance(error, WorkerLost):
-                return WorkerLost(f"a worker must run until its job ends, but it died {self.attempts} times: {error}")
+                return WorkerLost(f"a worker died {self.attempts} times: {error}")
         for error in errors:
             if isinstance(error, LoadPaused):
                 return LoadPaused(f"{error}. There were {self.attempts} attempts, and none gave a measurement")
@@ -346,7 +346,7 @@ class Underway:
             return errors[0]
         if self._too_far_apart:
             return GeneratorError(
-                f"the producers must send at the same time, but in {self.attempts} attempts they began "
+                f"the producers did not send at the same time: in {self.attempts} attempts they began "
                 f"{self._apart_s:.1f} s apart, and {self.job.workload.measured_s:g} s are measured; measure longer"
             )
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]
@@ -354,8 +354,5 @@ class Underway:
         merged = merge(measurements, self.job.workload, self._series)
         if self._apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:
             return merged
-        warning = (
-            f"the producers must start together, but began {self._apart_s:.2f} s apart: for that time, only some of "
-            "them sent"
-        )
+        warning = f"the producers began {self._apart_s:.2f} s apart: for that time, only some of them sent"
         return replace(merged, warnings=(*merged.warnings, warning))

@@ -173,7 +173,7 @@ class RayCrew:
             for actor in actors:
                 self._ray.kill(actor, no_restart=True)
             raise GeneratorError(
-                f"Ray must start all workers within {_PATIENCE_S:.0f} s, but it did not: {reason(error)}"
+                f"Ray did not start all workers within {_PATIENCE_S:.0f} s: {reason(error)}"
             ) from error
         return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
 

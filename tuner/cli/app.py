@@ -188,6 +188,8 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
 """The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _SERVER: Final = "KAFKA_TUNER_SERVER"
+_VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
+"""What the help calls the value of an option, by Typer's word for its type."""
 
 
 def _verbs() -> Mapping[str, tuple[str, str]]:
@@ -218,6 +220,7 @@ class _Verbs(TyperGroup):
             else:
                 alone.command(called)(verb)
             self.commands[called] = typer.main.get_group(alone).commands[called]
+            _name_values(self.commands[called], ctx)
         elif called in VERBS:
             raise typer.BadParameter(
                 f"with --server, a verb must be one of {', '.join(verbs)}, but got {called}, which the service does "
@@ -235,6 +238,16 @@ class _Verbs(TyperGroup):
                 rule = error.message.removeprefix("Value error, ").replace("Input should", "must").rstrip(".")
                 error.message = rule if wrong in rule else f"{rule}, but got {wrong}"
             raise
+
+
+def _name_values(command: Any, ctx: Any) -> None:
+    """Give the value of each option a short name in the help, such as `N` instead of Typer's `<int range>`."""
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and (shown := parameter.display_type_rich(ctx)):
+            kind = shown.removeprefix("<").removesuffix(">").removeprefix("list[").removesuffix("]")
+            parameter.metavar = _VALUES.get(kind, kind)
+    for inner in getattr(command, "commands", {}).values():
+        _name_values(inner, ctx)
 
 
 _SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}

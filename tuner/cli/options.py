@@ -109,7 +109,7 @@ Study = Annotated[
 StudyOrAll = Annotated[
     str | None,
     typer.Argument(
-        metavar="[STUDY]",
+        metavar="STUDY",
         help="Name of a study, such as overnight. Without it, all studies are listed.",
         show_default=False,
     ),
@@ -129,6 +129,24 @@ ClusterBootstrap = Annotated[
         metavar="HOST:PORT[,HOST:PORT]",
         help="Address of your cluster, such as broker:9092.",
         show_default="no cluster",
+        rich_help_panel="Target",
+    ),
+]
+TopicBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="Address of the cluster, such as broker:9092. The option is required.",
+        show_default=False,
+        rich_help_panel="Target",
+    ),
+]
+StartedOrBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="Address of your cluster, such as broker:9092.",
+        show_default="a broker on this machine",
         rich_help_panel="Target",
     ),
 ]
@@ -188,8 +206,8 @@ MixEnvironments = Annotated[
     bool,
     typer.Option(
         "--mix-environments",
-        help="Resume the study although its trials were measured on another host, with another version of the client, "
-        "or on another cluster. The report then says so.",
+        help="Resume although earlier measurements were made on another host, with another version of the client, or "
+        "on another cluster. The report then says so.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]

@@ -168,7 +168,7 @@ def fork(
 
 
 def rm(
-    names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies on the service.")],
+    names: Annotated[list[str], typer.Argument(metavar="STUDY", help="Names of studies on the service.")],
     yes: Yes = False,
     as_json: options.Json = False,
 ) -> None:

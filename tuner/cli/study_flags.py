@@ -73,7 +73,8 @@ class StudyFlags:
     objectives: Annotated[
         Goal | None,
         typer.Option(
-            help="What to optimise. balanced optimises throughput and latency.",
+            help="What the search looks for: configs with more throughput, less latency, or both (balanced). --goal "
+            "chooses which of the winners are measured again.",
             show_default="balanced",
             rich_help_panel=_FILE,
         ),
@@ -248,8 +249,8 @@ class StudyFlags:
         list[Goal] | None,
         typer.Option(
             "--goal",
-            help="Goal whose winner is confirmed, such as latency. The option may be repeated. Fewer goals take less "
-            "time.",
+            help="Goal whose winner is measured again after the search, such as latency. The option may be repeated. "
+            "Fewer goals take less time. --objectives chooses what the search looks for.",
             show_default="all three",
             rich_help_panel=_CONFIRM,
         ),

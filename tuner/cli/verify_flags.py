@@ -49,7 +49,12 @@ ForClient = Annotated[
     ),
 ]
 Rounds = Annotated[
-    int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
+    int,
+    typer.Option(
+        min=2,
+        help="Number of rounds after which the command computes how many more it needs. One round measures the "
+        "baseline and the file once. The command ends earlier if the outcome is certain.",
+    ),
 ]
 MaxRounds = Annotated[
     int, typer.Option(min=2, help="Maximum number of rounds, used where the result is still uncertain.")

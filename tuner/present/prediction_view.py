@@ -33,6 +33,7 @@ _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
 """The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
 ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
+IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 
 
 def prediction_lines(
@@ -51,7 +52,7 @@ def prediction_lines(
     return [
         f"{len(calibration.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
         *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
-        *(f"{heading}: these measurements can't tell: {reasons}" for heading, reasons in unknown.items()),
+        *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
         "",
         *aligned([["", *known], *prediction_rows(known.values(), retention)]),
         "",
@@ -105,7 +106,7 @@ def what_if_record(
     """Return what the page shows on which people change settings and see the predictions, as JSON types.
 
     `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
-    a prediction that the measurements can't tell.
+    a prediction that the measurements do not allow.
 
     Args:
         source: The study or experiment.

@@ -120,7 +120,7 @@ def in_short(recommendation: Recommendation) -> str:
     """
     if not recommendation.proven:
         return ""
-    better, costs, kept = [], [], []
+    better, costs, others = [], [], []
     for metric, ratio in shown_gains(recommendation).items():
         price = recommendation.prices.get(metric)
         # A record of an earlier release has no prices.
@@ -132,10 +132,18 @@ def in_short(recommendation: Recommendation) -> str:
         elif cost is not SideEffect.KEEPS and (price is not None or recommendation.goal is not Goal.BALANCED):
             costs.append(f"{'for at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
         else:
-            within = f" within {_lost_percent(ratio)} %" if ratio.high < 1.0 else ""
-            kept.append(f"{metric_name(metric)}{within} ({short(ratio.low)} to {short(ratio.high)})")
+            others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
     gains = " and ".join(better) or "better in the mean of all objectives"
-    return ", ".join([gains, *costs, *([f"keeps {' and '.join(kept)}"] if kept else [])])
+    return ", ".join([gains, *costs, *others])
+
+
+def _unharmed(metric: str, ratio: Ratio) -> str:
+    """Return what a config does to a metric that it does not make worse by more than is allowed."""
+    if ratio.low > 1.0:
+        return f"improves {metric_name(metric)}"
+    if ratio.high < 1.0:
+        return f"{metric_name(metric)} is at most {_lost_percent(ratio)} % worse"
+    return f"{metric_name(metric)} is not worse"
 
 
 def _loss(metric: str, ratio: Ratio) -> str:
@@ -173,10 +181,10 @@ def compared(recommendation: Recommendation, metric: str) -> str:
         return gain(recommendation.gains[metric])
     if price.ratio.inconclusive or price.ratio.low > 1.0:
         return gain(price.ratio)
-    within = (
-        f" within {_lost_percent(price.ratio)} %" if price.ratio.high < 1.0 and price.cost is SideEffect.KEEPS else ""
-    )
-    return f"{price.ratio}: {price.cost}{within}"
+    if price.cost is not SideEffect.KEEPS:
+        return f"{price.ratio}: {price.cost}"
+    worse = f"at most {_lost_percent(price.ratio)} % worse" if price.ratio.high < 1.0 else "not worse"
+    return f"{price.ratio}: {worse}"
 
 
 def over_sizes(record_sizes: int) -> str:

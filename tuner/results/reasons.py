@@ -55,9 +55,10 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     better = [gain for gain in measured if gain is not None and gain.low > 1.0]
     if better:
         return (
-            f"a config was {better[0]} times as good as the baseline for this goal when both were measured in turn, "
-            "but this gain is not proven: one more stall in a round would undo it, or it is not clear enough for the "
-            f"part of the {100 * ERROR_RATE:g} % risk of a wrong claim that other goals and confirmations leave to it"
+            f"measured alternating with the baseline, a config was {better[0]} times as good for this goal, but that "
+            "is not proven. One more stall in a round would undo the gain, or the gain is too small for the stricter "
+            "test that is needed when several goals or confirmations share the "
+            f"{100 * ERROR_RATE:g} % risk of a wrong claim"
         )
     if goal in tried:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"

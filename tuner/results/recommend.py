@@ -215,7 +215,7 @@ def _proven(
     how = (
         f"measured again in turn with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % intervals; "
         f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
-        f"{'' if winner.in_sessions else '; all rounds followed one another, so the gain is about those minutes'}"
+        f"{'' if winner.in_sessions else '; all rounds ran one after another, so the gain holds only for that time'}"
     )
     found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
     return replace(found, proven=True, gains=gains, prices=prices)

@@ -24,8 +24,8 @@ TOLD_APART: Final = (
 )
 HOW_SURE: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
 OPTIMISTIC: Final = (
-    "The front looks better than it is, because the best of many trials was also lucky: where nothing can be gained "
-    "and repeats scatter by 5 %, its best config still looks about 1.11 times better than the baseline."
+    "The front looks better than it is, because the best of many trials was also lucky: even where nothing can be "
+    "gained, some config looks better than the baseline."
 )
 IN_TURN: Final = "measured again in turn with the baseline (each line has the means and gains of the same rounds)"
 _NEAR_SHOWN: Final = 12
