@@ -30,7 +30,7 @@ from tuner.results.recommendation import Price, Recommendation
 
 @pytest.fixture(scope="module")
 def confirmed(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
-    """Return a winner that was measured again in turn with the baseline."""
+    """Return a winner that was measured again, alternating with the baseline."""
     return recommend(study(tmp_path_factory.mktemp("confirmed")), "1000", Goal.BALANCED)
 
 
@@ -102,8 +102,8 @@ def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
         "records: 1000 B",
         "goal: balanced",
         "throughput, MB/s: 1.",
-        "% interval from 3 rounds measured in turn)",
-        "measured again in turn with the baseline",
+        "% interval from 3 rounds measured alternately)",
+        "measured again, alternating with the baseline",
         "guarantee: acks=all",
     ):
         assert words in text

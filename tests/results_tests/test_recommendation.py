@@ -115,7 +115,7 @@ def test_a_confirmed_winner_comes_before_a_faster_unconfirmed_config() -> None:
     means = (found.metrics["mb_per_s"], found.metrics["latency_p99_ms"])
     assert means == pytest.approx(((140 * 160 * 150) ** (1 / 3), 6)), "the means over the rounds"
     assert (found.baseline_metrics["mb_per_s"], found.is_baseline) == (100, False)
-    assert "measured again in turn with the baseline, 3 rounds" in found.how
+    assert "measured again, alternating with the baseline, 3 rounds" in found.how
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_a_confirmed_config_without_a_gain_is_described_as_confirmed() -> None:
     found = recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(max_p99_ms=6))
     assert found.config.values == BOTH
     assert found.how == (
-        "measured again in turn with the baseline, 3 rounds, and not proven better; "
+        "measured again, alternating with the baseline, 3 rounds, and not proven better; "
         "recommended because the baseline itself breaks a constraint or condition"
     )
     assert found.gains["mb_per_s"].value == pytest.approx(1.0)
@@ -590,7 +590,7 @@ def test_a_winner_keeps_the_constraints_in_the_mean_of_its_rounds(limit: str, li
     sentence = f"latency_p99_ms <= {limit_ms:g}{' x baseline' if limit == 'relative' else ''}"
     assert (
         broken.how
-        == f"the best config for this goal was measured again in turn with the baseline, and broke {sentence}"
+        == f"the best config for this goal was measured again, alternating with the baseline, and broke {sentence}"
     )
 
 

@@ -43,11 +43,11 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "confirm": (
         "run:confirm",
-        "Measure the best configs of a study and the baseline again, in turn, to find out which gains are real.",
+        "Measure the best configs of a study again, alternating with the baseline, to find out which gains are real.",
     ),
     "verify": (
         "verify:verify",
-        "Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.",
+        "Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.",
     ),
     "lint": (
         "lint:lint",
@@ -163,11 +163,11 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "confirm": (
         "remote_work:confirm",
-        "Have the service measure the best configs of a study and the baseline again, in turn.",
+        "Have the service measure the best configs of a study again, alternating with the baseline.",
     ),
     "verify": (
         "remote_work:verify",
-        "Have the service measure a properties file in turn with the baseline; exit code 99 if the file is worse.",
+        "Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.",
     ),
     "fork": (
         "remote_work:fork",

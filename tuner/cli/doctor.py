@@ -165,7 +165,7 @@ def _existing(folder: Path) -> Path:
 
 def _load() -> Check:
     busy = psutil.cpu_percent(interval=0.5) / 100
-    text = f"{busy:.0%} of the CPU is in use by other programs"
+    text = f"{100 * busy:.0f} % of the CPU is in use by other programs"
     if busy > _BUSY_HOST_RATIO:
         return Check("idle", CheckState.WEAK, f"{text}: measurements will be noisy; stop the other programs")
     return Check("idle", CheckState.GOOD, text)

@@ -196,7 +196,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
     for constant, value, low, high in _constants(calibration):
         if constant not in calibration.undetermined:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
-    off = [f"{ROW_METRICS[metric].label} {sd:.0%}" for metric, sd in calibration.scatter.items()]
+    off = [f"{ROW_METRICS[metric].label} {100 * sd:.0f} %" for metric, sd in calibration.scatter.items()]
     return [
         f"{len(calibration.observations)} measurements of {name}; they scatter around the model by {', '.join(off)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
@@ -341,7 +341,7 @@ def _load(each: Prediction) -> str:
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
     by = "" if each.producers == 1 else f", {each.producers} producers"
     keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
-    values = f"records of {load.record_sizes} B{keys}, {load.compressibility_ratio:.0%} compressible"
+    values = f"records of {load.record_sizes} B{keys}, {100 * load.compressibility_ratio:.0f} % compressible"
     return f"{values}, {shape}{by}{at}"
 
 

@@ -92,7 +92,7 @@ def status_text(status: Status) -> RenderableType:
 def _best(size: SizeStatus) -> str:
     """Return the best value of each objective as text.
 
-    The text claims no gain, because these values were not measured in turn with the baseline.
+    The text claims no gain, because these values were not measured alternating with the baseline.
     """
     return "; ".join(
         f"{title(best.metric)} {number(best.value)} (trial {best.trial}"

@@ -15,7 +15,7 @@ from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
 from tuner.results.recommendation import Price, Recommendation, SideEffect
 
-NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
+NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
 SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
@@ -84,8 +84,8 @@ def _percent(level: float) -> str:
 def not_advice(recommendation: Recommendation) -> str:
     """Return why a config is not advice yet, and the command that measures it again; empty if it is advice.
 
-    A config that was never measured in turn with the baseline is not advice, because the best of many trials may only
-    have been lucky.
+    A config that was never measured alternating with the baseline is not advice, because the best of many trials may
+    only have been lucky.
     """
     if recommendation.is_baseline or recommendation.confirmed:
         return ""
@@ -205,7 +205,7 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
         return [NO_GAIN]
     sentences = [
         f"{title(metric)}: {compared(recommendation, metric)} "
-        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')} measured in turn)"
+        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')} measured alternately)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
     return [each for each in (in_short(recommendation), *sentences, undecided(recommendation)) if each]

@@ -246,7 +246,7 @@ class SearchSection(Section):
 
 
 class ConfirmSection(Section):
-    """The confirmation, which measures the winners of the search again, in turn with the baseline."""
+    """The confirmation, which measures the winners of the search again, alternating with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
     """Minimum number of rounds. A round measures baseline and winners once. With 0, nothing is confirmed."""
