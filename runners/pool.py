@@ -1,7 +1,7 @@
 """The interface of pools, which run benchmark jobs, and the code that all pools share.
 
-A job has one runner for each of its producers. The load is divided among the producers, and their windows (parts of the
-run, at most a second long) and measurements are merged.
+A job has one runner for each of its producers. The load is divided among the producers, and their windows and
+measurements are merged.
 
 The driver, which is the process that runs the study, sets one moment at which all producers of a job start
 (`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
@@ -100,9 +100,8 @@ class Pool(Protocol):
     def submit(self, job: Job, watch: Watch = go_on) -> None:
         """Start a job.
 
-        `next_done` calls `watch` in its caller's thread, in order, once for each window (part of the run, at most a
-        second long) that all producers have completed. The load never waits for `watch`. When `watch` has returned
-        `STOP`, the run ends with the next window, and `watch` is not called again. If the job is repeated, `watch` is
+        `next_done` calls `watch` in its caller's thread, in order, once for each window that all producers have
+        completed. The load never waits for `watch`. When `watch` has returned `STOP`, the run ends with the next window, and `watch` is not called again. If the job is repeated, `watch` is
         called for its windows from number 0 again. If `watch` raises an error, the job is stopped and `next_done`
         raises that error.
 
@@ -196,7 +195,7 @@ def produce(
         runner: The runner to run.
         config: The config to measure.
         workload: This producer's share of the workload.
-        tell: Called with each window (part of the run, at most a second long) when it ends.
+        tell: Called with each window when it ends.
         stopped: Called after each window. It returns whether the process that runs the study wants the run to end.
     """
     began: float | None = None

@@ -223,7 +223,7 @@ class _Verbs(TyperGroup):
             _name_values(self.commands[called], ctx)
         elif called in VERBS:
             raise typer.BadParameter(
-                f"with --server, a verb must be one of {', '.join(verbs)}, but got {called}, which the service does "
+                f"with --server, a command must be one of {', '.join(verbs)}, but got {called}, which the service does "
                 "not offer; run it without --server, where the studies are kept"
             )
         return super().resolve_command(ctx, args)
@@ -254,7 +254,7 @@ _SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     cls=_Verbs,
     help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
-    "Begin with `tuner run`, which needs no cluster and no study file; `tuner VERB --help` shows examples.",
+    "Begin with `tuner run`, which needs no cluster and no study file; `tuner COMMAND --help` shows examples.",
     no_args_is_help=True,
     context_settings=_SETTINGS,
     pretty_exceptions_enable=False,

@@ -57,8 +57,8 @@ def consume(
         str,
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
-            help="The client that reads. java is the newest known release of Kafka's Java consumer; java:3.9.1 is "
-            "release 3.9.1.",
+            help="The client that reads. java is the newest known version of Kafka's Java consumer; java:3.9.1 is "
+            "version 3.9.1.",
         ),
     ] = "librdkafka",
     pairs: Annotated[

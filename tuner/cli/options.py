@@ -219,7 +219,7 @@ ClientVersion = Annotated[
     str | None,
     typer.Option(
         metavar="VERSION",
-        help="The client's version, such as 3.9.1, or 3.9 for the newest known release of it.",
+        help="The client's version, such as 3.9.1, or 3.9 for the newest known 3.9.x.",
         show_default="the newest that is known",
     ),
 ]

@@ -55,8 +55,8 @@ class StudyFlags:
         str | None,
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
-            help="The client that is searched and measured. java is the newest known release of Kafka's Java producer; "
-            "java:3.9.1 is release 3.9.1. With a study file for another client, the study is named NAME-java.",
+            help="The client that is searched and measured. java is the newest known version of Kafka's Java producer; "
+            "java:3.9.1 is version 3.9.1. With a study file for another client, the study is named NAME-java.",
             show_default="librdkafka",
             rich_help_panel=_FILE,
         ),

@@ -36,8 +36,8 @@ MeasuredClient = Annotated[
     str | None,
     typer.Option(
         metavar="librdkafka|java|java:VERSION",
-        help="The client that is measured, with both configs. java is the newest known release of Kafka's Java "
-        "producer; java:3.9.1 is release 3.9.1.",
+        help="The client that is measured, with both configs. java is the newest known version of Kafka's Java "
+        "producer; java:3.9.1 is version 3.9.1.",
         show_default="librdkafka, or as --study",
     ),
 ]

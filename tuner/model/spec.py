@@ -371,7 +371,7 @@ class StudySpec:
 
     @property
     def paced(self) -> bool:
-        """Whether an objective or a constraint needs the paced phase (load at a fixed rate)."""
+        """Whether an objective or a constraint needs the paced phase."""
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property

@@ -27,7 +27,7 @@ def verbs() -> str:
         blocks += _command(2, *_resolved(root, context, verb))
     blocks += [
         heading(2, "tuner --server"),
-        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these verbs talk to a service that "
+        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these commands talk to a service that "
         f"{code('tuner serve')} runs.",
     ]
     with _a_server_named():
