@@ -101,9 +101,9 @@ class Pool(Protocol):
         """Start a job.
 
         `next_done` calls `watch` in its caller's thread, in order, once for each window that all producers have
-        completed. The load never waits for `watch`. When `watch` has returned `STOP`, the run ends with the next window, and `watch` is not called again. If the job is repeated, `watch` is
-        called for its windows from number 0 again. If `watch` raises an error, the job is stopped and `next_done`
-        raises that error.
+        completed. The load never waits for `watch`. When `watch` has returned `STOP`, the run ends with the next
+        window, and `watch` is not called again. If the job is repeated, `watch` is called for its windows from number 0
+        again. If `watch` raises an error, the job is stopped and `next_done` raises that error.
 
         Raises:
             ValueError: `capacity` jobs are already running, or the job has more producers than the pool has workers for

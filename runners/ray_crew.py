@@ -1,8 +1,9 @@
 """A crew (the Ray workers that run one job at a time), and the code that runs in a worker.
 
 The workers of a crew are started together. If a worker is lost, it is replaced before the next job or attempt. A worker
-runs one producer at a time, or the consumers of a job. It streams its windows and its result as small compressed messages. A producer's messages go to the driver, which is the process that runs the
-study. Those of the consumers go to the worker of the first producer (`runners.ray_consumers`).
+runs one producer at a time, or the consumers of a job. It streams its windows and its result as small compressed
+messages. A producer's messages go to the driver, which is the process that runs the study. Those of the consumers go to
+the worker of the first producer (`runners.ray_consumers`).
 
 All producers of a job begin at one moment, so the driver measures how far each worker's clock is ahead of its own.
 """
