@@ -137,7 +137,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
         yield f"sessions  {record['sessions']}"
     yield f"time      {_time_text(spec, record['seconds'])}"
     least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
-    yield f"shortest possible {least}: a search of a few trials and the shortest confirmation"
+    yield f"shortest  {least} is possible, with a search of a few trials and the shortest confirmation"
     written = record["bytes_at_most"]
     if written is None:
         yield "bytes     as many as time allows; set search.max_bytes to limit them"
