@@ -610,7 +610,7 @@ def test_a_round_below_the_fixed_rate_costs_the_gain_in_latency_only() -> None:
     once = found([1.0] * 9 + [0.9], Goal.THROUGHPUT)
     assert once.proven
     assert {each.rounds for each in once.gains.values()} == {10}
-    assert any(each.startswith("in round 10, the config did not hold the fixed rate") for each in once.warnings)
+    assert any(each.startswith("in round 10, the config fell behind the fixed rate") for each in once.warnings)
     assert found([1.0] * 5 + [0.9] * 5, Goal.THROUGHPUT).is_baseline, "half of the rounds are too many"
 
 
