@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from runners.measurement import Resources
+from runners.reporting import percent
 
 BUSY_RATIO: Final = 0.9
 """A thread that needs a core for at least this share of the time counts as busy; context switches take the rest."""
@@ -105,7 +106,7 @@ def other_processes(used: Resources, consumer_cores: float = 0.0) -> str | None:
     if used.host_cpu_ratio < HOST_BUSY_RATIO or others < OTHERS_RATIO * used.host_cores:
         return None
     return (
-        f"the host's CPU is {used.host_cpu_ratio:.0%} used, and {others:.1f} of its {used.host_cores} cores "
+        f"the host's CPU is {percent(used.host_cpu_ratio)} used, and {others:.1f} of its {used.host_cores} cores "
         "are used by processes other than the client and the broker"
     )
 
@@ -113,7 +114,7 @@ def other_processes(used: Resources, consumer_cores: float = 0.0) -> str | None:
 def busy_broker(used: Resources) -> str | None:
     """Return which part of a local broker was busy; None if none was, or if it is unknown."""
     if (used.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
-        return f"a thread of the broker needed a core {used.broker_thread_demand_ratio:.0%} of the time"
+        return f"a thread of the broker needed a core {percent(used.broker_thread_demand_ratio)} of the time"
     if used.broker_cpu_cores is not None and used.host_cores and used.broker_cpu_cores >= BUSY_RATIO * used.host_cores:
         return f"the broker used {used.broker_cpu_cores:.1f} of {used.host_cores} cores"
     return None
@@ -123,11 +124,12 @@ def broker_on_a_full_host(used: Resources) -> str | None:
     """Return what a local broker uses of a host that is full; None if the host is not full, or if it is unknown."""
     if (used.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO or used.broker_cpu_cores is None:
         return None
-    return f"the host's CPU is {used.host_cpu_ratio:.0%} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
+    in_use = percent(used.host_cpu_ratio)
+    return f"the host's CPU is {in_use} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
 
 
 def on_a_full_host(used: Resources) -> str:
     """Return a remark for the end of a sentence if the host's CPU is used up, else an empty text."""
     if (used.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
         return ""
-    return f" (the host's CPU is {used.host_cpu_ratio:.0%} used)"
+    return f" (the host's CPU is {percent(used.host_cpu_ratio)} used)"

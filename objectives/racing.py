@@ -9,11 +9,11 @@ chance, by stalls or because the warm-up was too short. All computations use log
 The predictions are intervals. A trial is stopped if, even at the favourable ends of its intervals, a constraint is
 broken or a trial of the front is better in every objective.
 
-A paced phase (load at a fixed rate, for latency) can also be ended early because its latency is too high. For example,
-with this latency, the trial would join the front only with a throughput above 200 MB/s. If at most the share
-`RARE_RATIO` of the trials so far had such a throughput, the paced phase is ended. The saturating phase (load as fast as
-the client takes it, for throughput) follows. If the trial then reaches more than 200 MB/s after all, its paced phase is
-run again at full length (`may_lead`).
+A paced phase can also be ended early because its latency is too high. For example, with this latency, the trial would
+join the front only with a throughput above 200 MB/s. If at most the share `RARE_RATIO` of the trials so far had such a
+throughput, the paced phase is ended. The saturating phase (load as fast as the client takes it, for throughput)
+follows. If the trial then reaches more than 200 MB/s after all, its paced phase is run again at full length
+(`may_lead`).
 
 Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
@@ -236,7 +236,7 @@ class Race:
     def _can_hardly_recover(self, ranges: Mapping[str, PredictedRange]) -> Stop | None:
         """Return the decision to end the paced phase because the trial will hardly join the front; None to go on.
 
-        The paced phase (load at a fixed rate) measures the trial's latency. The phase goes on if more than `RARE_RATIO`
+        The paced phase measures the trial's latency. The phase goes on if more than `RARE_RATIO`
         of the trials so far had enough throughput to join the Pareto front with this latency. The trial's next phase is
         run even if the paced phase is ended: constraints may depend on the next phase, and the sampler learns from it.
         """
@@ -261,7 +261,7 @@ class Race:
 
     @property
     def _may_be_short(self) -> bool:
-        """Whether a shortened paced phase (load at a fixed rate) still gives all metrics that are needed from it."""
+        """Whether a shortened paced phase still gives all metrics that are needed from it."""
         metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
         return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 

@@ -26,6 +26,7 @@ from objectives.bottlenecks import (
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Start
 from runners.measurement import Resources
+from runners.reporting import percent
 
 HARDLY_WAITED_RATIO: Final = 0.1
 """A thread that waits for records for less than this share of the time takes them as fast as it can."""
@@ -106,8 +107,8 @@ def _generator(evidence: ReadEvidence) -> str | None:
     if evidence.waiting_ratio >= HARDLY_WAITED_RATIO:
         return None
     return (
-        f"the thread that takes records had none to take only {evidence.waiting_ratio:.0%} of the time, so it took "
-        f"them as fast as it could{on_a_full_host(evidence.resources)}"
+        f"the thread that takes records had none to take only {percent(evidence.waiting_ratio)} of the time, so it "
+        f"took them as fast as it could{on_a_full_host(evidence.resources)}"
     )
 
 
@@ -115,7 +116,7 @@ def _client_thread(evidence: ReadEvidence) -> str | None:
     used = evidence.resources
     if (used.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
-    busy = f"the client's own thread needed a core {used.client_thread_demand_ratio:.0%} of the time"
+    busy = f"the client's own thread needed a core {percent(used.client_thread_demand_ratio)} of the time"
     return f"{busy}: receiving and decompressing batches takes that long{on_a_full_host(used)}"
 
 
@@ -125,7 +126,7 @@ def _client_queue(evidence: ReadEvidence) -> str | None:
         return None
     return (
         f"only {in_flight:.2f} requests on average waited for the broker, although there was no record to take "
-        f"{evidence.waiting_ratio:.0%} of the time: the client pauses fetching when its queue was full "
+        f"{percent(evidence.waiting_ratio)} of the time: the client pauses fetching when its queue was full "
         "(queued.min.messages, queued.max.messages.kbytes, fetch.queue.backoff.ms)"
     )
 
@@ -142,8 +143,8 @@ def _network(evidence: ReadEvidence) -> str | None:
     if in_flight < IDLE_IN_FLIGHT or receiving < RECEIVING_RATIO:
         return None
     return (
-        f"the busiest connection was receiving {receiving:.0%} of the time, and neither the client nor the broker was "
-        "at its limit"
+        f"the busiest connection was receiving {percent(receiving)} of the time, and neither the client nor the "
+        "broker was at its limit"
     )
 
 

@@ -41,7 +41,7 @@ class Objective:
 
     @property
     def paced(self) -> bool:
-        """Whether the metric comes from the paced phase (load at a fixed rate)."""
+        """Whether the metric comes from the paced phase."""
         return OUTCOME_METRICS[self.metric].paced
 
     def gain(self, value: float, baseline: float) -> float:
@@ -84,7 +84,7 @@ class Constraint:
 
     @property
     def paced(self) -> bool:
-        """Whether the metric comes from the paced phase (load at a fixed rate)."""
+        """Whether the metric comes from the paced phase."""
         return OUTCOME_METRICS[self.metric].paced
 
     def violation(self, value: float, baseline: float | None) -> float:

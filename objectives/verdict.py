@@ -28,6 +28,7 @@ from objectives.bottlenecks import (
 )
 from runners.end_to_end import EndToEnd
 from runners.measurement import Measurement, Resources
+from runners.reporting import percent
 
 DRAIN_BUSY_RATIO: Final = 0.8
 """From this share on, our thread that processes delivery reports counts as busy.
@@ -208,12 +209,12 @@ def _generator(evidence: Evidence) -> str | None:
         if drain < DRAIN_BUSY_RATIO:
             return None
         busy = (
-            f"the load generator's thread for delivery reports was busy {drain:.0%} of the time "
+            f"the load generator's thread for delivery reports was busy {percent(drain)} of the time "
             "while the client's queue grew"
         )
         return f"{busy}{on_a_full_host(evidence.resources)}"
     on_full_host = on_a_full_host(evidence.resources)
-    full = f"the client's queue was full only {evidence.queue_full_ratio:.0%} of the time"
+    full = f"the client's queue was full only {percent(evidence.queue_full_ratio)} of the time"
     if evidence.offered_records_per_s is None:
         if _busy_in_client(evidence):
             return None
@@ -222,7 +223,7 @@ def _generator(evidence: Evidence) -> str | None:
     busiest = max(evidence.resources.sender_demand_ratio or 0.0, evidence.resources.drain_demand_ratio or 0.0)
     if busiest >= BUSY_RATIO and not _busy_in_client(evidence):
         return (
-            f"{full}, and a thread of the load generator was busy {busiest:.0%} of the time: "
+            f"{full}, and a thread of the load generator was busy {percent(busiest)} of the time: "
             f"it could not send faster{on_full_host}"
         )
     if (evidence.send_delay_ms or 0.0) >= LATE_MS:
@@ -237,20 +238,21 @@ def _busy_in_client(evidence: Evidence) -> bool:
 
 def _client_thread(evidence: Evidence) -> str | None:
     if _busy_in_client(evidence):
-        busy = f"the thread that sends was busy in the client's code {evidence.resources.sender_in_client_ratio:.0%}"
+        in_client = percent(evidence.resources.sender_in_client_ratio)
+        busy = f"the thread that sends was busy in the client's code {in_client}"
         return (
             f"{busy} of the time: this client builds and compresses batches there{on_a_full_host(evidence.resources)}"
         )
     if (evidence.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
-    busy = f"the client's own thread needed a core {evidence.resources.client_thread_demand_ratio:.0%} of the time"
+    busy = f"the client's own thread needed a core {percent(evidence.resources.client_thread_demand_ratio)} of the time"
     return f"{busy}: building and compressing batches takes that long{on_a_full_host(evidence.resources)}"
 
 
 def _network(evidence: Evidence) -> str | None:
     if (evidence.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
         return None
-    return f"the network limited the busiest connection {evidence.resources.network_limited_ratio:.0%} of the time"
+    return f"the network limited the busiest connection {percent(evidence.resources.network_limited_ratio)} of the time"
 
 
 def _other_processes(evidence: Evidence) -> str | None:
@@ -262,7 +264,7 @@ def _broker(evidence: Evidence) -> str | None:
     if (busy := busy_broker(used)) is not None:
         return busy
     if (used.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
-        return f"the broker did not read from the busiest connection {used.receiver_limited_ratio:.0%} of the time"
+        return f"the broker did not read from the busiest connection {percent(used.receiver_limited_ratio)} of the time"
     full, outrun = (
         (evidence.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO,
         (evidence.queue_growth_ratio or 0.0) >= OUTRUN_RATIO,
@@ -288,7 +290,8 @@ def _client_buffer(evidence: Evidence) -> str | None:
         )
     if (evidence.queue_full_ratio or 0.0) < QUEUE_FULL_RATIO:
         return None
-    return f"the client's queue was full {evidence.queue_full_ratio:.0%} of the time while the broker had time to spare"
+    full = percent(evidence.queue_full_ratio)
+    return f"the client's queue was full {full} of the time while the broker had time to spare"
 
 
 def _nothing_else(evidence: Evidence) -> str | None:
@@ -302,7 +305,7 @@ def _nothing_else(evidence: Evidence) -> str | None:
         return None
     return (
         "neither the client's thread nor the network nor the broker was at its limit, but the client's queue was full "
-        f"only {evidence.queue_full_ratio:.0%} of the time"
+        f"only {percent(evidence.queue_full_ratio)} of the time"
     )
 
 

@@ -143,8 +143,8 @@ class Child:
             if looks * _LOOK_S > patience_s:
                 self._process.kill()  # a stopped process ends only by this signal
                 raise WorkerLost(
-                    f"the load process must show a window or a result every {patience_s:.0f} s, but showed none and "
-                    "was killed; check whether it, or the host, was stopped"
+                    f"the load process showed nothing for {patience_s:.0f} s and was killed; check whether it, or the "
+                    "host, was stopped"
                 )
         try:
             message: _Asked | _Done | RunnerError | ConfigError = self._ours.recv()
@@ -155,7 +155,7 @@ class Child:
     def _worker_lost(self) -> WorkerLost:
         self._process.join(_FAREWELL_S)
         return WorkerLost(
-            "the load process must run until it reports a result, but it ended with exit code "
+            "the load process ended without a result, with exit code "
             f"{self._process.exitcode}; check whether it was killed, for example because memory ran out"
         )
 

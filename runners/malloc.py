@@ -17,7 +17,7 @@ def keep_freed_memory() -> None:
     """Make the C library keep memory that this process frees, for its next allocations.
 
     Otherwise glibc returns free memory to the kernel again and again while librdkafka allocates and frees its batches.
-    The kernel then clears each page anew, which took about a quarter of the generator's CPU time at 300 B.
+    The kernel then clears each page again, which took about a quarter of the generator's CPU time at 300 B.
 
     A C library without `mallopt` is left as it is. Source: mallopt(3).
     """

@@ -76,7 +76,7 @@ class Window(LoadWindow):
 
 @dataclass(frozen=True, slots=True)
 class TimePoint:
-    """Summary of one window (a part of a run, at most a second long), as a measurement stores it.
+    """Summary of one window, as a measurement stores it.
 
     Attributes:
         at_s: Seconds from the start of the load to the end of the window.

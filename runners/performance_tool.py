@@ -41,7 +41,7 @@ def run_performance_tool(
             return run_java(command, timeout_s)
         except subprocess.TimeoutExpired:
             raise GeneratorError(
-                f"Kafka's {_short(tool)} must end within {timeout_s:.0f} s, but it is still running. Check that the "
+                f"Kafka's {_short(tool)} is still running after {timeout_s:.0f} s. Check that the "
                 "cluster answers, or allow more time."
             ) from None
 
@@ -50,8 +50,7 @@ def tool_failed(tool: str, ran: "subprocess.CompletedProcess[str]") -> Generator
     """Return the error of a tool that failed or printed no summary. It quotes the tool's output."""
     said = "\n".join((ran.stderr.strip() or ran.stdout.strip()).splitlines()[:SHOWN_COMPLAINTS])
     return GeneratorError(
-        f"Kafka's {_short(tool)} must end with status 0 and a summary, but it ended with status {ran.returncode} and "
-        f"printed: {said}"
+        f"Kafka's {_short(tool)} ended without a summary, with status {ran.returncode}; it printed: {said}"
     )
 
 

@@ -1,7 +1,7 @@
 """The interface of pools, which run benchmark jobs, and the code that all pools share.
 
-A job has one runner for each of its producers. The load is divided among the producers, and their windows (parts of the
-run, at most a second long) and measurements are merged.
+A job has one runner for each of its producers. The load is divided among the producers, and their windows and
+measurements are merged.
 
 The driver, which is the process that runs the study, sets one moment at which all producers of a job start
 (`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
@@ -100,11 +100,10 @@ class Pool(Protocol):
     def submit(self, job: Job, watch: Watch = go_on) -> None:
         """Start a job.
 
-        `next_done` calls `watch` in its caller's thread, in order, once for each window (part of the run, at most a
-        second long) that all producers have completed. The load never waits for `watch`. When `watch` has returned
-        `STOP`, the run ends with the next window, and `watch` is not called again. If the job is repeated, `watch` is
-        called for its windows from number 0 again. If `watch` raises an error, the job is stopped and `next_done`
-        raises that error.
+        `next_done` calls `watch` in its caller's thread, in order, once for each window that all producers have
+        completed. The load never waits for `watch`. When `watch` has returned `STOP`, the run ends with the next
+        window, and `watch` is not called again. If the job is repeated, `watch` is called for its windows from number 0
+        again. If `watch` raises an error, the job is stopped and `next_done` raises that error.
 
         Raises:
             ValueError: `capacity` jobs are already running, or the job has more producers than the pool has workers for
@@ -196,7 +195,7 @@ def produce(
         runner: The runner to run.
         config: The config to measure.
         workload: This producer's share of the workload.
-        tell: Called with each window (part of the run, at most a second long) when it ends.
+        tell: Called with each window when it ends.
         stopped: Called after each window. It returns whether the process that runs the study wants the run to end.
     """
     began: float | None = None
@@ -338,7 +337,7 @@ class Underway:
         errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
         for error in errors:
             if isinstance(error, WorkerLost):
-                return WorkerLost(f"a worker must run until its job ends, but it died {self.attempts} times: {error}")
+                return WorkerLost(f"a worker died {self.attempts} times: {error}")
         for error in errors:
             if isinstance(error, LoadPaused):
                 return LoadPaused(f"{error}. There were {self.attempts} attempts, and none gave a measurement")
@@ -346,7 +345,7 @@ class Underway:
             return errors[0]
         if self._too_far_apart:
             return GeneratorError(
-                f"the producers must send at the same time, but in {self.attempts} attempts they began "
+                f"the producers did not send at the same time: in {self.attempts} attempts they began "
                 f"{self._apart_s:.1f} s apart, and {self.job.workload.measured_s:g} s are measured; measure longer"
             )
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]
@@ -354,8 +353,5 @@ class Underway:
         merged = merge(measurements, self.job.workload, self._series)
         if self._apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:
             return merged
-        warning = (
-            f"the producers must start together, but began {self._apart_s:.2f} s apart: for that time, only some of "
-            "them sent"
-        )
+        warning = f"the producers began {self._apart_s:.2f} s apart: for that time, only some of them sent"
         return replace(merged, warnings=(*merged.warnings, warning))

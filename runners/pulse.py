@@ -99,8 +99,8 @@ class Pulse:
         gap_s, self._looked_ns = (now - self._looked_ns) / NS_PER_S, now
         if gap_s > LONGEST_GAP_S and not _was_busy(self._before, self.count(), gap_s):
             raise LoadPaused(
-                f"the load process must never stand still, but stood still for {gap_s:.1f} s: it, its container, its "
-                "virtual machine, or the command that waits for it was stopped. Measure again while nothing is stopped"
+                f"the load process stood still for {gap_s:.1f} s: it, its container, its virtual machine, or the "
+                "command that waits for it was stopped. Measure again while nothing is stopped"
             )
         if (now - self._counted_ns) / NS_PER_S >= _COUNT_EVERY_S:
             # The process may stand still while it counts. So a gap is judged from the count before the last one, which

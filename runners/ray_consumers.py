@@ -60,7 +60,7 @@ class RayConsumerHost(ConsumerHost):
                     ) from message
                 case _:
                     started()
-        raise ConsumersLost(f"the worker {self.name} must report what the consumers measured, but reported nothing")
+        raise ConsumersLost(f"the worker {self.name} did not report what the consumers measured")
 
     @override
     def offset(self) -> Offset | None:
@@ -95,7 +95,7 @@ class RayConsumerHost(ConsumerHost):
         except (errors.RayActorError, errors.WorkerCrashedError, errors.GetTimeoutError) as error:
             raise self._lost(f"Ray says: {reason(error)}") from error
         except errors.RayError as error:
-            raise GeneratorError(f"the worker {self.name} must run consumers, but Ray says: {error}") from error
+            raise GeneratorError(f"the worker {self.name} could not run the consumers: {error}") from error
 
     def _lost(self, why: str) -> ConsumersLost:
-        return ConsumersLost(f"the worker {self.name} must run the consumers until the producer ends, but {why}")
+        return ConsumersLost(f"the worker {self.name} lost the consumers before the producer ended: {why}")

@@ -1,9 +1,9 @@
 """A crew (the Ray workers that run one job at a time), and the code that runs in a worker.
 
 The workers of a crew are started together. If a worker is lost, it is replaced before the next job or attempt. A worker
-runs one producer at a time, or the consumers of a job. It streams its windows (parts of a run, at most a second long)
-and its result as small compressed messages. A producer's messages go to the driver, which is the process that runs the
-study. Those of the consumers go to the worker of the first producer (`runners.ray_consumers`).
+runs one producer at a time, or the consumers of a job. It streams its windows and its result as small compressed
+messages. A producer's messages go to the driver, which is the process that runs the study. Those of the consumers go to
+the worker of the first producer (`runners.ray_consumers`).
 
 All producers of a job begin at one moment, so the driver measures how far each worker's clock is ahead of its own.
 """
@@ -173,7 +173,7 @@ class RayCrew:
             for actor in actors:
                 self._ray.kill(actor, no_restart=True)
             raise GeneratorError(
-                f"Ray must start all workers within {_PATIENCE_S:.0f} s, but it did not: {reason(error)}"
+                f"Ray did not start all workers within {_PATIENCE_S:.0f} s: {reason(error)}"
             ) from error
         return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
 
@@ -213,7 +213,7 @@ class Worker:
         """Run one producer of a job. The number `run` identifies this run in a later call of `stop`.
 
         Yields:
-            Each window (part of the run, at most a second long) when it ends, and at last the producer's report.
+            Each window when it ends, and at last the producer's report.
             Windows and report are pickled and compressed; `unpacked` decodes them.
         """
         told: queue.SimpleQueue[Window | WorkerReport] = queue.SimpleQueue()

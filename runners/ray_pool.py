@@ -186,9 +186,7 @@ class RayPool(Pool):
         if self._own:
             _kill_tree(slot.crew.hands[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
         name = slot.crew.lose(number)
-        return WorkerReport(
-            WorkerLost(f"the worker {name} must send a message every {patience_s:.0f} s, but sent none and was killed")
-        )
+        return WorkerReport(WorkerLost(f"the worker {name} sent nothing for {patience_s:.0f} s and was killed"))
 
     def _take(self, slot: "_Slot", number: int, message: Window | WorkerReport) -> Done | None:
         """Handle one message of a producer; return the job if this message finished the job, or else None."""
@@ -222,10 +220,10 @@ class RayPool(Pool):
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
             name = slot.crew.lose(number)
             return WorkerReport(
-                WorkerLost(f"the worker {name} must run until its job ends, but Ray says: {reason(error)}")
+                WorkerLost(f"the worker {name} ended before its job was done; Ray says: {reason(error)}")
             )
         except errors.RayError as error:
-            return WorkerReport(GeneratorError(f"a worker must return a result, but Ray says: {error}"))
+            return WorkerReport(GeneratorError(f"a worker returned no result; Ray says: {error}"))
         message: Window | WorkerReport = unpacked(packed)
         if not isinstance(message, WorkerReport) or message.began_unix_s is None:
             return message

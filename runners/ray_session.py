@@ -179,9 +179,7 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice:
                 try:
                     ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
                 except Exception as error:  # Ray raises a plain Exception if a busy host delays its start beyond 30 s
-                    raise GeneratorError(
-                        f"Ray must be running, but it did not start or answer: {error}{advice}"
-                    ) from error
+                    raise GeneratorError(f"Ray did not start or answer: {error}{advice}") from error
             yield ray
         finally:
             ray.shutdown(wait_for_processes=True)

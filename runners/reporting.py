@@ -46,5 +46,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def percent(ratio: float | None) -> str:
+    """Return a ratio that is known as text: `62 %`."""
+    assert ratio is not None
+    return f"{100 * ratio:.0f} %"
+
+
 def silent(_: str) -> None:
     """Ignore a sentence for the user. This is the default if a caller passes no function that shows sentences."""

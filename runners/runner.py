@@ -19,7 +19,7 @@ WINDOW_S: Final = 1.0
 
 
 class WatchDecision(Enum):
-    """Whether a run continues after a window (a part of the run, at most a second long)."""
+    """Whether a run continues after a window."""
 
     GO_ON = "go on"
     STOP = "stop"
@@ -43,7 +43,7 @@ class Runner(Protocol):
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Measure a config and return when the run is over.
 
-        `watch` is called once per window (a part of the run, at most a second long), in order, in the thread that
+        `watch` is called once per window, in order, in the thread that
         called `run`. When `watch` returns `STOP`, the run ends soon, and the measurement has `stopped_early` set.
         Nothing of the run is left behind, even if the run fails.
 

@@ -61,7 +61,7 @@ class TopicTraffic:
         append_lag_ms: Time from the creation of a batch's first record until the broker appended the batch. None if the
             topic has the times of the producers only.
         producers: The number of different producer ids.
-        producers_at_once: How many producers send at the same time, at least 1. A producer that was started anew has a
+        producers_at_once: How many producers send at the same time, at least 1. A producer that was started again has a
             new id, so ids that follow one another count as one producer.
         partitions_of_each: Number of the read partitions to which a producer sends, in the mean.
         several_producers: Whether batches without a producer id overlap in time, so that they are of several producers.

@@ -71,7 +71,7 @@ WRITING: Final[Permanent] = (
             {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UnknownTopicOrPartitionException"}
         ),
         BrokerLost,
-        "the topic must exist for the whole run, but the broker answered {}; check whether the topic was deleted",
+        "the topic is gone: the broker answered {}; check whether the topic was deleted",
     ),
 )
 """What a broker answers to a producer."""
@@ -137,7 +137,7 @@ class Watchdog:
     broker_alive: Callable[[], bool] = field(default=lambda: True)
     pulse: Pulse = field(default_factory=Pulse)
     permanent: Permanent = WRITING
-    silence: str = "deliveries must keep coming, but none came for {silent_s:.0f} s while {waiting:,} records waited; "
+    silence: str = "no deliveries came for {silent_s:.0f} s while {waiting:,} records waited; "
     _acknowledged: int = -1
     _acknowledged_ns: int = 0
     _done: int = -1
@@ -197,7 +197,7 @@ class Watchdog:
 
     def _check_errors(self, tally: DeliveryReport) -> None:
         if tally.fatal is not None:
-            raise DeliveryFailed(f"the client must be able to continue, but it stopped for good: {tally.fatal}")
+            raise DeliveryFailed(f"the client stopped for good: {tally.fatal}")
         for answers, error, sentence in self.permanent:
             if found := answers.intersection(tally.failed):
                 raise error(sentence.format(", ".join(found)))

@@ -183,7 +183,7 @@ class Client:
         return self._json("POST", _path(f"{_own(name)}/confirm", goal=list(goals) or None, **settings))
 
     def verify(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Have a producer config measured in turn with a baseline.
+        """Have a producer config measured alternating with a baseline.
 
         Args:
             asked: The body of `POST /v1/verifications`, with at least `file` (a name for messages) and `config`.

@@ -152,8 +152,7 @@ class Contact:
         if code in _NO_ANSWER:
             why = "; ".join(self.complaints()[-2:]) or answer
             return BrokerLost(
-                f"The cluster must answer the request to {action}, but it did not: {why}. Check that its brokers are "
-                "running."
+                f"The cluster did not answer the request to {action}: {why}. Check that its brokers are running."
             )
         return WorkloadRefused(f"The cluster must be able to {action}, but it answers: {answer}. Change the workload.")
 

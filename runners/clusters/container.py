@@ -125,7 +125,7 @@ class ContainerCluster:
                     what = "its container ended" if ended else f"it did not answer within {_START_TIMEOUT_S:.0f} s"
                     lines = failure_lines(b"".join(container.get_logs()).decode(errors="replace"))
                     raise BrokerDidNotStart(
-                        f"The broker of {self._image} must answer at {address}, but {what}. Its log says:\n{lines}"
+                        f"The broker of {self._image} does not answer at {address}: {what}. Its log says:\n{lines}"
                     ) from None
             time.sleep(_POLL_S)
 

@@ -182,7 +182,7 @@ class ExistingCluster:
                 if patience_s == math.inf:
                     reason = "; ".join(complaints[-3:]) or error.args[0].str()
                     raise TargetUnreachable(
-                        f"A broker must answer at {bootstrap}, but: {reason}. Check the address and the network."
+                        f"No broker answers at {bootstrap}: {reason}. Check the address and the network."
                     ) from None
 
 
@@ -198,7 +198,7 @@ def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: f
             if cause.patience_s <= patience_s and re.search(cause.pattern, complaint, re.IGNORECASE):
                 fault = _certificate_fault(complaint, connection) if cause.pattern == _UNTRUSTED else None
                 reason = f"its certificate is rejected: {fault}" if fault else f"{complaint}. {cause.advice}"
-                return cause.error(f"A broker must answer at {bootstrap}, but: {reason}")
+                return cause.error(f"No broker answers at {bootstrap}: {reason}")
     return None
 
 

@@ -151,7 +151,7 @@ def _format(kafka: KafkaJava, node: Node, properties: Path) -> None:
     ran = run_java(command, _TOOL_TIMEOUT_S)
     if ran.returncode != 0 or not (node.log_dir / "bootstrap.checkpoint").exists():
         raise BrokerDidNotStart(
-            f"Kafka's storage tool must format a log directory, but it ended with status {ran.returncode}: "
+            f"Kafka's storage tool could not format a log directory and ended with status {ran.returncode}: "
             f"{(ran.stderr or ran.stdout).strip()[-2000:]}"
         )
 

@@ -134,8 +134,8 @@ class KafkaJars:
                 raise
         if still := self._damaged():
             raise JarsUnavailable(
-                f"Kafka's jars must have the pinned SHA-256, but {still[0].file_name} has changed since it was "
-                f"fetched. Look for another program that writes to {self._jars}, and run again."
+                f"{still[0].file_name} has changed since it was fetched: it does not have the pinned SHA-256. "
+                f"Look for another program that writes to {self._jars}, and run again."
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
@@ -158,7 +158,7 @@ class KafkaJars:
             if half := wanted.cached_path:
                 half.unlink(missing_ok=True)
         raise JarsUnavailable(
-            f"Kafka's jars must be fetched once, but {jar.coordinate} could not be fetched: {reason}\n"
+            f"{jar.coordinate}, one of Kafka's jars, could not be fetched: {reason}\n"
             f"Run again when the network is back (jars that were fetched are kept), set {_REPOSITORY_VARIABLE} to "
             f"the address of a Maven mirror, or copy the folder {self.root} from a machine that has it."
         )

@@ -189,6 +189,5 @@ def wait_while_running(cluster: RunningCluster) -> None:
         while all(process.is_running() for process in processes):
             time.sleep(_POLL_S)
     raise EmbeddedBrokerError(
-        f"The broker at {cluster.bootstrap} must run until it is told to stop, but it ended by itself. "
-        "Read its log for the reason, then start it again."
+        f"The broker at {cluster.bootstrap} ended by itself. Read its log for the reason, then start it again."
     )

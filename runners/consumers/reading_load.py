@@ -47,7 +47,7 @@ READING: Final[Permanent] = (
     ),
 )
 """What a broker answers to a consumer that no retry can change."""
-_SILENCE: Final = "answers of the brokers must keep coming, but none came for {silent_s:.0f} s; "
+_SILENCE: Final = "no answer of a broker came for {silent_s:.0f} s; "
 _WAIT_MS: Final = "500"
 """The default of `fetch.wait.max.ms`: so long a broker may wait with its answer if there are no new records."""
 _WAITS: Final = ("fetch.wait.max.ms", "fetch.max.wait.ms")

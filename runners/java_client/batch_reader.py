@@ -169,20 +169,19 @@ class BatchReader:
             return self._jvm.receive(_PATIENCE_S)
         except TimeoutError:
             raise BrokerLost(
-                f"A broker must send record batches within {_PATIENCE_S:.0f} s, but it did not. Check that the brokers "
-                "are running."
+                f"No broker sent record batches within {_PATIENCE_S:.0f} s. Check that the brokers are running."
             ) from None
         except GeneratorError as error:
-            raise GeneratorError(f"the process that reads record batches must run to the end, but: {error}") from None
+            raise GeneratorError(f"the process that reads record batches ended too early: {error}") from None
 
 
 def _refusal(answer: Message, broker: BrokerAddress) -> Exception:
     address, because = f"{broker.host}:{broker.port}", str(answer["because"]).rstrip(".")
     if answer["kind"] == _CLOSED:
-        return ResponseNotRead(f"Broker {address} must send record batches, but the connection closed: {because}.")
+        return ResponseNotRead(f"Broker {address} closed the connection before it sent record batches: {because}.")
     if "Authentication" in answer["kind"] or "Authorization" in answer["kind"]:
-        return TargetRefused(f"Broker {address} must accept us, but it answers the Java client: {because}.")
-    return BrokerLost(f"Broker {address} must send record batches, but: {because}. Check that it is running.")
+        return TargetRefused(f"Broker {address} refused the Java client: {because}.")
+    return BrokerLost(f"Broker {address} sent no record batches: {because}. Check that it is running.")
 
 
 def _fetched(told: Message) -> FetchedBatches:

@@ -240,9 +240,9 @@ class SimulatedRunner:
     """A `Runner` that computes a measurement at once instead of measuring. The same call always gives the same numbers.
 
     As in reality, there are two kinds of noise. The noise from run to run is drawn once per run, and a longer run does
-    not average it out. The noise from window to window is drawn for each window (a part of the run, at most a second
-    long), and a longer run averages it out. The draws depend on the config and on the whole workload, including its
-    seed. To simulate another measurement of the same config, change the seed.
+    not average it out. The noise from window to window is drawn for each window, and a longer run averages it out. The
+    draws depend on the config and on the whole workload, including its seed. To simulate another measurement of the
+    same config, change the seed.
 
     Attributes:
         noise_ratio: Noise of rates from run to run: the standard deviation relative to the model's value (of its

@@ -38,8 +38,8 @@ def _switched_off(entries: Entries, promised: Guarantee) -> Iterator[LintFinding
     causes = [name for name, value in given.items() if not client.in_force({name: value}).flag(IDEMPOTENCE)]
     for name in causes:
         sentence = (
-            f"switches idempotence off silently, because {IDEMPOTENCE} is not set, so the producer promises only "
-            f"{promised}; set {IDEMPOTENCE}=false if that is meant"
+            f"switches idempotence off silently, because {IDEMPOTENCE} is not set; guarantee: {promised}. Set "
+            f"{IDEMPOTENCE}=false if that is meant"
         )
         yield entries.finding(LintLevel.WARNING, About.GUARANTEE, name, sentence)
     if not causes:

@@ -154,7 +154,7 @@ def test_ctrl_c_while_clients_are_compared_leaves_no_topic_and_no_process(
     assert_gone(family)
     assert our_topics(broker) == topics
     assert [study.name for study in studies.iterdir()] == ["compare-clients-1"]
-    assert "what was measured is kept as compare-clients-1; the same command measures anew" in said
+    assert "what was measured is kept as compare-clients-1; the same command starts over" in said
 
 
 @pytest.mark.broker
@@ -163,7 +163,7 @@ def test_ctrl_c_during_a_calibration_says_where_its_measurements_are(studies: Pa
     words = ("calibrate", "--bootstrap", broker.bootstrap, "--probes", "4", "--rate", "2000")
     code, said, family = interrupted(*words, by=signal.SIGINT, after="results in", own_broker=False)
     assert code == 130, said
-    assert "what was measured is kept as calibration-1; the same command measures anew" in said
+    assert "what was measured is kept as calibration-1; the same command starts over" in said
     assert_gone(family)
     assert tuner("rm", "calibration-1", "--yes").code == 0
     assert list(studies.iterdir()) == []

@@ -146,14 +146,14 @@ def test_what_a_killed_run_left_is_listed_and_removed(broker: RunningCluster) ->
 
 
 def test_doctor_finds_host_cluster_and_rights(broker: RunningCluster) -> None:
-    ended = tuner("doctor", "--bootstrap", broker.bootstrap, "--no-ceiling", "--json")
+    ended = tuner("doctor", "--bootstrap", broker.bootstrap, "--no-load-test", "--json")
     assert ended.code == 0, ended.out + ended.err
     findings = {finding["name"]: finding["state"] for finding in ended.json["findings"]}
     assert findings["cluster"] == findings["rights"] == findings["java"] == "ok"
 
 
 def test_doctor_fails_where_nobody_listens() -> None:
-    ended = tuner("doctor", "--bootstrap", "127.0.0.1:9", "--no-ceiling")
+    ended = tuner("doctor", "--bootstrap", "127.0.0.1:9", "--no-load-test")
     assert ended.code == 3
     assert "127.0.0.1:9" in ended.out
 

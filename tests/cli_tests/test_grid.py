@@ -135,7 +135,7 @@ def test_the_forms_of_a_grid_agree_and_piped_text_has_no_colours() -> None:
     cells = [cell for table in tables("three").values() for cell in table["cells"]]
     assert [row["value"] for row in rows] == ["" if cell["value"] is None else str(cell["value"]) for cell in cells]
     text = tuner("grid", "three", "--record-bytes", "1000").out
-    assert re.search(r"  \d\d% of rate", text)
+    assert re.search(r"  \d\d % of rate", text)
     assert "three: 1000 B records, throughput, MB/s by batch.size (rows) and linger.ms (columns)" in text
     assert "\x1b" not in text
 

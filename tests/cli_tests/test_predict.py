@@ -168,11 +168,11 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--replication", "3"), "the replication factor is 3, and 1 was measured"),
+        (("--replication", "3"), "the replication factor is 3, but only 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
-        (("--sweep", "replication=2,3"), "the replication factor is 3, and 1 was measured"),
+        (("--sweep", "replication=2,3"), "the replication factor is 3, but only 1 was measured"),
         (("--rate", "9000", "--disk", "1TB", "--partitions", "3", "--brokers", "0"), "--brokers"),
-        (("--producers", "4"), "the number of producers is 4, and 1 was measured"),
+        (("--producers", "4"), "the number of producers is 4, but only 1 was measured"),
         (("--sweep", "producers=0"), "the number of producers must be at least 1"),
         (("--retention", "0s"), "must be at least 1"),
         (("--brokers", "3"), "the number of brokers needs the size of a disk or a retention limit"),

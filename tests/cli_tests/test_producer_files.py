@@ -45,7 +45,7 @@ def test_lint_prints_one_line_for_each_finding(java_file: Path) -> None:
     ended = tuner("lint", java_file.name, "--record-bytes", "1000", "--rate", "2000")
     assert ended.code == 0, ended.err
     head, *lines = ended.out.splitlines()
-    assert head == "producer.properties, for the Java client 4.3.1: the producer promises acks=1, may reorder on retry"
+    assert head == "producer.properties, for the Java client 4.3.1: guarantee: acks=1, may reorder on retry"
     assert any(line.startswith("warning  acks=1: switches idempotence off") for line in lines)
     *findings, aside, counts = lines
     assert all(line.startswith(("warning  ", "hint     ")) for line in findings)

@@ -122,7 +122,9 @@ def test_plan_says_how_much_of_the_time_the_rounds_on_a_users_cluster_get(tmp_pa
     assert told.startswith("the search leaves 2:00 h of the 6:00 h of each record size, and at least 8 rounds are")
     hours, told = planned(4)
     assert hours < 4, "a block of rounds ends sooner"
-    assert told.startswith("the rounds follow one another, so gains are about those minutes: to spread them, a record")
+    assert told.startswith(
+        "the rounds run one after another, so the gain holds only for that time: to spread them, a record"
+    )
     assert planned(12, "confirm: {spread_over: 0s}")[1] == ""
 
 

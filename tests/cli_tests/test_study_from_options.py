@@ -340,7 +340,7 @@ def test_a_plan_says_its_limits_and_constraints_in_sentences() -> None:
         "mb_per_s >= 1",
     )
     plan = tuner("plan", "--executor", "simulated", *words)
-    assert "requires  a recommended config must keep latency_p99_ms <= 25 and mb_per_s >= 1\n" in plan.out
+    assert "limits    latency_p99_ms <= 25 and mb_per_s >= 1, for a recommended config\n" in plan.out
     assert (
         "; trials that can no longer win are stopped early, so it may take less; no new trial starts after" in plan.out
     )
@@ -349,7 +349,7 @@ def test_a_plan_says_its_limits_and_constraints_in_sentences() -> None:
 def test_a_plan_shows_the_least_time_and_warns_of_few_bytes() -> None:
     plan = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB")
     least = time_of(estimate.least_s(described(quick=True, record_bytes="500")))
-    assert f"least     {least}: a search of a few trials and the shortest confirmation\n" in plan.out
+    assert f"shortest  {least} is possible, with a search of a few trials and the shortest confirmation\n" in plan.out
     assert "at 200 MB/s, 10 GB is too little" in plan.complaint
     planned = tuner("plan", "--quick", "--record-bytes", "500", "--max-bytes", "10GB", "--mb-per-s", "80", "--json")
     assert planned.json["seconds_at_least"] < planned.json["seconds"]

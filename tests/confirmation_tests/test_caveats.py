@@ -49,8 +49,7 @@ def test_a_round_below_the_fixed_rate_is_a_loss_in_latency_only() -> None:
     assert found.better("mb_per_s"), "the throughput was measured in all rounds"
     assert found.broken == ()
     assert (
-        "in rounds 3 and 7, the config did not hold the fixed rate: its latencies there count as measured, "
-        "which is a loss" in found.caveats
+        "in rounds 3 and 7, the config fell behind the fixed rate; its long latency counts in the gain" in found.caveats
     )
 
 
@@ -83,7 +82,7 @@ def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> No
     assert found.proven
     assert found.config.linger_ms == 1
     assert found.gains["mb_per_s"].rounds == 8
-    assert any(each.startswith("in rounds 3 and 7, the config did not hold") for each in found.warnings)
+    assert any(each.startswith("in rounds 3 and 7, the config fell behind") for each in found.warnings)
 
 
 def test_a_good_latency_below_the_fixed_rate_proves_nothing() -> None:
@@ -170,5 +169,5 @@ def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> Non
     large = confirmed([(150.0, 5.0, 1.0)] * 9, theirs)
     assert Goal.LATENCY in large.proven_in_mean
     assert large.caveats == (
-        "latency_p99_ms: a stall that comes in fewer than 1 of 3 measurements would not have been seen in 9 rounds",
+        "latency_p99_ms: a stall that comes in fewer than 1 of 3 measurements may have been missed in 9 rounds",
     )

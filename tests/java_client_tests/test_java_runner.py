@@ -111,7 +111,7 @@ def test_time_in_the_client_s_code_leaves_out_the_wait_for_room() -> None:
 def test_long_pauses_of_the_collector_are_worth_a_warning() -> None:
     assert warnings_of(java_result()) == ()
     (said,) = warnings_of(java_result(at_end=report(collector_ms=500)))
-    assert "0.5 s of 2.0 s (25%)" in said
+    assert "0.5 s of 2.0 s (25 %)" in said
 
 
 def test_a_heap_must_hold_the_full_buffer_with_its_objects() -> None:

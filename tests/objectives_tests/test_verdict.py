@@ -103,7 +103,7 @@ def test_a_sender_that_is_busy_in_the_client_s_code_shows_the_client_s_limit() -
     assert judge(known(never_waits, sender_in_client_ratio=0.2)).bound is Bottleneck.GENERATOR
     verdict = judge(known(never_waits, sender_in_client_ratio=0.9))
     assert verdict.bound is Bottleneck.CLIENT_THREAD
-    assert "90%" in verdict.because
+    assert "90 %" in verdict.because
 
 
 def test_other_processes_do_not_slow_a_thread_that_has_its_own_core() -> None:
@@ -136,7 +136,7 @@ def test_a_growing_queue_that_nothing_limits_only_fluctuates() -> None:
 def test_a_full_queue_while_the_broker_has_time_is_too_small() -> None:
     verdict = judge(SATURATING)
     assert verdict.bound is Bottleneck.CLIENT_BUFFER
-    assert "full 90% of the time" in verdict.because
+    assert "full 90 % of the time" in verdict.because
 
 
 def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:

@@ -107,9 +107,9 @@ def test_settings_that_the_calibration_does_not_cover_are_named() -> None:
     seen = [Observation(ProducerConfig.parse({"linger.ms": each}, java()), full_load, values) for each in ("0", "5")]
     told = advice(found, calibrate(seen, REMOTE), DAY_S)
     assert told is not None
-    assert told.uncovered == ("compression.type is lz4, and none was measured",)
+    assert told.uncovered == ("compression.type is lz4, but only none was measured",)
     text = "\n".join(advice_lines(told, "orders", "overnight"))
-    assert "does not cover all of this: compression.type is lz4, and none was measured" in text
+    assert "does not cover all of this: compression.type is lz4, but only none was measured" in text
 
 
 def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:

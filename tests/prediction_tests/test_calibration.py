@@ -89,7 +89,7 @@ def test_what_was_not_measured_stays_uncertain() -> None:
     ("properties", "changes", "reason"),
     [
         ({"compression.type": "zstd"}, {}, "compression.type is zstd"),
-        ({}, {"record_sizes": RecordSizes.fixed(10)}, "the record size is 10 B, and 1000 B was measured"),
+        ({}, {"record_sizes": RecordSizes.fixed(10)}, "the record size is 10 B, but only 1000 B was measured"),
         ({}, {"replication": 3}, "the replication factor is 3"),
         ({}, {"partitions": 100}, "the number of partitions is 100"),
         ({"acks": "0", "enable.idempotence": "false"}, {}, "acks is 0"),
@@ -110,7 +110,7 @@ def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
     one, three = replace(LOAD, replication=1), replace(LOAD, replication=3)
     first, every = (ProducerConfig.parse({"acks": acks, "enable.idempotence": "false"}) for acks in ("1", "all"))
     seen = [told_by(EMBEDDED, first, one), told_by(EMBEDDED, every, three)]
-    assert reasons_not_covered(seen, first, three) == ("acks is 1, and all was measured",)
+    assert reasons_not_covered(seen, first, three) == ("acks is 1, but only all was measured",)
     assert not reasons_not_covered(seen, every, three)
     assert not reasons_not_covered(seen, every, one), "with one replica, the leader is all of them"
 

@@ -174,7 +174,9 @@ def test_recommendations_are_shown_once_a_size_is_confirmed(tmp_path: Path) -> N
     assert (list(throughput.gains), list(latency.gains)) == (["mb_per_s"], ["latency_p99_ms"])
     gain = throughput.gains["mb_per_s"]
     assert str(throughput).startswith("throughput: trial 7, gain (")
-    assert f"interval): throughput {gain}; at least {short(gain.low)} times better throughput, keeps" in str(throughput)
+    assert f"interval): throughput {gain}; at least {short(gain.low)} times better throughput, improves" in str(
+        throughput
+    )
     (kept,) = json.loads(json.dumps(found.as_json()))["sizes"]
     assert kept["recommended"][1]["gains"]["mb_per_s"]["low"] == gain.low
 
@@ -203,5 +205,5 @@ def test_a_recommendation_without_a_gain_says_so() -> None:
     assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep what you have")
     assert (
         str(Recommended(Goal.LATENCY, 9, False, {}))
-        == "latency: trial 9, not measured again in turn with the baseline, so no gain is claimed"
+        == "latency: trial 9, not measured again, alternating with the baseline, so no gain is claimed"
     )

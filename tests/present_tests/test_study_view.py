@@ -95,9 +95,9 @@ def test_a_line_of_a_round_names_the_config_and_the_mean_gain_so_far(said: Strin
     lines = [" ".join(line.split()) for line in shown(said, *found, *rounds)[2:]]
     assert lines == [
         "1000 B confirm round 1 baseline MB/s 100",
-        "1000 B confirm round 1 winner (trial 1) MB/s 150 (1.50x in 1)",
+        "1000 B confirm round 1 winner (trial 1) MB/s 150 (1.50x, mean of 1 round)",
         "1000 B confirm round 2 baseline MB/s 80",
-        "1000 B confirm round 2 winner (trial 1) MB/s 160 (1.73x in 2)",
+        "1000 B confirm round 2 winner (trial 1) MB/s 160 (1.73x, mean of 2 rounds)",
     ]
 
 

@@ -130,7 +130,7 @@ def test_front_as_text_and_json(run: Run, tmp_path: Path) -> None:
 
 def test_front_and_recommend_show_the_same_numbers_of_the_rounds(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", rounds=8, change=_warmer_with_time)
-    shown = run("front", "overnight").stdout.partition("measured again in turn")[2].splitlines()
+    shown = run("front", "overnight").stdout.partition("measured again, alternating")[2].splitlines()
     heads, row = shown[1:3]
     found = json.loads(run("recommend", "overnight", "--format", "json").stdout)
     assert heads.split()[:3] == ["trial", "rounds", "throughput,"]

@@ -116,7 +116,7 @@ def test_a_confirmed_winner_comes_before_a_faster_unconfirmed_config() -> None:
     means = (found.metrics["mb_per_s"], found.metrics["latency_p99_ms"])
     assert means == pytest.approx(((140 * 160 * 150) ** (1 / 3), 6)), "the means over the rounds"
     assert (found.baseline_metrics["mb_per_s"], found.is_baseline) == (100, False)
-    assert "measured again in turn with the baseline, 3 rounds" in found.how
+    assert "measured again, alternating with the baseline, 3 rounds" in found.how
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a_confirmed_config_without_a_gain_is_described_as_confirmed() -> None:
     found = recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(max_p99_ms=6))
     assert found.config.values == BOTH
     assert found.how == (
-        "measured again in turn with the baseline, 3 rounds, and not proven better; "
+        "measured again, alternating with the baseline, 3 rounds, and not proven better; "
         "recommended because the baseline itself breaks a constraint or condition"
     )
     assert found.gains["mb_per_s"].value == pytest.approx(1.0)
@@ -593,7 +593,7 @@ def test_a_winner_keeps_the_constraints_in_the_mean_of_its_rounds(limit: str, li
     sentence = f"latency_p99_ms <= {limit_ms:g}{' x baseline' if limit == 'relative' else ''}"
     assert (
         broken.how
-        == f"the best config for this goal was measured again in turn with the baseline, and broke {sentence}"
+        == f"the best config for this goal was measured again, alternating with the baseline, and broke {sentence}"
     )
 
 
@@ -613,7 +613,7 @@ def test_a_round_below_the_fixed_rate_costs_the_gain_in_latency_only() -> None:
     once = found([1.0] * 9 + [0.9], Goal.THROUGHPUT)
     assert once.proven
     assert {each.rounds for each in once.gains.values()} == {10}
-    assert any(each.startswith("in round 10, the config did not hold the fixed rate") for each in once.warnings)
+    assert any(each.startswith("in round 10, the config fell behind the fixed rate") for each in once.warnings)
     assert found([1.0] * 5 + [0.9] * 5, Goal.THROUGHPUT).is_baseline, "half of the rounds are too many"
 
 

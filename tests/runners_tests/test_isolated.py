@@ -33,7 +33,7 @@ def kill(_: Window) -> WatchDecision:
 
 @pytest.mark.parametrize("runner", [Endless(), Stuck()])
 def test_a_child_that_is_killed_gives_its_exit_code(runner: Runner) -> None:
-    with pytest.raises(GeneratorError, match=r"load process must run .*, but it ended with exit code -9"):
+    with pytest.raises(GeneratorError, match=r"load process ended without a result, with exit code -9"):
         Isolated(runner).run(CONFIG, WORKLOAD, kill)
 
 
@@ -58,7 +58,7 @@ def test_a_child_that_hangs_is_ended_when_the_watcher_gives_up() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        BrokerLost("deliveries must keep coming, but none came for 3 s"),
+        BrokerLost("no deliveries came for 3 s"),
         DiskTooFull("the disk must keep 1 GB free"),
         DetailedError("a < b", 5),
         RuleBroken("some-rule", "values go together", "a=1, b=2"),
@@ -102,7 +102,7 @@ class TestKept:
         assert self._served(Isolated(SimulatedRunner(), kept=True)) != before
 
     def test_a_kept_child_that_is_killed_in_a_run_gives_its_exit_code(self) -> None:
-        with pytest.raises(GeneratorError, match="load process must run until"):
+        with pytest.raises(GeneratorError, match="load process ended without a result"):
             Isolated(Endless(), kept=True).run(CONFIG, WORKLOAD, kill)
 
     def test_a_child_is_not_kept_after_a_run_without_measurement(self) -> None:

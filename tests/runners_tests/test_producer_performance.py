@@ -83,7 +83,7 @@ def test_the_report_contains_errors_of_failed_records(broker: RunningCluster, tm
 @pytest.mark.broker
 def test_a_wrong_property_makes_the_tool_fail(broker: RunningCluster, tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "lines.txt", 10, seed=1)
-    with pytest.raises(GeneratorError, match=r"must end with status 0 and a summary.*\n?.*acks"):
+    with pytest.raises(GeneratorError, match=r"ended without a summary.*\n?.*acks"):
         producer_performance(
             broker.bootstrap, "t", records=1, payload_file=lines, properties={"acks": "some"}, timeout_s=60.0
         )
@@ -105,7 +105,7 @@ def test_a_quota_is_set_and_lifted(broker: RunningCluster) -> None:
 
 
 def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match="must end within 0 s"):
+    with pytest.raises(GeneratorError, match="is still running after 0 s"):
         producer_performance("127.0.0.1:1", "t", records=1, payload_file=tmp_path / "none.txt", timeout_s=0.01)
 
 

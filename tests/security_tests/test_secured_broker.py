@@ -139,7 +139,7 @@ def test_reading_needs_exactly_the_documented_right(secured: Secured, client_fil
 
 def test_doctor_reports_rights_and_names_missing_ones(secured: Secured, client_file: Path) -> None:
     file = write_client(client_file, secured.mutual())
-    words = ["doctor", "--bootstrap", secured.address("MUTUAL"), "--command-config", file, "--no-ceiling", "--json"]
+    words = ["doctor", "--bootstrap", secured.address("MUTUAL"), "--command-config", file, "--no-load-test", "--json"]
     grant_only(secured.admin, rights(YOURS, user=principal("MUTUAL")))
     named = tuner(*words, "--topic", TOPIC)
     found = {each["name"]: each for each in named.json["findings"]}

@@ -61,7 +61,7 @@ def test_a_study_needs_no_more_than_the_documented_rights(
     connection = ["--bootstrap", secured.address(listener), "--command-config", str(client_file)]
     bench = tuner("bench", *connection, *named, "--warmup", "0.2", "--seconds", "0.6", "--json")
     assert bench.code == 0, bench.err
-    doctor = tuner("doctor", *connection, *named, "--no-ceiling", "--json")
+    doctor = tuner("doctor", *connection, *named, "--no-load-test", "--json")
     assert doctor.code == 0, doctor.out
 
 
@@ -106,7 +106,7 @@ def test_doctor_and_run_fail_in_the_same_way(secured: Secured, client_file: Path
     write_client(client_file, properties)
     target = f'{{bootstrap: "{address}", command_config: {client_file}}}'
     for words in (
-        ["doctor", "--no-ceiling", "--bootstrap", address, "--command-config", str(client_file)],
+        ["doctor", "--no-load-test", "--bootstrap", address, "--command-config", str(client_file)],
         ["run", study_file(client_file.parent / "secured.yaml", target)],
     ):
         ended = tuner(*words)
@@ -125,7 +125,7 @@ def test_kafka_s_own_tool_accepts_the_documented_commands(secured: Secured, tmp_
         ran = run_tool("org.apache.kafka.tools.AclCommand", command.split()[1:])
         assert ran.returncode == 0, ran.stderr
     assert tuner(
-        "doctor", "--bootstrap", secured.address("SCRAM"), "--no-ceiling", "--command-config",
+        "doctor", "--bootstrap", secured.address("SCRAM"), "--no-load-test", "--command-config",
         write_client(tmp_path / "client.properties", secured.scram),
     ).code == 0  # fmt: skip
 

@@ -338,7 +338,7 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
     assert "records kept for at least, days" in stored
     assert "disks full after, days" in stored
     beyond = served.ask("GET", "/studies/first/what-if?replication=3")
-    assert "tell: the replication factor is 3, and 1 was measured" in beyond.text
+    assert "can't predict this: the replication factor is 3, but only 1 was measured" in beyond.text
     for wrong in (
         "partitions=many",
         "linger.mss=1",

@@ -43,11 +43,11 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "confirm": (
         "run:confirm",
-        "Measure the best configs of a study and the baseline again, in turn, to find out which gains are real.",
+        "Measure the best configs of a study again, alternating with the baseline, to find out which gains are real.",
     ),
     "verify": (
         "verify:verify",
-        "Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.",
+        "Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.",
     ),
     "lint": (
         "lint:lint",
@@ -163,11 +163,11 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "confirm": (
         "remote_work:confirm",
-        "Have the service measure the best configs of a study and the baseline again, in turn.",
+        "Have the service measure the best configs of a study again, alternating with the baseline.",
     ),
     "verify": (
         "remote_work:verify",
-        "Have the service measure a properties file in turn with the baseline; exit code 99 if the file is worse.",
+        "Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.",
     ),
     "fork": (
         "remote_work:fork",
@@ -188,6 +188,8 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
 """The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _SERVER: Final = "KAFKA_TUNER_SERVER"
+_VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
+"""What the help calls the value of an option, by Typer's word for its type."""
 
 
 def _verbs() -> Mapping[str, tuple[str, str]]:
@@ -218,9 +220,10 @@ class _Verbs(TyperGroup):
             else:
                 alone.command(called)(verb)
             self.commands[called] = typer.main.get_group(alone).commands[called]
+            _name_values(self.commands[called], ctx)
         elif called in VERBS:
             raise typer.BadParameter(
-                f"with --server, a verb must be one of {', '.join(verbs)}, but got {called}, which the service does "
+                f"with --server, a command must be one of {', '.join(verbs)}, but got {called}, which the service does "
                 "not offer; run it without --server, where the studies are kept"
             )
         return super().resolve_command(ctx, args)
@@ -237,11 +240,21 @@ class _Verbs(TyperGroup):
             raise
 
 
+def _name_values(command: Any, ctx: Any) -> None:
+    """Give the value of each option a short name in the help, such as `N` instead of Typer's `<int range>`."""
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and (shown := parameter.display_type_rich(ctx)):
+            kind = shown.removeprefix("<").removesuffix(">").removeprefix("list[").removesuffix("]")
+            parameter.metavar = _VALUES.get(kind, kind)
+    for inner in getattr(command, "commands", {}).values():
+        _name_values(inner, ctx)
+
+
 _SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     cls=_Verbs,
     help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
-    "Begin with `tuner run`, which needs no cluster and no study file; `tuner VERB --help` shows examples.",
+    "Begin with `tuner run`, which needs no cluster and no study file; `tuner COMMAND --help` shows examples.",
     no_args_is_help=True,
     context_settings=_SETTINGS,
     pretty_exceptions_enable=False,

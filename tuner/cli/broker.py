@@ -144,7 +144,7 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
 
 
 def cleanup(
-    bootstrap: options.ClusterBootstrap = None,
+    bootstrap: options.TopicBootstrap = None,
     command_config: options.CommandConfig = None,
     remove: Annotated[
         bool,

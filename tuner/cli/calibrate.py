@@ -43,7 +43,7 @@ def calibrate(
         float, typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes.")
     ] = 0.5,
     probes: Annotated[int, typer.Option(min=4, max=64, metavar="N", help="Number of configs that are measured.")] = 12,
-    bootstrap: options.ClusterBootstrap = None,
+    bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
     brokers: options.Brokers = 1,
     as_json: options.Json = False,

@@ -113,6 +113,6 @@ def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
     OUT.print(table)
     OUT.print(
         f"the tuner sends {ratio} times as many records per second as Kafka's tool (95 % confidence interval, from "
-        f"{ratio.rounds} rounds in which both were measured in turn)",
+        f"{ratio.rounds} rounds in which both were measured alternately)",
         markup=False,
     )

@@ -39,7 +39,7 @@ def consume(
     topic: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TOPIC]",
+            metavar="TOPIC",
             help="Topic of yours, such as orders. Without it, the tuner starts a broker and writes a topic of its own.",
             show_default=False,
         ),
@@ -58,8 +58,8 @@ def consume(
         str,
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
-            help="The client that reads. java is the newest known release of Kafka's Java consumer; java:3.9.1 is "
-            "release 3.9.1.",
+            help="The client that reads. java is the newest known version of Kafka's Java consumer; java:3.9.1 is "
+            "version 3.9.1.",
         ),
     ] = "librdkafka",
     pairs: Annotated[
@@ -72,7 +72,7 @@ def consume(
     ] = None,
     seconds: Annotated[float, workload_options.seconds("--seconds", "--measured")] = 10,
     warmup: Annotated[float, workload_options.warmup()] = 0.5,
-    bootstrap: options.ClusterBootstrap = None,
+    bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     brokers: options.Brokers = 1,
@@ -137,10 +137,12 @@ def consume(
     """
     if (topic is None) != (bootstrap is None):
         raise typer.BadParameter(
-            "a topic of yours is on a cluster of yours: give both TOPIC and --bootstrap, or neither of them"
+            "give both TOPIC and --bootstrap, the address of the cluster that has the topic, or neither of them"
         )
     if rate is not None and (start is not Start.TAIL or topic is not None):
-        raise typer.BadParameter("--rate is about records that the tuner writes while it reads them: --start tail")
+        raise typer.BadParameter(
+            "--rate needs --start tail and no TOPIC: it sets how fast the tuner writes records while it reads them"
+        )
     chosen = client_of(client)
     alone = quiet or as_json
     tell = silent if alone else say

@@ -19,7 +19,7 @@ from tuner.study_file.prices import read_prices
 
 def cost(
     study: options.Study,
-    prices: Annotated[Path, typer.Argument(metavar="PRICES.YAML", help="File of unit prices; an example is below.")],
+    prices: Annotated[Path, typer.Argument(metavar="PRICES.YAML", help="File of unit prices, see the first example.")],
     record_bytes: RecordBytes = None,
     goal: AskedGoal = None,
     as_json: options.Json = False,

@@ -165,7 +165,7 @@ def _existing(folder: Path) -> Path:
 
 def _load() -> Check:
     busy = psutil.cpu_percent(interval=0.5) / 100
-    text = f"{busy:.0%} of the CPU is in use by other programs"
+    text = f"{100 * busy:.0f} % of the CPU is in use by other programs"
     if busy > _BUSY_HOST_RATIO:
         return Check("idle", CheckState.WEAK, f"{text}: measurements will be noisy; stop the other programs")
     return Check("idle", CheckState.GOOD, text)
@@ -206,7 +206,7 @@ def _rights(opened: OpenTarget) -> Check:
     return Check("rights", CheckState.GOOD, may)
 
 
-def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Check]:
+def check_load_generator(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Check]:
     """Measure how fast the load generator is on this host, with a real broker that is started for this measurement.
 
     Args:
@@ -238,11 +238,11 @@ def doctor(
             rich_help_panel="Target",
         ),
     ] = None,
-    ceiling: Annotated[
+    load_test: Annotated[
         bool,
         typer.Option(
-            help="Measure the highest throughput of the load generator on this host, with a broker that is started for "
-            "this measurement."
+            help="Measure how fast the load generator is on this host, with a broker that is started for this "
+            "measurement. --no-load-test skips that: no broker is started and no records are sent."
         ),
     ] = True,
     as_json: options.Json = False,
@@ -258,16 +258,16 @@ def doctor(
     \b
     Examples:
         tuner doctor
-        tuner doctor --bootstrap broker:9092 --command-config client.properties --no-ceiling
-        tuner doctor --bootstrap broker:9092 --command-config client.properties --topic scratch --no-ceiling
+        tuner doctor --bootstrap broker:9092 --command-config client.properties --no-load-test
+        tuner doctor --bootstrap broker:9092 --command-config client.properties --topic scratch --no-load-test
     """
     target = options.target_of(bootstrap, command_config, topic=topic)
     tell = silent if as_json else say
     checks: list[Iterable[Check]] = [check_host()]
     if bootstrap is not None:
         checks.append(check_cluster(target, tell))
-    if ceiling:
-        checks.append(check_ceiling(tell))
+    if load_test:
+        checks.append(check_load_generator(tell))
     found = []
     for finding in itertools.chain.from_iterable(checks):
         found.append(finding)

@@ -115,7 +115,7 @@ def run(
         ),
     ],
     quick: Quick = False,
-    bootstrap: options.ClusterBootstrap = None,
+    bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
     ray_address: Annotated[
         str | None,

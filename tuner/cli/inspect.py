@@ -31,12 +31,12 @@ _BATCHES_OF_EACH: Final = 50
 
 def inspect(
     topic: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC]", help="Topic of yours, such as orders.", show_default=False)
+        str | None, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.", show_default=False)
     ] = None,
     all_topics: Annotated[
         bool, typer.Option("--all", help="Inspect all topics, and rank them by what there is to gain.")
     ] = False,
-    bootstrap: options.ClusterBootstrap = None,
+    bootstrap: options.TopicBootstrap = None,
     command_config: options.CommandConfig = None,
     batches: Annotated[
         int | None,
@@ -71,8 +71,8 @@ def inspect(
 
     Shows records and bytes per batch, linger.ms and batch.size as far as the batches tell them, codec, idempotence and
     transactions, and what larger batches and each codec would bring. No producer and no config is asked, and no load is
-    made. No key and no value is stored or shown. Nothing is written to the cluster. This needs the rights Describe and
-    Read on the topic.
+    made. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
+    topic, which includes Describe.
 
     With --all, topics are ranked by what would be saved if each producer waited up to 20 ms for batches of up to
     64 KiB, and used the best codec: the topic's batches as a share of the batches of all topics in the last 24 hours,
@@ -87,7 +87,7 @@ def inspect(
         tuner inspect --all --bootstrap broker:9092 --max-bytes 20MB
     """
     if bootstrap is None:
-        raise typer.BadParameter("a topic of yours is on a cluster of yours, so --bootstrap is needed")
+        raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
     if (topic is None) is not all_topics:
         raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
     if (advise and all_topics) or (calibrated_by and not advise):
@@ -150,8 +150,7 @@ def _inspect_one(
     if found is None:
         reasons = [*sample.unread.values(), *(key for each in sample.stretches.values() for key in each.set_aside)]
         raise WorkloadRefused(
-            f"a topic that is inspected must have record batches that tell something, but those of {topic.name} don't: "
-            f"{', '.join(dict.fromkeys(reasons)) or 'none was found'}"
+            f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
         )
     told = None if calibration is None else _advice(found, calibration, topic.replication)
     if as_json:

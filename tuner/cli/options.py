@@ -124,7 +124,7 @@ Study = Annotated[
 StudyOrAll = Annotated[
     str | None,
     typer.Argument(
-        metavar="[STUDY]",
+        metavar="STUDY",
         help="Name of a study, such as overnight. Without it, all studies are listed.",
         show_default=False,
     ),
@@ -144,6 +144,24 @@ ClusterBootstrap = Annotated[
         metavar="HOST:PORT[,HOST:PORT]",
         help="Address of your cluster, such as broker:9092.",
         show_default="no cluster",
+        rich_help_panel="Target",
+    ),
+]
+TopicBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="Address of the cluster, such as broker:9092. The option is required.",
+        show_default=False,
+        rich_help_panel="Target",
+    ),
+]
+StartedOrBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="Address of your cluster, such as broker:9092.",
+        show_default="a broker on this machine",
         rich_help_panel="Target",
     ),
 ]
@@ -203,8 +221,8 @@ MixEnvironments = Annotated[
     bool,
     typer.Option(
         "--mix-environments",
-        help="Resume the study although its trials were measured on another host, with another version of the client, "
-        "or on another cluster. The report then says so.",
+        help="Resume although earlier measurements were made on another host, with another version of the client, or "
+        "on another cluster. The report then says so.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]
@@ -216,7 +234,7 @@ ClientVersion = Annotated[
     str | None,
     typer.Option(
         metavar="VERSION",
-        help="The client's version, such as 3.9.1, or 3.9 for the newest known release of it.",
+        help="The client's version, such as 3.9.1, or 3.9 for the newest known 3.9.x.",
         show_default="the newest that is known",
     ),
 ]

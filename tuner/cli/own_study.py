@@ -93,7 +93,7 @@ def kept_if_interrupted(name: str) -> Iterator[None]:
         yield
     except Interrupted:
         raise Interrupted(
-            f"what was measured is kept as {name}; the same command measures anew, and `tuner rm {name}` removes what "
+            f"what was measured is kept as {name}; the same command starts over, and `tuner rm {name}` removes what "
             "is kept"
         ) from None
 

@@ -32,7 +32,7 @@ from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source, source_in
 from tuner.present.console import OUT, say, warn
-from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines
+from tuner.present.prediction_view import IN_INTERVAL, prediction_lines, prediction_record, sweep_lines
 from tuner.present.wording import SIMULATED
 from tuner.storage.home import find_study
 
@@ -63,9 +63,9 @@ def predict(
 ) -> None:
     """Predict what a config would do, from what a study has measured, without sending anything.
 
-    A model of producer, network and broker is fitted to the trials of the study or experiment. Each metric has the
-    interval in which one measurement would lie with a probability of 95 %. The command refuses to predict a codec or a
-    replication factor that no trial had, or records of a very different size, and then ends with exit code 2.
+    A model of producer, network and broker is fitted to the trials of the study or experiment. Each metric has an
+    interval: about 9 of 10 single measurements lie in it. The command refuses to predict a codec or a replication
+    factor that no trial had, or records of a very different size, and then ends with exit code 2.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def _show(source: Source, asked: Question, limits: Retention | None, *, as_json:
     told = side_by_side(source, asked, calibration)
     *_, wanted = told.values()
     if isinstance(wanted, str):
-        raise NothingToTell(f"the measurements of {source.name} can't tell: {wanted}")
+        raise NothingToTell(f"{source.name} can't predict this: {wanted}")
     if as_json:
         options.print_json(prediction_record(source, calibration, told, limits))
         return
@@ -123,7 +123,7 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
     told = sweep.answers(source, calibration)
     reasons = [each for each in told.values() if isinstance(each, str)]
     if len(reasons) == len(told):
-        raise NothingToTell(f"the measurements of {source.name} can't tell: {reasons[-1]}")
+        raise NothingToTell(f"{source.name} can't predict this: {reasons[-1]}")
     if as_json:
         options.print_json(prediction_record(source, calibration, told, setting=sweep.setting))
     else:
@@ -133,7 +133,6 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.pictures import draw_sweep
 
-        heading = f"predicted from {source.name}; 95 % of single measurements lie in the bands"
-
+        heading = f"predicted from {source.name}; {IN_INTERVAL}"
         write_picture(png, partial(draw_sweep, sweep.setting, told, heading=heading), force=force)
         say(f"picture written to {png}")

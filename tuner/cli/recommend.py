@@ -284,7 +284,7 @@ def explain(
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    For each changed property, the study measured the config in turn with a copy in which only this property has the
+    For each changed property, the study measured the config alternating with a copy in which only this property has the
     baseline's value.
 
     \b

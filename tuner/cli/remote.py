@@ -340,7 +340,7 @@ def predict(
         record = json.loads(client.text(study, "prediction", form="json", **asked))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (sweep is None and reasons[-1]):
-            raise NothingToTell(f"the measurements of {study} can't tell: {reasons[-1]}")
+            raise NothingToTell(f"{study} can't predict this: {reasons[-1]}")
         if record["simulated"]:
             warn(SIMULATED)
         if as_json:

@@ -37,7 +37,7 @@ def confirm(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Have the service measure the best configs of a study and the baseline again, in turn.
+    """Have the service measure the best configs of a study again, alternating with the baseline.
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def verify(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Have the service measure a properties file in turn with the baseline; exit code 99 if the file is worse.
+    """Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.
 
     What is compared, and the exit codes 99 and 98, are those of `tuner verify` without a service. The measurements are
     a study of the service.
@@ -168,7 +168,7 @@ def fork(
 
 
 def rm(
-    names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies on the service.")],
+    names: Annotated[list[str], typer.Argument(metavar="STUDY", help="Names of studies on the service.")],
     yes: Yes = False,
     as_json: options.Json = False,
 ) -> None:

@@ -17,7 +17,7 @@ from tuner.present.sample_view import print_sample, sample_record, sampled_study
 
 def sample(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.")],
-    bootstrap: options.ClusterBootstrap = None,
+    bootstrap: options.TopicBootstrap = None,
     command_config: options.CommandConfig = None,
     records: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="How many of the newest records to read, over all partitions.")
@@ -42,7 +42,7 @@ def sample(
         tuner sample orders --bootstrap broker:9092 --records 100000 --max-bytes 200MB --json
     """
     if bootstrap is None:
-        raise typer.BadParameter("a topic of yours is on a cluster of yours, so --bootstrap is needed")
+        raise typer.BadParameter("--bootstrap is required: the address of the cluster that has the topic")
     largest_bytes = options.parse_size(max_bytes)
     check_output(output, force=force)
     target = options.target_of(bootstrap, command_config)

@@ -119,7 +119,7 @@ def front(
 ) -> None:
     """Show the Pareto front of a study: the configs that no other config beats in every objective.
 
-    Each config is shown with its gain over the baseline, its guarantee and its verdict. If no config keeps every
+    Each config is shown with its ratio to the baseline, its guarantee and its verdict. If no config keeps every
     constraint, the command shows how near the trials came to each constraint.
 
     \b

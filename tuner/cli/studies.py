@@ -183,7 +183,7 @@ def _trial_lines(frame: "pd.DataFrame") -> list[str]:
 
 
 def rm(
-    names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or their folders.")],
+    names: Annotated[list[str], typer.Argument(metavar="STUDY", help="Names of studies, or their folders.")],
     yes: Yes = False,
     as_json: options.Json = False,
 ) -> None:

@@ -55,8 +55,8 @@ class StudyOptions:
         str | None,
         typer.Option(
             metavar="librdkafka|java|java:VERSION",
-            help="The client that is searched and measured. java is the newest known release of Kafka's Java producer; "
-            "java:3.9.1 is release 3.9.1. With a study file for another client, the study is named NAME-java.",
+            help="The client that is searched and measured. java is the newest known version of Kafka's Java producer; "
+            "java:3.9.1 is version 3.9.1. With a study file for another client, the study is named NAME-java.",
             show_default="librdkafka",
             rich_help_panel=_FILE,
         ),
@@ -73,7 +73,8 @@ class StudyOptions:
     objectives: Annotated[
         Goal | None,
         typer.Option(
-            help="What to optimise. balanced optimises throughput and latency.",
+            help="What the search looks for: configs with more throughput, less latency, or both (balanced). --goal "
+            "chooses which of the winners are measured again.",
             show_default="balanced",
             rich_help_panel=_FILE,
         ),
@@ -248,8 +249,8 @@ class StudyOptions:
         list[Goal] | None,
         typer.Option(
             "--goal",
-            help="Goal whose winner is confirmed, such as latency. The option may be repeated. Fewer goals take less "
-            "time.",
+            help="Goal whose winner is measured again after the search, such as latency. The option may be repeated. "
+            "Fewer goals take less time. --objectives chooses what the search looks for.",
             show_default="all three",
             rich_help_panel=_CONFIRM,
         ),

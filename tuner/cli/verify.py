@@ -53,7 +53,7 @@ def verify(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.
+    """Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.
 
     Two numbers are compared: the throughput when records are sent as fast as the client takes them, and the p99
     latency at 30 % of the baseline's throughput. With --study, each objective of the study is compared, too. A number

@@ -36,8 +36,8 @@ MeasuredClient = Annotated[
     str | None,
     typer.Option(
         metavar="librdkafka|java|java:VERSION",
-        help="The client that is measured, with both configs. java is the newest known release of Kafka's Java "
-        "producer; java:3.9.1 is release 3.9.1.",
+        help="The client that is measured, with both configs. java is the newest known version of Kafka's Java "
+        "producer; java:3.9.1 is version 3.9.1.",
         show_default="librdkafka, or as --study",
     ),
 ]
@@ -49,7 +49,12 @@ ForClient = Annotated[
     ),
 ]
 Rounds = Annotated[
-    int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
+    int,
+    typer.Option(
+        min=2,
+        help="Number of rounds after which the command computes how many more it needs. One round measures the "
+        "baseline and the file once. The command ends earlier if the outcome is certain.",
+    ),
 ]
 MaxRounds = Annotated[
     int, typer.Option(min=2, help="Maximum number of rounds, used where the result is still uncertain.")

@@ -8,8 +8,8 @@ MeasuredClient = Annotated[
     str,
     typer.Option(
         metavar="librdkafka|java|java:VERSION",
-        help="The client that is measured. java is the newest known release of Kafka's Java producer; java:3.9.1 "
-        "is release 3.9.1.",
+        help="The client that is measured. java is the newest known version of Kafka's Java producer; java:3.9.1 "
+        "is version 3.9.1.",
     ),
 ]
 

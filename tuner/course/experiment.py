@@ -19,7 +19,7 @@ from objectives.row_metrics import row_metrics_of
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.errors import WorkloadRefused
 from runners.runner import Runner
-from tuner.course.beginning import tracking_fact
+from tuner.course.beginning import mlflow_experiment, tracking_fact
 from tuner.course.bench import Bench
 from tuner.course.environment import machine_name, topic_shape
 from tuner.course.experiment_identity import check_same_rows, experiment_identity

@@ -195,7 +195,7 @@ LOAD_KEYS: Final = frozenset(LoadSection.model_fields)
 
 
 class ArtefactSection(Section):
-    """Why a figure of the paper does not say about Kafka what it seems to say."""
+    """Why the figure of the paper comes from how it was measured, and not from Kafka."""
 
     kind: Annotated[Artefact, fields.one_of(Artefact)]
     """What the figure shows instead of Kafka."""
@@ -227,7 +227,7 @@ class FindingSection(Section):
     """
 
     id: Name
-    """A short name, unique within the file."""
+    """A short name that no other finding of the file has."""
     claim: Sentence
     """The statement, in one sentence."""
     source: Sentence
@@ -239,21 +239,21 @@ class FindingSection(Section):
     over: SomeSettings | None = None
     """Settings of the row that it is divided by."""
     limit: Positive | None = None
-    """A number that it is divided by."""
+    """A number that the metric is divided by, in place of a second row."""
     order: Annotated[list[SomeSettings], Field(max_length=100)] = Field(default_factory=list)
-    """Settings of rows in an order: each is compared with the one before it."""
+    """Settings of several rows. Each row is compared with the one before it in this list."""
     along: Annotated[str, fields.text()] | None = None
-    """A setting with numbers: is there a trend along it? The last value on the line is divided by the first."""
+    """A setting with numbers. A straight line is fitted along it, and its last value is divided by its first."""
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
     """Cases with settings that are added to `of`, `over` and `order`. The statement must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]
-    """How the first compare with the second according to the paper: greater, smaller or equal."""
+    """What the paper says of the first row compared with the second: it is greater, smaller or equal."""
     paper_ratio: Positive | None = None
     """The ratio in the paper, if there is one comparison."""
     tolerance: Annotated[float, fields.number(0, 10, above=True)] = 0.1
     """For equal: the largest relative difference that still counts as equal."""
     artefact: ArtefactSection | None = None
-    """Why a figure of the paper does not say about Kafka what it seems to say."""
+    """Why the figure of the paper comes from how it was measured, and not from Kafka."""
 
 
 class PaperSection(Section):

@@ -177,7 +177,7 @@ class ExperimentSpec:
         """What is measured before the first round, and does not count: the control, and then the other rows.
 
         Rows that differ only in what a burn-in leaves out, such as the rate, have one burn-in. A row that kills a
-        broker has none, because brokers are started anew after it.
+        broker has none, because brokers are started again after it.
         """
         control = self.row(self.control)
         # Consumers that read what was stored would reach its end in a longer run.

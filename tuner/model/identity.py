@@ -97,7 +97,7 @@ def check_unchanged(name: str, asked: Mapping[str, Any], on_record: Mapping[str,
         return
     lines = [f"{key}: {change}" for key, change in changed.items()]
     where = " (`study:` in the study file, or --name)" if forks else ""
-    advice = f"restore the old settings to resume, or give the study another name{where} to start anew"
+    advice = f"restore the old settings to resume, or give the study another name{where} to start over"
     if forks and not KEPT_BY_FORK & set(map(section_of, changed)):
         advice += f"; `tuner fork {name} NEW-NAME STUDY.YAML` begins a study that takes over the trials that still fit"
     rule = f"the study {name} can only be resumed with the settings of its trials, but these differ:"

@@ -373,7 +373,7 @@ class StudySpec:
 
     @property
     def paced(self) -> bool:
-        """Whether an objective or a constraint needs the paced phase (load at a fixed rate)."""
+        """Whether an objective or a constraint needs the paced phase."""
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property
@@ -420,7 +420,7 @@ class StudySpec:
     def rounds_on_new_brokers(self) -> bool:
         """Whether each round of the confirmation is measured on newly started brokers.
 
-        Only brokers that we start can be started anew. By default, new brokers are used for the winners of a search.
+        Only brokers that we start can be started again. By default, new brokers are used for the winners of a search.
         They are not used for a given config, because the user of `tuner verify` waits for the answer.
         """
         asked = self.confirm.new_broker

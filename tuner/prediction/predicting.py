@@ -59,7 +59,7 @@ class Interval:
 
     Attributes:
         value: The value.
-        low: Lower end of the interval in which one measurement would lie with a probability of 95 %.
+        low: Lower end of the interval. It is computed for 95 %, and about 9 of 10 single measurements lie in it.
         high: Upper end of the interval.
     """
 
@@ -168,26 +168,28 @@ def reasons_not_covered(
     found = []
     clients = dict.fromkeys(each.config.client.kind.value for each in seen)
     if config.client.kind.value not in clients:
-        found.append(f"the client is {config.client.kind.value}, and {_and(clients)} was measured")
+        found.append(f"the client is {config.client.kind.value}, but {_only(clients)}")
     found += _beyond("record size", "B", workload.record_sizes.mean_bytes, [_size(each) for each in seen])
     found += _beyond("number of partitions", "", workload.partitions, [each.workload.partitions for each in seen])
     found += _beyond("number of producers", "", producers, [each.producers for each in seen])
     replicas = dict.fromkeys(each.workload.replication for each in seen)
     if workload.replication not in replicas:
-        found.append(f"the replication factor is {workload.replication}, and {_and(replicas)} was measured")
+        found.append(f"the replication factor is {workload.replication}, but {_only(replicas)}")
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
-        found.append(f"compression.type is {wanted.codec}, and {_and(codecs)} was measured")
+        found.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
     acks = dict.fromkeys(
         _waits_for(each.settings.acks, workload.replication)
         for each in seen
         if each.workload.replication == workload.replication
     )
     if acks and (waits := _waits_for(wanted.acks, workload.replication)) not in acks:
-        found.append(f"acks is {waits}, and {_and(acks)} was measured")
+        found.append(f"acks is {waits}, but {_only(acks)}")
     ratios = [each.workload.compressibility_ratio for each in seen]
     if wanted.codec != "none" and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
-        found.append(f"the compressible share is {workload.compressibility_ratio:g}, and {ratios[0]:g} was measured")
+        found.append(
+            f"the compressible share is {workload.compressibility_ratio:g}, but only {ratios[0]:g} was measured"
+        )
     return tuple(found)
 
 
@@ -282,9 +284,8 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
     if low / MOST_EXTRAPOLATION <= wanted <= high * MOST_EXTRAPOLATION:
         return []
     span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    return [
-        f"the {what} is {wanted:g}{' ' + unit if unit else ''}, and {span}{' ' + unit if unit else ''} was measured"
-    ]
+    of_unit = " " + unit if unit else ""
+    return [f"the {what} is {wanted:g}{of_unit}, but only {span}{of_unit} was measured"]
 
 
 def _waits_for(acks: int, replicas: int) -> str:
@@ -292,5 +293,5 @@ def _waits_for(acks: int, replicas: int) -> str:
     return "0" if acks == 0 else "1 or all" if replicas == 1 else "all" if acks == -1 else "1"
 
 
-def _and(values: Mapping[str, None] | Mapping[int, None]) -> str:
-    return ", ".join(map(str, values))
+def _only(measured: Mapping[str, None] | Mapping[int, None]) -> str:
+    return f"only {' and '.join(map(str, measured))} {'was' if len(measured) == 1 else 'were'} measured"

@@ -117,7 +117,7 @@ class Question:
         return Question(config, workload, producers)
 
     def answer(self, source: Source, calibration: Calibration) -> Prediction | str:
-        """Return the prediction, or the reasons why the measurements can't tell.
+        """Return the prediction, or the reasons why the measurements do not allow one.
 
         Args:
             source: The study or experiment that has measured.

@@ -34,7 +34,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
     return [
         f"what other settings would do: {ESTIMATE}",
         f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s each, "
-        f"{load.record_sizes} B a record, {load.compressibility_ratio:.0%} of it compressible",
+        f"{load.record_sizes} B a record, {100 * load.compressibility_ratio:.0f} % of it compressible",
         *aligned(rows),
         f"Today's batches have {number(advice.measured_batch_records)} records; the model expects "
         f"{number(advice.today.batch_records.value)}.",

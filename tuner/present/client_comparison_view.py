@@ -17,7 +17,7 @@ _SHOWN: Final = (
     "latency_p999_ms",
 )
 _SAID: Final = {
-    "mb_per_s": ("java is {times} librdkafka's throughput in those minutes", "{better} is faster"),
+    "mb_per_s": ("java is {times} librdkafka's throughput in these rounds", "{better} is faster"),
     "latency_p99_ms": (
         "java's latency p99 is {times} librdkafka's, both at {rate} records/s",
         "{better} has the lower latency",

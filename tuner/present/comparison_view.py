@@ -13,7 +13,8 @@ from tuner.results.comparison import NOISE_RATIO, GoalComparison, SizeComparison
 from tuner.results.recommendation import Recommendation
 
 NOT_IN_TURN: Final = (
-    f"the studies were not measured in turn, so a difference of up to {NOISE_RATIO:.0%} counts as no difference"
+    f"the studies were not measured alternately, so a difference of up to {100 * NOISE_RATIO:.0f} % counts as no "
+    "difference"
 )
 _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
 """The metrics that every comparison shows, with their units. Other metrics are shown with their names."""

@@ -16,7 +16,7 @@ from tuner.present.brokers_view import broker_lines
 from tuner.present.console import OUT, warn
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
-    "nothing to take": lambda window: f"{window.waiting_ratio:.0%}",
+    "nothing to take": lambda window: f"{100 * window.waiting_ratio:.0f} %",
 }
 """Columns of a live table of windows, besides records and bytes."""
 
@@ -105,7 +105,7 @@ def _cost(seen: Consumption) -> str:
     if used.broker_cpu_cores is not None and seen.broker_cpu_ms_per_mb is not None:
         parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.2f} ms of CPU per MB)")
     if used.host_cpu_ratio is not None:
-        parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores} cores")
+        parts.append(f"host {100 * used.host_cpu_ratio:.0f} % of {used.host_cores} cores")
     return ", ".join(parts) or "unknown"
 
 

@@ -86,7 +86,7 @@ def _keys(load: Workload) -> str:
     if not load.key_bytes:
         return "-"
     count = "all different" if load.different_keys is None else f"{load.different_keys:,}"
-    skewed = f", {load.most_frequent_key_ratio:.1%} the same" if load.most_frequent_key_ratio else ""
+    skewed = f", {100 * load.most_frequent_key_ratio:.1f} % the same" if load.most_frequent_key_ratio else ""
     return f"{load.key_bytes} B, {count}{skewed}"
 
 

@@ -40,7 +40,7 @@ def cell_text(cell: Cell | None) -> str:
     if cell is None:
         return "-"
     if cell.value is None:
-        return "-" if cell.held_ratio is None else f"{cell.held_ratio:.0%} of rate"
+        return "-" if cell.held_ratio is None else f"{100 * cell.held_ratio:.0f} % of rate"
     return number(cell.value) + (f" ({cell.behind} of {cell.configs} behind)" if cell.behind else "")
 
 

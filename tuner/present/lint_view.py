@@ -13,8 +13,8 @@ SCHEMA_VERSION: Final = 1
 
 
 def report_head(report: LintReport, file: Path) -> str:
-    """Return the line above the findings: the file, the client, and what the producer promises."""
-    promised = "it has errors" if report.guarantee is None else f"the producer promises {report.guarantee}"
+    """Return the line above the findings: the file, the client, and the guarantee."""
+    promised = "it has errors" if report.guarantee is None else f"guarantee: {report.guarantee}"
     return f"{file.name}, for {report.client.label}: {promised}"
 
 

@@ -137,7 +137,7 @@ def _cost(seen: Measurement) -> str:
             f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms of CPU time per MB)"
         )
     if used.host_cpu_ratio is not None:
-        parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores} cores")
+        parts.append(f"host {100 * used.host_cpu_ratio:.0f} % of {used.host_cores} cores")
     return ", ".join(parts) or "unknown"
 
 
@@ -219,7 +219,7 @@ def print_spread(runs: Sequence[Measurement]) -> None:
     ):
         middle = statistics.median(values)
         spread = (max(values) - min(values)) / middle if middle else 0.0
-        table.add_row(name, *(f"{value:,.2f}" for value in (middle, min(values), max(values))), f"{spread:.1%}")
+        table.add_row(name, *(f"{value:,.2f}" for value in (middle, min(values), max(values))), f"{100 * spread:.1f} %")
     OUT.print(table)
 
 
@@ -243,7 +243,7 @@ def _window_line(window: Window) -> str:
 _CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
     "p50 ms": lambda window: f"{window.latency.percentile_us(0.5) / 1e3:.2f}",
     "p99 ms": lambda window: f"{window.latency.percentile_us(0.99) / 1e3:.2f}",
-    "queue full": lambda window: f"{window.queue_full_ratio:.0%}",
+    "queue full": lambda window: f"{100 * window.queue_full_ratio:.0f} %",
 }
 
 

@@ -125,7 +125,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     yield f"baseline  {own or 'the client without any property set'}"
     yield from (f"          {note}" for note in spec.baseline_notes)
     if spec.constraints:
-        yield f"requires  a recommended config must keep {' and '.join(map(str, spec.constraints))}"
+        yield f"limits    {' and '.join(map(str, spec.constraints))}, for a recommended config"
     most = estimate.most_confirmations(spec)
     for size in record["sizes"]:
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
@@ -137,7 +137,7 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
         yield f"sessions  {record['sessions']}"
     yield f"time      {_time_text(spec, record['seconds'])}"
     least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
-    yield f"least     {least}: a search of a few trials and the shortest confirmation"
+    yield f"shortest  {least} is possible, with a search of a few trials and the shortest confirmation"
     written = record["bytes_at_most"]
     if written is None:
         yield "bytes     as many as time allows; set search.max_bytes to limit them"
@@ -160,9 +160,10 @@ def _print_space(spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: C
         now = shown_value(parameter.name, spec.baseline.effective(parameter.name)) if one and with_baseline else ""
         table.add_row(parameter.name, parameter.text, parameter.unit, default, now)
     out.print(table)
-    if waiting := _later_knobs_text(_searched_from(spec, space)):
+    trials = trials_in_all(spec.search, space, spec.baseline)
+    if waiting := _later_knobs_text(_searched_from(spec, space), trials):
         out.print(
-            f"searched later: {waiting}; name a knob under space in the study file to search it from the beginning",
+            f"{waiting}; name a knob under space in the study file to search it from the beginning",
             markup=False,
             soft_wrap=True,
         )
@@ -182,10 +183,27 @@ def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
     return searched_from(space, knows_effects=begins_with_model(spec))
 
 
-def _later_knobs_text(begin: dict[str, int]) -> str:
-    """Return a text with the knobs that are searched later, and after how many configs; empty if there are none."""
-    together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
-    return "; ".join(f"{', '.join(names)} after {known} configs" for known, names in together if known)
+def _later_knobs_text(begin: dict[str, int], trials: int | None) -> str:
+    """Return a text with the knobs that are searched later or, in so few trials, not at all; empty if there are none.
+
+    Args:
+        begin: By knob, how many configs are measured before it is searched.
+        trials: How many trials the search has; None if the number is open.
+    """
+    reached = {name: known for name, known in begin.items() if trials is None or known < trials}
+    together = groupby(sorted(reached, key=reached.__getitem__), reached.__getitem__)
+    later = [
+        f"{', '.join(names)} after {'the first config' if known == 1 else f'{known} configs'}"
+        for known, names in together
+        if known
+    ]
+    never = [name for name in begin if name not in reached]
+    return "; ".join(
+        [
+            *(["searched later: " + ", then ".join(later)] if later else []),
+            *([f"not searched in {trials} trials: {', '.join(never)}"] if never else []),
+        ]
+    )
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
@@ -247,13 +265,12 @@ def _spread_text(spec: StudySpec) -> str:
     if kept_s:
         apart = datetime.timedelta(seconds=round(estimate.gap_s(spec, kept_s, each_s)))
         return (
-            f"the search leaves {_rough(kept_s)} of the {_rough(own_s)} of each record size, and at least "
-            f"{spec.confirm.rounds} rounds are spread over it, {apart} or more apart (confirm.spread_over: 0s turns it "
-            "off)"
+            f"each record size has {_rough(own_s)}; {_rough(kept_s)} of them are for the rounds: at least "
+            f"{spec.confirm.rounds}, which begin {apart} or more apart (confirm.spread_over: 0s turns it off)"
         )
     least = _rough(1.5 * estimate.least_spread_s(spec, each_s))
     return (
-        "the rounds follow one another, so gains are about those minutes: to spread them, a record size needs "
+        "the rounds run one after another, so the gain holds only for that time: to spread them, a record size needs "
         f"{least}, but has {_rough(own_s)}"
     )
 

@@ -33,6 +33,7 @@ _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
 """The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
 ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
+IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 
 
 def prediction_lines(
@@ -51,7 +52,7 @@ def prediction_lines(
     return [
         f"{len(calibration.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
         *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
-        *(f"{heading}: these measurements can't tell: {reasons}" for heading, reasons in unknown.items()),
+        *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
         "",
         *aligned([["", *known], *prediction_rows(known.values(), retention)]),
         "",
@@ -105,7 +106,7 @@ def what_if_record(
     """Return what the page shows on which people change settings and see the predictions, as JSON types.
 
     `fields` are the settings with their possible values, `headings` and `rows` the table, and `unknown` the reasons for
-    a prediction that the measurements can't tell.
+    a prediction that the measurements do not allow.
 
     Args:
         source: The study or experiment.
@@ -195,7 +196,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
     for constant, value, low, high in _constants(calibration):
         if constant not in calibration.undetermined:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
-    off = [f"{ROW_METRICS[metric].label} {sd:.0%}" for metric, sd in calibration.scatter.items()]
+    off = [f"{ROW_METRICS[metric].label} {100 * sd:.0f} %" for metric, sd in calibration.scatter.items()]
     return [
         f"{len(calibration.observations)} measurements of {name}; they scatter around the model by {', '.join(off)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
@@ -340,7 +341,7 @@ def _load(each: Prediction) -> str:
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
     by = "" if each.producers == 1 else f", {each.producers} producers"
     keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
-    values = f"records of {load.record_sizes} B{keys}, {load.compressibility_ratio:.0%} compressible"
+    values = f"records of {load.record_sizes} B{keys}, {100 * load.compressibility_ratio:.0f} % compressible"
     return f"{values}, {shape}{by}{at}"
 
 

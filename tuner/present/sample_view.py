@@ -73,7 +73,7 @@ def _keys(sample: TopicSample) -> str:
     if not sample.keyed:
         return "none"
     return (
-        f"{sample.keyed / sample.records:.0%} of the records have one, mean {sample.key_bytes:.0f} bytes; "
+        f"{100 * (sample.keyed / sample.records):.0f} % of the records have one, mean {sample.key_bytes:.0f} bytes; "
         f"{sample.different_keys:,} different keys; the most frequent one is that of "
         f"{100 * sample.most_frequent_key_ratio:.1f} % of the records"
     )

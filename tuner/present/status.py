@@ -34,7 +34,7 @@ class BestSoFar:
         value: The best value of any config on the front. A config's value is the mean of all its measurements.
         baseline: The baseline's value, the median of its repeats; None if there is no baseline yet.
         times: How many times better than the baseline the value is; None without a baseline. This ratio proves no gain,
-            because the config was not measured in turn with the baseline.
+            because the config was not measured alternating with the baseline.
         trial: The trial that found the config.
     """
 

@@ -25,7 +25,7 @@ class BestGain:
     Attributes:
         metric: The metric of the gain.
         record_bytes: The record size or mix for which the config is recommended.
-        ratio: The gain over the baseline, measured in turn.
+        ratio: The gain over the baseline, measured alternately.
     """
 
     metric: str

@@ -12,6 +12,7 @@ from typing_extensions import override
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
+from runners.reporting import counted
 from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
@@ -176,7 +177,7 @@ def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
         return ""
     ours, theirs = (_in_rounds(standing.search, each, metric) for each in (trial.fingerprint, baseline))
     gains = [Objective(metric).gain(value, theirs[at]) for at, value in ours.items() if at in theirs]
-    return f" ({geometric_mean(gains):.2f}x in {len(gains)})" if gains else ""
+    return f" ({geometric_mean(gains):.2f}x, mean of {counted(len(gains), 'round')})" if gains else ""
 
 
 def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int | None, float]:

@@ -69,7 +69,7 @@ def status_text(status: Status) -> RenderableType:
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
     if status.state is StudyState.INTERRUPTED:
-        parts.append(Text("no process is running it; run the same command again to continue where it stopped"))
+        parts.append(Text("no process is running this study; `tuner run FILE` continues it"))
     headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
     for size in status.sizes:
@@ -92,7 +92,7 @@ def status_text(status: Status) -> RenderableType:
 def _best(size: SizeStatus) -> str:
     """Return the best value of each objective as text.
 
-    The text claims no gain, because these values were not measured in turn with the baseline.
+    The text claims no gain, because these values were not measured alternating with the baseline.
     """
     return "; ".join(
         f"{title(best.metric)} {number(best.value)} (trial {best.trial}"

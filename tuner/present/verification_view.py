@@ -20,7 +20,7 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
             yield f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
     if judgement.found:
-        yield "all rounds followed one another, so these results are about those minutes"
+        yield "all rounds ran one after another, so these results hold only for that time"
 
 
 def verification_warnings(record: Mapping[str, Any]) -> list[str]:

@@ -38,8 +38,8 @@ def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
     heading = "what each change brings"
     if why.effects.rounds:
         heading += (
-            f": the config was measured in turn with copies that each have one change undone, in {rounds_of(why)}; of "
-            "these 95 % intervals, about 1 in 20 misses the true value"
+            f": the config was measured alternating with copies that each have one change undone, in {rounds_of(why)}; "
+            "of these 95 % intervals, about 1 in 20 misses the true value"
         )
     sections = (
         ExplanationSection("gain over the baseline", tuple(gain_sentences(why.found))),
@@ -248,7 +248,7 @@ def _falls_short(closest: Closest) -> str:
     but = f"; but {closest.but}" if closest.but else ""
     return (
         f"gain over the baseline, from {closest.gain.rounds} rounds in which this config and the baseline were "
-        f"measured in turn: {gains}{but}"
+        f"measured alternately: {gains}{but}"
     )
 
 

@@ -15,7 +15,7 @@ from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
 from tuner.results.recommendation import Price, Recommendation, SideEffect
 
-NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
+NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
 SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
@@ -84,8 +84,8 @@ def _percent(level: float) -> str:
 def not_advice(recommendation: Recommendation) -> str:
     """Return why a config is not advice yet, and the command that measures it again; empty if it is advice.
 
-    A config that was never measured in turn with the baseline is not advice, because the best of many trials may only
-    have been lucky.
+    A config that was never measured alternating with the baseline is not advice, because the best of many trials may
+    only have been lucky.
     """
     if recommendation.is_baseline or recommendation.confirmed:
         return ""
@@ -120,7 +120,7 @@ def in_short(recommendation: Recommendation) -> str:
     """
     if not recommendation.proven:
         return ""
-    better, costs, kept = [], [], []
+    better, costs, others = [], [], []
     for metric, ratio in shown_gains(recommendation).items():
         price = recommendation.prices.get(metric)
         # A record of an earlier release has no prices.
@@ -132,10 +132,18 @@ def in_short(recommendation: Recommendation) -> str:
         elif cost is not SideEffect.KEEPS and (price is not None or recommendation.goal is not Goal.BALANCED):
             costs.append(f"{'for at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
         else:
-            within = f" within {_lost_percent(ratio)} %" if ratio.high < 1.0 else ""
-            kept.append(f"{metric_name(metric)}{within} ({short(ratio.low)} to {short(ratio.high)})")
+            others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
     gains = " and ".join(better) or "better in the mean of all objectives"
-    return ", ".join([gains, *costs, *([f"keeps {' and '.join(kept)}"] if kept else [])])
+    return ", ".join([gains, *costs, *others])
+
+
+def _unharmed(metric: str, ratio: Ratio) -> str:
+    """Return what a config does to a metric that it does not make worse by more than is allowed."""
+    if ratio.low > 1.0:
+        return f"improves {metric_name(metric)}"
+    if ratio.high < 1.0:
+        return f"{metric_name(metric)} is at most {_lost_percent(ratio)} % worse"
+    return f"{metric_name(metric)} is not worse"
 
 
 def _loss(metric: str, ratio: Ratio) -> str:
@@ -173,10 +181,10 @@ def compared(recommendation: Recommendation, metric: str) -> str:
         return gain(recommendation.gains[metric])
     if price.ratio.inconclusive or price.ratio.low > 1.0:
         return gain(price.ratio)
-    within = (
-        f" within {_lost_percent(price.ratio)} %" if price.ratio.high < 1.0 and price.cost is SideEffect.KEEPS else ""
-    )
-    return f"{price.ratio}: {price.cost}{within}"
+    if price.cost is not SideEffect.KEEPS:
+        return f"{price.ratio}: {price.cost}"
+    worse = f"at most {_lost_percent(price.ratio)} % worse" if price.ratio.high < 1.0 else "not worse"
+    return f"{price.ratio}: {worse}"
 
 
 def over_sizes(record_sizes: int) -> str:
@@ -197,7 +205,7 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
         return [NO_GAIN]
     sentences = [
         f"{title(metric)}: {compared(recommendation, metric)} "
-        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')} measured in turn)"
+        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')} measured alternately)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
     return [each for each in (in_short(recommendation), *sentences, undecided(recommendation)) if each]

@@ -128,7 +128,7 @@ class StudyComparison:
 def compare(ours: StudyResults, theirs: StudyResults) -> StudyComparison:
     """Compare the recommendations and fronts of two studies.
 
-    The configs of the two studies were not measured in turn, so small differences mean nothing.
+    The configs of the two studies were not measured alternately, so small differences mean nothing.
     """
     pairs = [(one, other) for one in ours.sizes if (other := theirs.size(one.record_bytes)) is not None]
     return StudyComparison(

@@ -45,8 +45,8 @@ class Closest:
 
     Attributes:
         trial: The trial that found the config.
-        gains: By metric, the config's gain over the baseline; empty if the config was not measured again in turn with
-            the baseline.
+        gains: By metric, the config's gain over the baseline; empty if the config was not measured again, alternating
+            with the baseline.
         gain: The config's gain for the goal, from the same rounds; None if there were no rounds.
         times: How many times better than the baseline the config was for the goal in its single trial of the search,
             which may have been lucky. None if the config was measured again, because `gain` then says more.

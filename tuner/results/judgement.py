@@ -1,4 +1,4 @@
-"""The judgement of a config that was measured in turn with the baseline: whether it passes for all record sizes."""
+"""The judgement of a config that was measured alternating with the baseline: whether it passes for all sizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -62,7 +62,7 @@ class Terms:
         return cls(**{**terms, "config": ProducerConfig.parse(told["config"], client_of(told["client"]))})
 
     def study(self, spec: StudySpec) -> StudySpec:
-        """Return a study that measures the config in turn with the baseline.
+        """Return a study that measures the config alternating with the baseline.
 
         Args:
             spec: The study whose target, workload and baseline are used.

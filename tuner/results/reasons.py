@@ -25,7 +25,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     broken = dict.fromkeys(each for found in results.confirmations if goal in found.goals for each in found.broken)
     if broken:
         return (
-            "the best config for this goal was measured again in turn with the baseline, and broke "
+            "the best config for this goal was measured again, alternating with the baseline, and broke "
             f"{' and '.join(broken)}"
         )
     ahead = [found for found in results.confirmations if goal in found.proven_in_mean]
@@ -36,8 +36,8 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
         )
     if ahead:
         return (
-            "a config was measured again in turn with the baseline and is proven better in the mean of the objectives, "
-            f"but it may lose more than {100 * allow_loss:g} % in one of the objectives"
+            "a config was measured again, alternating with the baseline. It is proven better in the mean of the "
+            f"objectives, but it may lose more than {100 * allow_loss:g} % in one of the objectives"
         )
     metric = asked_metric(goal, results.objectives)
     gains = [
@@ -47,7 +47,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     ]
     if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
         return (
-            "the best config for this goal was measured again in turn with the baseline, and the result is "
+            "the best config for this goal was measured again, alternating with the baseline, and the result is "
             f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer measurements "
             "or a quieter machine would decide it"
         )
@@ -55,15 +55,18 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
     better = [gain for gain in measured if gain is not None and gain.low > 1.0]
     if better:
         return (
-            f"a config was {better[0]} times as good as the baseline for this goal when both were measured in turn, "
-            "but this gain is not proven: one more stall in a round would undo it, or it is not clear enough for the "
-            f"part of the {100 * ERROR_RATE:g} % risk of a wrong claim that other goals and confirmations leave to it"
+            f"measured alternating with the baseline, a config was {better[0]} times as good for this goal, but that "
+            "is not proven. One more stall in a round would undo the gain, or the gain is too small for the stricter "
+            "test that is needed when several goals or confirmations share the "
+            f"{100 * ERROR_RATE:g} % risk of a wrong claim"
         )
     if goal in tried:
-        return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
+        return (
+            "the best config for this goal was measured again, alternating with the baseline, and was not proven better"
+        )
     only = f"; configs were measured again only for {' and '.join(sorted(tried))}" if tried else ""
     return (
-        f"no config was measured again in turn with the baseline for the goal {goal}: the search found no better "
+        f"no config was measured again, alternating with the baseline, for the goal {goal}: the search found no better "
         f"config for this goal, or the study file does not name the goal in confirm.goals{only}"
     )
 
@@ -74,7 +77,7 @@ def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> st
     times = max((each.repeats for each in estimates.values()), default=1)
     measured = "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
     return (
-        f"{measured}; not measured in turn with the baseline, so no gain is claimed: measure it before you use it, "
+        f"{measured}; not measured alternating with the baseline, so no gain is claimed: measure it before you use it, "
         f"with tuner confirm {study.name}"
     )
 

@@ -116,5 +116,5 @@ class Recommendation:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the gains come from rounds in which config and baseline were measured in turn."""
+        """Whether the gains come from rounds in which config and baseline were measured alternately."""
         return bool(self.gains)

@@ -54,7 +54,7 @@ class SizeResults:
         record_bytes: The record size, or mix of sizes.
         objectives: The study's objectives.
         trials: All trials of this record size, by number. For those of the search and the baseline, `violations` are
-            computed anew, after correction for the baseline's drift.
+            computed again, after correction for the baseline's drift.
         baseline: The first complete baseline trial; None if there is none yet. Its `violations` are those of the
             baseline's newest measurements: in a confirmation, or else by `baseline_metrics`.
         baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs. The
@@ -151,7 +151,7 @@ class SizeResults:
         """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.
 
         This compares the means of all measurements. It proves no gain, because the config and the baseline were not
-        measured in turn.
+        measured alternately.
         """
         value, baseline = self.metrics_of(trial).get(metric), self.baseline_metrics.get(metric)
         if value is None or baseline is None:
@@ -372,7 +372,7 @@ def _constraints_of(trials: Iterable[Trial]) -> dict[str, Constraint]:
 def _judged_again(
     trial: Trial, constraints: Mapping[str, Constraint], estimates: Estimates, baseline: Mapping[str, float]
 ) -> Trial:
-    """Return a trial with its violations of the study's constraints computed anew.
+    """Return a trial with its violations of the study's constraints computed again.
 
     When the trial was stored, the later drift of the baseline was not known. So a trial of the search is judged by its
     metrics after correction for drift, and a baseline trial by the baseline's metrics of now. Trials of other kinds are

@@ -76,7 +76,7 @@ def strategy_of(
 def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy) -> SamplerOf:
     """Return a function that takes the index of a proposal, and returns the sampler for it.
 
-    Optuna's own samplers are created anew for each proposal, so that a proposal does not depend on what the same
+    Optuna's own samplers are created again for each proposal, so that a proposal does not depend on what the same
     process has proposed before.
     """
     search, space = spec.search, knobs.space
@@ -186,7 +186,7 @@ def _turns(points: Iterable[Point], repeats: int) -> Iterator[tuple[int, Point]]
 class _QuasiRandomSampler(QMCSampler):
     """Optuna's `QMCSampler`, but proposal number n always gets point number n of the quasi-random sequence.
 
-    Optuna's own sampler takes n from a counter in the Optuna study. We build this study anew in each run, and the
+    Optuna's own sampler takes n from a counter in the Optuna study. We build this study again in each run, and the
     counter may then have another value.
     """
 
@@ -206,7 +206,7 @@ class NSGA2Sampler(NSGAIISampler):
     """Optuna's NSGA-II sampler, but with the parents of a generation always in the order of their trial numbers.
 
     Optuna gives the first proposal of a generation its parents in the order of selection, and all later proposals in
-    the order of the parents' trial numbers. We build the Optuna study anew in each run, so without a fixed order the
+    the order of the parents' trial numbers. We build the Optuna study again in each run, so without a fixed order the
     proposals would depend on when a run was interrupted.
 
     Do not rename this class: Optuna stores the generation of a trial under the name of the class.

@@ -218,7 +218,7 @@ class SearchSection(Section):
     method: Annotated[Method, fields.one_of(Method)] = _SEARCH.method
     """The method that proposes configs."""
     trials: Annotated[int, fields.whole(1, 1_000_000)] | None = _SEARCH.trials
-    """Trials per record size, including baselines and failed trials. Default with other limits or a grid: no limit."""
+    """Trials per record size, baselines and failed ones included. With another limit or a grid, there is no default."""
     hours: Annotated[float, fields.number(0, 10_000, above=True)] | None = _SEARCH.hours
     """Hours that the whole study may run. If a study is stopped and resumed, the time before the stop counts, too."""
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
@@ -228,11 +228,11 @@ class SearchSection(Section):
     seed: Seed = _SEARCH.seed
     """Seed of the method that proposes configs."""
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
-    """Trials before the method uses a model, random ones if there are too few starting points. bayesian: at most 3."""
+    """Trials before the method uses a model. They are random after the starting points. bayesian takes at most 3."""
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Maximum number of burn-in runs, which measure the baseline until they show no trend. 0 or 1: one run."""
+    """Maximum number of burn-in runs, which measure the baseline until they show no trend. 0 means one run, like 1."""
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
     """Number of values per knob in a grid search, for knobs without steps in the section space."""
     repeats: Annotated[int, fields.whole(1, 1000)] = _SEARCH.repeats
@@ -246,10 +246,10 @@ class SearchSection(Section):
 
 
 class ConfirmSection(Section):
-    """The confirmation, which measures the winners of the search again, in turn with the baseline."""
+    """The confirmation, which measures the winners of the search again, alternating with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
-    """Minimum number of rounds, each of which measures baseline and winners once. 0: no confirmation and no gains."""
+    """Minimum number of rounds. A round measures baseline and winners once. With 0, nothing is confirmed."""
     max_rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.max_rounds
     """Maximum number of rounds, used where the confidence interval of a gain is still too wide."""
     width_ratio: Annotated[float, fields.number(0, 10, above=True)] = _CONFIRM.width_ratio
@@ -267,9 +267,9 @@ class ConfirmSection(Section):
     allow_loss: Annotated[float, fields.number(0, 1)] = _CONFIRM.allow_loss
     """How much a balanced config may lose in any objective, such as the throughput: 0.1 is 10 %."""
     new_broker: Annotated[NewBroker, fields.one_of(NewBroker)] | None = _CONFIRM.new_broker
-    """each round: new brokers for each round, as speed differs between starts. never: the default with bootstrap."""
+    """Whether each round gets new brokers, as speed differs between starts. With bootstrap, the default is never."""
     spread_over: Duration | None = _CONFIRM.spread_over_s
-    """Time over which the rounds are spread, such as 6h. Default: on your cluster, a part of search.hours. 0: none."""
+    """Time over which rounds are spread (6h), or 0 for none. On your cluster, the default is a part of search.hours."""
 
 
 class TrackingSection(Section):

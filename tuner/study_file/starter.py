@@ -91,7 +91,7 @@ search:
   performance_model: true       # bayesian begins with what a model of client and cluster expects, and learns its errors
 #  racing: off                   # finish every trial; by default a trial that can't be among the best is stopped
 
-# After the search, the winners are measured again in turn with the baseline, in rounds. Only these gains are claimed.
+# After the search, the winners are measured in rounds, alternating with the baseline. Only these gains are claimed.
 confirm:
   rounds: 8                     # at least; 0 means no confirmation, and no gain is claimed
   max_rounds: 20                # at most, where the confidence interval of a gain is still too wide
@@ -99,7 +99,7 @@ confirm:
   ablation_rounds: 2            # rounds that show what each change of a proven winner brings; 0 for none
   goals: [throughput, latency, balanced]
   allow_loss: 0.1               # what a balanced config may give up in one objective to gain more in another
-#  new_broker: each round        # or never: brokers that the tuner starts are started anew for each round
+#  new_broker: each round        # or never: brokers that the tuner starts are started again for each round
 #  spread_over: 6h               # rounds are spread over this time; by default on your cluster over a part of hours
 
 # The copy of the study in MLflow.

@@ -12,20 +12,11 @@ from sphinx.pycode import ModuleAnalyzer
 from tuner.cli.app import REMOTE_VERBS, VERBS, app
 from tuner.model.errors import ExitCode
 
-from .markdown import code, entry, fenced, heading, listed, prose, sentence, together
+from .markdown import code, entry, fenced, heading, prose, sentence, together
 
 _SERVER: Final = "KAFKA_TUNER_SERVER"
 _EXAMPLES: Final = re.compile(r"\x08\nExamples?:\n(?P<lines>(?:[ ]{4}.*(?:\n|$))+)")
 _FACTS: Final = re.compile(r"(?:^|\s+)\[(?P<facts>[^\[\]]+)\]$")
-_KINDS: Final = {
-    "<str>": "TEXT",
-    "<path>": "FILE",
-    "<int>": "N",
-    "<int range>": "N",
-    "<float>": "NUMBER",
-    "<float range>": "NUMBER",
-}
-"""Typer's words for the type of an option's value, with the words that the reference shows instead."""
 
 
 def verbs() -> str:
@@ -36,7 +27,7 @@ def verbs() -> str:
         blocks += _command(2, *_resolved(root, context, verb))
     blocks += [
         heading(2, "tuner --server"),
-        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these verbs talk to a service that "
+        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these commands talk to a service that "
         f"{code('tuner serve')} runs.",
     ]
     with _a_server_named():
@@ -125,13 +116,7 @@ def _parameter(path: str, parameter: Any, shown: str, told: str) -> str:
     if not meaning:
         raise ValueError(f"every parameter needs a help text, but {shown} of `{path}` has none")
     facts = [_fact(fact) for fact in found["facts"].split("; ")] if found else []
-    for theirs, ours in _KINDS.items():
-        shown = shown.replace(theirs, ours if parameter.param_type_name == "option" else "")
-    choices = re.search(r"<([^<>]+)>", shown)
-    if choices:
-        words = choices[1].split("|")
-        shown = shown.replace(choices[0], (parameter.name.strip("_") if len(words) > 1 else words[0]).upper())
-        facts = [f"One of {listed(words)}.", *facts] if len(words) > 1 else facts
+    shown = re.sub(r" <[^<>]+>", "", shown)  # Typer's word for the type of an argument
     anchor = f"{path.replace(' ', '-')}-{parameter.opts[0].lstrip('-')}" if shown.startswith("-") else ""
     return entry(shown.strip(), sentence(meaning), " ".join(facts), anchor=anchor)
 

@@ -20,14 +20,14 @@ SCHEMA_VERSION: Final = 2
 LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (
     "how many times better than the baseline, by the means of all measurements of the study; this proves no gain, "
-    "because the config was not measured in turn with the baseline"
+    "because the config was not measured alternating with the baseline"
 )
 HOW_SURE: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
 OPTIMISTIC: Final = (
-    "The front looks better than it is, because the best of many trials was also lucky: where nothing can be gained "
-    "and repeats scatter by 5 %, its best config still looks about 1.11 times better than the baseline."
+    "The front looks better than it is, because the best of many trials was also lucky: even where nothing can be "
+    "gained, some config looks better than the baseline."
 )
-IN_TURN: Final = "measured again in turn with the baseline (each line has the means and gains of the same rounds)"
+IN_TURN: Final = "measured again, alternating with the baseline (each line has the means and gains of the same rounds)"
 _NEAR_SHOWN: Final = 12
 
 
@@ -42,9 +42,9 @@ class FrontRow:
         raw_metrics: The values of the trial as measured, as `raw_mb_per_s`.
         estimates: By metric, the mean of all the config's measurements, with its 95 % interval.
         times: By metric, how many times better than the baseline the config is by the means of all its
-            measurements. This ratio proves no gain, because the config and the baseline were not measured in turn.
+            measurements. This ratio proves no gain, as config and baseline were not measured alternately.
             Empty for the baseline.
-        gains: By metric, the gain from the rounds in which the config and the baseline were measured in turn; empty if
+        gains: By metric, the gain from the rounds that measured the config and the baseline alternately; empty if
             there were no rounds.
         flags: Reasons why the numbers in this row are less reliable than usual.
         changes: The properties that differ from the baseline's.
@@ -67,11 +67,11 @@ class FrontRow:
         return short(self.times[metric]) if metric in self.times else "-"
 
     def measured(self, metric: str) -> str:
-        """Return a metric's value with the half-width of its 95 % interval: `459 ±3%`."""
+        """Return a metric's value with the half-width of its 95 % interval: `459 ±3 %`."""
         text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
         if found is None or metric not in self.metrics:
             return text
-        return f"{text} ±{max(found.high / found.value, found.value / found.low) - 1:.0%}"
+        return f"{text} ±{100 * (max(found.high / found.value, found.value / found.low) - 1):.0f} %"
 
     @property
     def changed(self) -> str:
@@ -95,7 +95,7 @@ def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
 
 
 def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
-    """Return the table of the configs that were measured again in turn with the baseline, with headings.
+    """Return the table of the configs that were measured again, alternating with the baseline, with headings.
 
     A config and the baseline beside it have the means of the same rounds, and so has the gain. `tuner recommend` shows
     the same numbers. The result is empty if no config was measured again.
@@ -199,7 +199,8 @@ def front_notes(size: SizeResults) -> list[str]:
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}.", OPTIMISTIC]
     for metric, ratio in size.estimates.wandered.items():
         notes.append(
-            f"Drift of the baseline in {title(metric)}: {ratio:.0%} in this study; all numbers are corrected for it."
+            f"Drift of the baseline in {title(metric)}: {100 * ratio:.0f} % in this study; all numbers are corrected "
+            "for it."
         )
     if size.near_front:
         notes.append(_near_front(size))

@@ -39,7 +39,7 @@ Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
 class VerificationAsked(BaseModel):
-    """A producer config that is measured in turn with a baseline."""
+    """A producer config that is measured alternating with a baseline."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -313,7 +313,7 @@ def confirm_options(
 
 
 def _measuring(asked: VerificationAsked, name: str) -> str:
-    """Return the text of a study that measures a config in turn with the baseline."""
+    """Return the text of a study that measures a config alternating with the baseline."""
     return measuring_text(
         name,
         asked.record_bytes or "1000",

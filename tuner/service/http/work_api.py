@@ -96,7 +96,7 @@ def work_router(studies: Studies) -> APIRouter:
         tags=["studies"],
     )
     async def verify(request: Request, asked: VerificationAsked) -> Response:
-        """Measure a producer config in turn with the baseline, as `tuner verify` does.
+        """Measure a producer config alternating with the baseline, as `tuner verify` does.
 
         The measurements are a new study in the queue (status 201). When it is complete,
         `GET /v1/studies/NAME/verification` returns the judgement. A config whose guarantee is too weak is refused

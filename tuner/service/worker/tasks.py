@@ -73,7 +73,7 @@ def confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
 
 
 def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], view: StudyView) -> None:
-    """Measure a config in turn with the baseline, and keep the judgement with the results."""
+    """Measure a config alternating with the baseline, and keep the judgement with the results."""
     terms = Terms.from_json(given["terms"])
     spec = terms.study(spec)
     results = measure(spec, text, folder, view, rates=given["rates"])
