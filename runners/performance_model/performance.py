@@ -208,14 +208,13 @@ def _latency_s(stages: Stages, rate: float, backed_up_s: float) -> tuple[float, 
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
-    opened = stages.opened_records(own_rate)
-    as_opened = stages.costs(opened, opened * stages.record_bytes)
+    opened, gather_s = stages.opened_records(own_rate), stages.gather_s(own_rate)
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
     standing = min(stages.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
-    queue_s = _queue_s(rate * as_opened.slowest_s, opened * as_opened.alone_s, standing / own_rate)
-    fill_s = least_of(stages.gather_s, stages.full_records * stages.spread(own_rate) / own_rate)
-    late_s = fill_s + (stages.gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
+    queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
+    fill_s = least_of(gather_s, stages.full_records * stages.spread(own_rate) / own_rate)
+    late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
     busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
@@ -296,6 +295,7 @@ def _performance(
     falling_behind_ratio: float = 0.0,
 ) -> Performance:
     (p50_s, p99_s), producers = latency_s, stages.settings.producers
+    in_flight = min(stages.window(batch) * producers, rate / batch * costs.batch_latency_s)
     return Performance(
         records_per_s=rate,
         capacity_records_per_s=full.rate,
@@ -306,7 +306,7 @@ def _performance(
         queue_full_ratio=queue_full_ratio,
         queued_records=min(_queues_records(stages), rate * p50_s),
         batch_records=batch,
-        in_flight_requests=min(stages.window(batch) * producers, rate / batch * costs.batch_latency_s),
+        in_flight_requests=in_flight / stages.settings.batches_per_request,
         wire_bytes_per_value_byte=costs.wire_bytes / stages.value_bytes,
         sender_cpu_ratio=min(float(producers), rate * stages.sender_s),
         client_cpu_ratio=min(float(producers), rate * costs.client_s),

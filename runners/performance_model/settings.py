@@ -16,6 +16,7 @@ from search_spaces.producer_config import ProducerConfig
 
 _RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
 _USUAL_LEVEL: Final = -1
+_IDEMPOTENT_IN_FLIGHT: Final = 5
 _REMEMBERED: Final = 4_096
 
 
@@ -27,7 +28,7 @@ class Settings:
         batch_bytes: Largest size of a batch, including framing.
         batch_records: Largest number of records in a batch.
         linger_s: How long a record waits for other records to share its batch.
-        in_flight: Number of requests that may be in flight; a very large number means no limit.
+        in_flight: Number of requests that may be in flight on a connection; a very large number means no limit.
         queue_records: Number of records that the client's queue can hold.
         sticky_s: How long records without a key are sent to the same partition; infinite if all go to one.
         codec: `none`, or a name in `runners.performance_model.constants.CODECS`.
@@ -36,7 +37,10 @@ class Settings:
         idempotent: Whether the broker discards duplicates.
         send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
         nagle: Whether small requests wait for the response to earlier requests.
+        batches_per_request: How many batches, each of another partition, a full request has.
         counts_compressed: Whether `batch_bytes` limits the compressed size of a batch.
+        sticks_by_bytes: Whether records without a key stay on a partition for two full batches, instead of `sticky_s`.
+        application_compresses: Whether the application's thread compresses, and not the client's.
         switches: Whether each record goes to another partition than the one before.
         producers: Number of producers that share the load. They run on one host.
     """
@@ -53,7 +57,10 @@ class Settings:
     idempotent: bool = False
     send_buffer_bytes: float = 0.0
     nagle: bool = False
+    batches_per_request: int = 1
     counts_compressed: bool = False
+    sticks_by_bytes: bool = False
+    application_compresses: bool = False
     switches: bool = False
     producers: int = 1
 
@@ -82,13 +89,14 @@ def _remembered(
 
 def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     if force.client.kind is ClientKind.JAVA:
-        return _read_java(force, value_bytes, key_bytes)
+        return _read_java(force, value_bytes, key_bytes, partitions)
     # Other partitioners send all records without a key to one partition.
     scatters = force.text("partitioner") in _RANDOM_PARTITIONERS
     sticks = not key_bytes and scatters
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
     messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold
     codec, level = force.text("compression.type"), force.integer("compression.level")
+    idempotent, in_flight = force.flag("enable.idempotence"), force.integer("max.in.flight.requests.per.connection")
     sticky_s = force.number("sticky.partitioning.linger.ms") / 1e3 if sticks else 0.0
     if not key_bytes and not scatters:
         sticky_s = inf
@@ -96,27 +104,29 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
         batch_bytes=min(force.integer("batch.size"), force.integer("message.max.bytes")),
         batch_records=force.integer("batch.num.messages"),
         linger_s=force.number("linger.ms") / 1e3,
-        in_flight=force.integer("max.in.flight.requests.per.connection"),
+        in_flight=min(in_flight, _IDEMPOTENT_IN_FLIGHT) if idempotent else in_flight,
         queue_records=max(1.0, min(messages_hold, bytes_hold)),
         sticky_s=sticky_s,
         codec=codec,
         level=None if level == _USUAL_LEVEL or codec == "none" else level,
         acks=force.integer("acks"),
-        idempotent=force.flag("enable.idempotence"),
+        idempotent=idempotent,
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
         nagle=not force.flag("socket.nagle.disable"),
         switches=partitions > 1 and not sticky_s and (key_bytes > 0 or scatters),
     )
 
 
-def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings:
+def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
-    For records without a key, it stays on a partition until it has sent `batch.size` bytes there. The model assumes
-    that this takes twice `linger.ms`, which is librdkafka's default sticky time.
+    It compresses in the thread that calls `send`. A request has the next batch of each partition of a broker, as far as
+    `max.request.size` allows. For records without a key, it stays on a partition until a batch ends after `batch.size`
+    bytes, or until twice as many were sent there. Source: `BuiltInPartitioner` and `RecordAccumulator` of Kafka 4.3.
     """
     client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
     batch_bytes = client.limits.max_batch_bytes(force)
+    batches_of_a_request = int(force.integer("max.request.size") / batch_bytes)
     level = client.spelt_out(force, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
     usual = codec not in CODECS or level in ("", str(CODECS[codec].usual_level)) or (codec, level) == ("lz4", _FAST_LZ4)
     return Settings(
@@ -125,12 +135,15 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int) -> Settings
         linger_s=linger_ms / 1e3,
         in_flight=force.integer("max.in.flight.requests.per.connection"),
         queue_records=max(1.0, client.limits.queue_bytes(force) / (value_bytes + key_bytes)),
-        sticky_s=0.0 if key_bytes else 2 * max(linger_ms, 1.0) / 1e3,
+        sticky_s=0.0 if key_bytes else inf,
         codec=codec,
         level=None if usual else int(level),
         acks=force.integer("acks"),
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),
         nagle=False,
+        batches_per_request=max(1, min(partitions, batches_of_a_request)),
         counts_compressed=True,
+        sticks_by_bytes=not key_bytes,
+        application_compresses=True,
     )

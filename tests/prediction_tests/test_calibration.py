@@ -18,7 +18,7 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, calibrate, value_of
-from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS, Observation
+from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation
 from tuner.prediction.predicting import Interval, predict, reasons_not_covered
 from tuner.prediction.probes import calibration_file, candidates, chosen_probes
 
@@ -189,7 +189,7 @@ def test_probes_differ_in_what_matters(client: Client) -> None:
 
 
 def test_each_metric_that_is_fitted_has_a_scatter() -> None:
-    assert set(SCATTER) == {*FULL_SPEED_METRICS, *RATE_METRICS}
+    assert set(SCATTER) == {*FULL_SPEED_METRICS, BATCHES, *RATE_METRICS}
 
 
 def test_a_cluster_of_the_user_may_have_replicas() -> None:

@@ -25,7 +25,7 @@ from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.correction import Correction, corrections, without_outliers
-from tuner.prediction.observations import CONSUMERS, CPU, Observation
+from tuner.prediction.observations import BATCHES, CONSUMERS, CPU, Observation
 
 SPREAD: Final[Mapping[str, float]] = MappingProxyType(
     {
@@ -62,7 +62,13 @@ SPREAD: Final[Mapping[str, float]] = MappingProxyType(
 )
 """The constants that are fitted, with the standard deviation of each logarithm among hosts; 0.7 is a factor of 2."""
 SCATTER: Final[Mapping[str, float]] = MappingProxyType(
-    {"records_per_s": 0.10, "wire_bytes_per_value_byte": 0.02, "latency_p50_ms": 0.2, "latency_p99_ms": 0.5}
+    {
+        "records_per_s": 0.10,
+        "wire_bytes_per_value_byte": 0.02,
+        BATCHES: 0.10,
+        "latency_p50_ms": 0.2,
+        "latency_p99_ms": 0.5,
+    }
 )
 """How far measurements lie from a good model, as the standard deviation of their logarithm, by metric."""
 FACTORED: Final = (*CPU, *CONSUMERS)

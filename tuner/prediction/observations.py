@@ -22,10 +22,7 @@ from tuner.results.study_results import StudyResults
 FULL_SPEED_METRICS: Final = ("records_per_s", "wire_bytes_per_value_byte")
 """The metrics of a load as fast as the client takes it to which the model is fitted."""
 BATCHES: Final = "batch_records"
-"""A metric of both loads that only corrects the model: the constants have little to do with it.
-
-Experiments measure it, and studies do not.
-"""
+"""A metric of both loads to which the model is fitted if it was measured: by experiments, and not by studies."""
 CPU: Final = ("client_cpu_ms_per_mb", "broker_cpu_ms_per_mb")
 """Metrics of a load at full speed that are predicted too: the model's value, multiplied by one factor.
 
