@@ -78,6 +78,8 @@ class Settings:
 
 
 _FAST_LZ4: Final = "9"
+_STRONG_LZ4: Final = (3, 12)
+"""The lowest and the highest level of the strong compressor of lz4."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -117,6 +119,18 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
     )
 
 
+def _level_of_java(codec: str, text: str) -> int | None:
+    """Return the level of a codec for the model, whose levels are librdkafka's; None is the default level.
+
+    In Java, 9 is the level of lz4's fast compressor. All other levels are those of its strong one. Source:
+    `Lz4Compression` of Kafka 4.3.
+    """
+    if codec not in CODECS or text in ("", str(CODECS[codec].usual_level)) or (codec, text) == ("lz4", _FAST_LZ4):
+        return None
+    lowest, highest = _STRONG_LZ4
+    return min(highest, max(lowest, int(text))) if codec == "lz4" else int(text)
+
+
 def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions: int) -> Settings:
     """Return the settings of the Java client, which limits batches and its buffer by bytes only.
 
@@ -128,7 +142,6 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions:
     batch_bytes = client.limits.max_batch_bytes(force)
     batches_of_a_request = int(force.integer("max.request.size") / batch_bytes)
     level = client.spelt_out(force, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
-    usual = codec not in CODECS or level in ("", str(CODECS[codec].usual_level)) or (codec, level) == ("lz4", _FAST_LZ4)
     return Settings(
         batch_bytes=batch_bytes,
         batch_records=inf,
@@ -137,7 +150,7 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions:
         queue_records=max(1.0, client.limits.queue_bytes(force) / (value_bytes + key_bytes)),
         sticky_s=0.0 if key_bytes else inf,
         codec=codec,
-        level=None if usual else int(level),
+        level=_level_of_java(codec, level),
         acks=force.integer("acks"),
         idempotent=force.flag("enable.idempotence"),
         send_buffer_bytes=max(0, force.integer("send.buffer.bytes")),

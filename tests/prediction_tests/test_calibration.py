@@ -106,6 +106,16 @@ def test_nothing_is_told_beyond_what_was_measured(
     assert reason is None or reason in found[0]
 
 
+def test_a_level_of_a_codec_is_covered_only_between_those_that_were_measured() -> None:
+    def zstd(level: int) -> ProducerConfig:
+        return ProducerConfig.parse({"compression.type": "zstd", "compression.level": level})
+
+    load = Workload(RecordSizes.fixed(1_000))
+    seen = [Observation(zstd(level), load, {"records_per_s": 1e5}) for level in (1, 6)]
+    assert not reasons_not_covered(seen, ProducerConfig.parse({"compression.type": "zstd"}), load), "level 3"
+    assert reasons_not_covered(seen, zstd(9), load) == ("the level of zstd is 9, but only 1 and 6 were measured",)
+
+
 def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
     one, three = replace(LOAD, replication=1), replace(LOAD, replication=3)
     first, every = (ProducerConfig.parse({"acks": acks, "enable.idempotence": "false"}) for acks in ("1", "all"))

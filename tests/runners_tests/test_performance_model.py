@@ -125,6 +125,51 @@ def test_a_higher_level_takes_longer_and_compresses_more(codec: str, level: int)
     assert asked.removed(level) <= asked.removed(level + 1) <= 1
 
 
+@pytest.mark.parametrize(("level", "least", "most"), [(1, 6, 18), (4, 8, 20), (8, 15, 35), (12, 25, 70), (17, 25, 70)])
+def test_all_levels_of_lz4_but_9_are_those_of_its_strong_compressor_in_java(
+    level: int, least: float, most: float
+) -> None:
+    """Source: kafka-clients 4.3.1 on one core: 1,084 MB/s at level 9, 108 at 1, 43 at 8, 24 at 12, and 19 at 17."""
+
+    def settings_of(text: str) -> Settings:
+        values = {"compression.type": "lz4", "compression.lz4.level": text}
+        return Settings.of(ProducerConfig.parse(values, java()), load())
+
+    assert settings_of("9").level is None
+    lz4 = CODECS["lz4"]
+    assert least < lz4.cost_s(settings_of(str(level)).level) / lz4.cost_s(None) < most
+
+
+def java_gives(rate: float | None, size: int = 100, partitions: int = 3, **properties: Value) -> Performance:
+    config = ProducerConfig.parse({name.replace("_", "."): value for name, value in properties.items()}, java())
+    return performance(EMBEDDED, config, replace(load(size, rate), partitions=partitions))
+
+
+def test_two_of_three_batches_of_the_java_client_are_full_at_a_rate() -> None:
+    """Source: `embedded_100_bytes_java.csv`: 98 to 103 records of 148 in batches of 16 KiB, with linger.ms=2 to 100.
+
+    With one partition, the client never leaves a batch behind.
+    """
+    assert 97 <= java_gives(203_243, batch_size=16_384, linger_ms=20).batch_records <= 104
+    assert java_gives(203_243, partitions=1, batch_size=16_384, linger_ms=20).batch_records > 140
+
+
+def test_the_java_client_compresses_in_the_applications_thread() -> None:
+    """So its queue does not fill if the codec is slow, and linger.ms limits its batches at full speed, too."""
+    gzip = java_gives(None, batch_size=1_000_000, linger_ms=1, compression_type="gzip")
+    assert gzip.bound_by == "the application's thread"
+    assert gzip.batch_records < java_gives(None, batch_size=1_000_000, linger_ms=1).batch_records / 2
+    assert gives(compression_type="gzip").bound_by == "the client's thread"
+
+
+def test_a_request_of_the_java_client_carries_batches_of_several_partitions() -> None:
+    several, one = (
+        java_gives(None, 1_000, partitions, batch_size=16_384, max_in_flight_requests_per_connection=1)
+        for partitions in (3, 1)
+    )
+    assert several.records_per_s > 1.2 * one.records_per_s
+
+
 @quick
 @given(batch_sizes, st.floats(0.0, 100.0), st.sampled_from(["none", "lz4", "zstd"]), clusters)
 def test_a_small_step_has_no_large_effect(
@@ -171,17 +216,21 @@ def test_lingering_longer_than_batches_need_to_fill_adds_latency(linger_ms: floa
     assert longer.batch_records > shorter.batch_records
 
 
-def test_no_linger_overloads_the_broker_with_requests() -> None:
-    """Latency is lowest with a little linger, neither without linger nor with a lot of it."""
-    p99 = {linger_ms: gives(2e4, linger_ms=linger_ms).latency_p99_ms for linger_ms in (0, 0.5, 5, 20)}
-    assert p99[0] > 10 * p99[5]
-    assert p99[0.5] < p99[5] < p99[20]
+def test_without_linger_batches_are_small_and_the_median_is_short() -> None:
+    """Source: our grid at 114,054 records/s: batches of 11 to 24 records, and medians of 0.5 to 1.5 ms, and 4.7 by default."""
+    told = {linger_ms: gives(114_054, linger_ms=linger_ms) for linger_ms in (0, 0.5, 5, 20)}
+    medians = [told[linger_ms].latency_p50_ms for linger_ms in (0, 0.5, 5, 20)]
+    assert 11 <= told[0].batch_records <= 24
+    assert max(medians[:2]) < 0.6 * medians[2] < medians[3]
 
 
-def test_one_request_in_flight_makes_batches_and_costs_throughput() -> None:
-    one, many = gives(2e4, linger_ms=0, max_in_flight=1), gives(2e4, linger_ms=0)
-    assert one.latency_p99_ms < many.latency_p99_ms / 10
-    assert one.batch_records > 1.3 * many.batch_records
+def test_a_busy_client_thread_makes_larger_batches_without_linger() -> None:
+    """Source: the same grid, where zstd keeps the thread busy: 47 to 65 records in place of 11 to 24."""
+    plain, zstd = (gives(114_054, linger_ms=0, compression_type=codec) for codec in ("none", "zstd"))
+    assert 1.5 * plain.batch_records < zstd.batch_records < 6 * plain.batch_records
+
+
+def test_one_request_in_flight_costs_throughput() -> None:
     # Source: our grid. One request has 0.5 to 0.95 times the throughput with batches of 16 kB, and mostly 0.8 to 1.1
     # times with batches of 1 MB.
     for size, at_most in ((16_384, 0.8), (1_000_000, 0.95)):
@@ -261,7 +310,7 @@ def test_records_without_a_key_go_to_one_partition_by_other_partitioners(partiti
 
 def test_records_that_stay_on_a_partition_make_fuller_batches() -> None:
     spread, sticky = (gives(2e4, linger_ms=0.5, sticky_partitioning_linger_ms=ms) for ms in (0, 100))
-    assert sticky.batch_records > 2 * spread.batch_records
+    assert sticky.batch_records > 1.5 * spread.batch_records
     assert sticky.latency_p99_ms < spread.latency_p99_ms
 
 
@@ -379,7 +428,6 @@ def test_a_queue_fills_when_the_rate_is_close_to_the_capacity() -> None:
     ("changes", "low_ms", "high_ms"),
     [
         ({}, 6.6, 9.4),
-        ({"linger.ms": 0, "batch.size": 16_384}, 100, 329),
         ({"linger.ms": 20}, 23, 32),
         ({"linger.ms": 0.5, "compression.type": "lz4"}, 1.5, 3.5),
     ],

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.ratios import LEVEL
+from runners.performance_model.constants import CODECS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
@@ -178,6 +179,13 @@ def reasons_not_covered(
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
         found.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
+    elif wanted.codec in CODECS:
+        usual = CODECS[wanted.codec].usual_level
+        level, *levels = (
+            usual if each.level is None else each.level for each in (wanted, *settings) if each.codec == wanted.codec
+        )
+        if not min(levels) <= level <= max(levels):
+            found.append(f"the level of {wanted.codec} is {level}, but {_only(dict.fromkeys(sorted(levels)))}")
     acks = dict.fromkeys(
         _waits_for(each.settings.acks, workload.replication)
         for each in seen
