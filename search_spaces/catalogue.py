@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
-from search_spaces.roles import Role, is_secret
+from search_spaces.roles import TRANSACTIONAL_ID, Role, is_secret
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
 
@@ -39,7 +39,9 @@ class Property:
         description: The first sentence of the client's own description.
         role: Who sets the property: the measured config, the connection, or the load generator.
         reason: Why the property has its role, worded as advice to a user who put it in the wrong place.
-        octal: Whether the client reads a number that begins with 0 as octal.
+        java: Whether the Java client reads the value, and not librdkafka. The two read text differently.
+        any_case: Whether the client ignores the case of the words in `choices`.
+        lowers: Whether the client also takes larger numbers than `high`, and lowers them to `high` without a word.
 
     Source: `scripts/make_catalogue.py` and `scripts/make_java_catalogue.py`, which ask the clients themselves.
     """
@@ -56,7 +58,9 @@ class Property:
     description: str
     role: Role
     reason: str
-    octal: bool = True
+    java: bool = False
+    any_case: bool = True
+    lowers: bool = False
 
     @property
     def secret(self) -> bool:
@@ -172,9 +176,16 @@ Value = str | int | float | bool
 
 _INTEGER: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)", re.ASCII)
 _ANY_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+_LONG_MAX: Final = 2**63 - 1
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-# librdkafka ignores the case of these words and accepts no others: neither "yes" nor "on".
+# The clients ignore the case of these words and accept no others: neither "yes" nor "on".
 _BOOLEANS: Final = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
+_JAVA_BOOLEANS: Final = {"true": "true", "false": "false"}
+# Java compares the text, so it takes neither "+1" nor "ALL".
+_JAVA_ACKS: Final = ("all", "-1", "0", "1")
+# The characters that the clients skip: `String.trim` of Java, and `isspace` of C.
+_JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
+_C_BLANKS: Final = " \t\n\v\f\r"
 # librdkafka stores linger.ms, its only fractional property, in whole microseconds.
 _SMALLEST_MS: Final = Decimal("0.001")
 
@@ -186,10 +197,18 @@ def canonical_value(entry: Property, value: Value) -> str:
     rounded to the microsecond and written without an exponent. Words get the client's spelling. `acks=all` becomes
     `-1`.
 
+    Blanks around a value are accepted where the client accepts them: Java removes them from every value. librdkafka
+    skips them around numbers and in front of words, and refuses all others, also those at the end of a word.
+
     Raises:
         InvalidValue: The property does not accept the value, or the client would read it as a different value.
+
+    Source: `ConfigDef.parseType` of kafka-clients and `rd_kafka_anyconf_set` of librdkafka, tried with kafka-clients
+    2.8.2, 3.9.1 and 4.3.1 and librdkafka 2.16.0.
     """
     text = _as_text(entry, value)
+    if entry.java:
+        text = text.strip(_JAVA_BLANKS)
     if entry.kind == "bool":
         return _boolean(entry, text)
     if entry.kind == "int":
@@ -198,6 +217,8 @@ def canonical_value(entry: Property, value: Value) -> str:
         return _milliseconds(entry, text)
     if entry.choices is not None:
         return _words(entry, text)
+    if entry.java and entry.name == TRANSACTIONAL_ID and not text:
+        raise InvalidValue(entry.name, "text that is not empty", text)
     if "\x00" in text:
         raise InvalidValue(entry.name, "text without NUL characters", text, secret=entry.secret)
     return text
@@ -216,16 +237,21 @@ def _as_text(entry: Property, value: Value) -> str:
 
 def _boolean(entry: Property, text: str) -> str:
     try:
-        return _BOOLEANS[text.strip().lower()]
+        return (_JAVA_BOOLEANS if entry.java else _BOOLEANS)[text.lower()]
     except KeyError:
-        raise InvalidValue(entry.name, _takes(entry), text) from None
+        raise _no_such_word(entry, text) from None
 
 
 def _integer(entry: Property, text: str) -> str:
-    text = text.strip()
-    if entry.name == "acks" and text.lower() == "all":
-        return "-1"
-    if not (_INTEGER if entry.octal else _ANY_INTEGER).fullmatch(text):
+    if entry.name == "acks":
+        if entry.java and text not in _JAVA_ACKS:
+            raise InvalidValue(entry.name, "one of " + ", ".join(_JAVA_ACKS), text)
+        if text.lower() == "all":
+            return "-1"
+        if text.strip(_C_BLANKS).lower() == "all":
+            raise _no_such_word(entry, text)
+    text = text.strip(_C_BLANKS)
+    if not (_ANY_INTEGER if entry.java else _INTEGER).fullmatch(text):
         raise InvalidValue(entry.name, _takes(entry), text)
     # int() refuses texts of thousands of digits.
     number = Decimal(text)
@@ -234,7 +260,7 @@ def _integer(entry: Property, text: str) -> str:
 
 
 def _milliseconds(entry: Property, text: str) -> str:
-    text = text.strip()
+    text = text.strip(_C_BLANKS)
     if not _DECIMAL.fullmatch(text):
         raise InvalidValue(entry.name, _takes(entry), text)
     number = Decimal(text)
@@ -254,12 +280,20 @@ def _check_range(entry: Property, number: Decimal, text: str) -> None:
 
 
 def _words(entry: Property, text: str) -> str:
-    by_lower = {choice.lower(): choice for choice in entry.choices or ()}
+    def spelt(word: str) -> str:
+        return word.lower() if entry.any_case else word
+
+    taken = {spelt(choice): choice for choice in entry.choices or ()}
     words = text.split(",") if entry.kind == "flags" else [text]
     try:
-        return ",".join(by_lower[word.strip().lower()] for word in words)
+        return ",".join(taken[spelt(word.lstrip(_C_BLANKS))] for word in words)
     except KeyError:
-        raise InvalidValue(entry.name, _takes(entry), text) from None
+        raise _no_such_word(entry, text) from None
+
+
+def _no_such_word(entry: Property, text: str) -> InvalidValue:
+    blanks = ", without a blank around it" if text != text.strip() else ""
+    return InvalidValue(entry.name, _takes(entry) + blanks, text)
 
 
 def _takes(entry: Property) -> str:
@@ -267,10 +301,23 @@ def _takes(entry: Property) -> str:
         return "true or false"
     if entry.kind in ("int", "float"):
         noun = "a whole decimal number" if entry.kind == "int" else "a decimal number"
+        if entry.name == "acks":
+            noun = f"all, or {noun}"
         return f"{noun} from {entry.low:,} to {entry.high:,}"
     if entry.choices is not None:
         return ("any of " if entry.kind == "flags" else "one of ") + ", ".join(entry.choices)
     return "text"
+
+
+def lowered(entry: Property, value: str) -> str:
+    """Return the text of the number that the client uses instead of a larger one; any other text as it is.
+
+    Source: `KafkaProducer.lingerMs` of kafka-clients.
+    """
+    text = value.strip(_JAVA_BLANKS)
+    if not entry.lowers or entry.high is None or not _ANY_INTEGER.fullmatch(text):
+        return value
+    return str(int(entry.high)) if entry.high < int(text) <= _LONG_MAX else value
 
 
 def canonical_values(catalogue: Catalogue, mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
