@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from search_spaces.catalogue import canonical_value, lowered
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError, ConfigProblems, RuleBroken, UnknownProperty
@@ -21,6 +20,7 @@ from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.roles import TRANSACTION_TIMEOUT, Role
 from search_spaces.transactions import transaction_timeout_ms, transactions
+from search_spaces.values import canonical_value, lowered
 
 _INT_MAX: Final = 2**31 - 1
 # Properties of the producer that change nothing which librdkafka could do the same way.

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from search_spaces.catalogue import Property, canonical_value
+from search_spaces.catalogue import Property
 from search_spaces.client import Client, ClientKind, java, librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
 from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
@@ -16,6 +16,7 @@ from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from search_spaces.to_java import translate_to_java
 from search_spaces.transactions import transaction_timeout_ms, transactions
+from search_spaces.values import canonical_value
 
 _SERIALIZERS: Final = ("key.serializer", "value.serializer")
 

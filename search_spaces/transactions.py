@@ -6,9 +6,9 @@ the client accepts, and which defaults it has.
 
 from collections.abc import Mapping
 
-from search_spaces.catalogue import canonical_value
 from search_spaces.client import Client
 from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.values import canonical_value
 
 
 def transactions(client: Client, entries: Mapping[str, str]) -> dict[str, str]:

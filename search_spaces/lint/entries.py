@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.catalogue import Property, canonical_value, lowered, shown_value
+from search_spaces.catalogue import Property, shown_value
 from search_spaces.client import Client, ClientKind
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
@@ -14,6 +14,7 @@ from search_spaces.librdkafka.roles import UNUSED
 from search_spaces.lint.findings import About, LintFinding, LintLevel
 from search_spaces.roles import TRANSACTIONAL_ID, Role
 from search_spaces.transactions import transactions
+from search_spaces.values import canonical_value, lowered
 
 _CHECKED_KINDS: Final = ("bool", "int", "enum")
 
