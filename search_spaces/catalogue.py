@@ -1,21 +1,12 @@
-"""The catalogue of a client's properties: their names, types, ranges and defaults, as the client lists them.
-
-`canonical_value` returns the canonical text of a property's value, and refuses a value that the client would misread.
-librdkafka parses numbers like C and stops at the first character that it does not understand: it reads
-`batch.size=1e3` as 1, `010` as 8, `4294967300` as 4 and `linger.ms=5ms` as 5, and reports no error.
-
-Source: `rd_kafka_conf_set` of librdkafka 2.16.0, tried with each of these values.
-"""
+"""The catalogue of a client's properties: their names, types, ranges and defaults, as the client lists them."""
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final, Literal
 
-from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.errors import MisplacedProperty, UnknownProperty
 from search_spaces.roles import Role, is_secret
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
@@ -39,7 +30,9 @@ class Property:
         description: The first sentence of the client's own description.
         role: Who sets the property: the measured config, the connection, or the load generator.
         reason: Why the property has its role, worded as advice to a user who put it in the wrong place.
-        octal: Whether the client reads a number that begins with 0 as octal.
+        java: Whether the Java client reads the value, and not librdkafka. The two read text differently.
+        any_case: Whether the client ignores the case of the words in `choices`.
+        lowers: Whether the client also takes larger numbers than `high`, and lowers them to `high` without a word.
 
     Source: `scripts/make_catalogue.py` and `scripts/make_java_catalogue.py`, which ask the clients themselves.
     """
@@ -56,7 +49,9 @@ class Property:
     description: str
     role: Role
     reason: str
-    octal: bool = True
+    java: bool = False
+    any_case: bool = True
+    lowers: bool = False
 
     @property
     def secret(self) -> bool:
@@ -169,138 +164,3 @@ def shown_value(name: str, value: str) -> str:
 
 # The value of a property as a user may write it: text from a file, or a plain YAML value.
 Value = str | int | float | bool
-
-_INTEGER: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)", re.ASCII)
-_ANY_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
-_DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-# librdkafka ignores the case of these words and accepts no others: neither "yes" nor "on".
-_BOOLEANS: Final = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
-# librdkafka stores linger.ms, its only fractional property, in whole microseconds.
-_SMALLEST_MS: Final = Decimal("0.001")
-
-
-def canonical_value(entry: Property, value: Value) -> str:
-    """Return the canonical text of `value` for the property `entry`.
-
-    Booleans become `true` or `false`. Integers lose a plus sign and surrounding spaces. Fractional milliseconds are
-    rounded to the microsecond and written without an exponent. Words get the client's spelling. `acks=all` becomes
-    `-1`.
-
-    Raises:
-        InvalidValue: The property does not accept the value, or the client would read it as a different value.
-    """
-    text = _as_text(entry, value)
-    if entry.kind == "bool":
-        return _boolean(entry, text)
-    if entry.kind == "int":
-        return _integer(entry, text)
-    if entry.kind == "float":
-        return _milliseconds(entry, text)
-    if entry.choices is not None:
-        return _words(entry, text)
-    if "\x00" in text:
-        raise InvalidValue(entry.name, "text without NUL characters", text, secret=entry.secret)
-    return text
-
-
-def _as_text(entry: Property, value: Value) -> str:
-    if isinstance(value, bool):
-        if entry.kind != "bool":
-            raise InvalidValue(entry.name, _takes(entry), value, secret=entry.secret)
-        return "true" if value else "false"
-    if isinstance(value, float) and entry.kind == "int" and value.is_integer():
-        return str(int(value))
-    # numpy's float64 is a subclass of float with its own str() and repr(); this prints it like a plain float.
-    return float.__repr__(value) if isinstance(value, float) else str(value)
-
-
-def _boolean(entry: Property, text: str) -> str:
-    try:
-        return _BOOLEANS[text.strip().lower()]
-    except KeyError:
-        raise InvalidValue(entry.name, _takes(entry), text) from None
-
-
-def _integer(entry: Property, text: str) -> str:
-    text = text.strip()
-    if entry.name == "acks" and text.lower() == "all":
-        return "-1"
-    if not (_INTEGER if entry.octal else _ANY_INTEGER).fullmatch(text):
-        raise InvalidValue(entry.name, _takes(entry), text)
-    # int() refuses texts of thousands of digits.
-    number = Decimal(text)
-    _check_range(entry, number, text)
-    return str(int(number))
-
-
-def _milliseconds(entry: Property, text: str) -> str:
-    text = text.strip()
-    if not _DECIMAL.fullmatch(text):
-        raise InvalidValue(entry.name, _takes(entry), text)
-    number = Decimal(text)
-    _check_range(entry, number, text)
-    rounded = number.quantize(_SMALLEST_MS)
-    if number and not rounded:
-        raise InvalidValue(entry.name, "0, or at least 0.001 (a microsecond)", text)
-    digits = f"{rounded:f}"
-    return digits.rstrip("0").rstrip(".").removeprefix("-")
-
-
-def _check_range(entry: Property, number: Decimal, text: str) -> None:
-    low = -math.inf if entry.low is None else entry.low
-    high = math.inf if entry.high is None else entry.high
-    if not low <= number <= high:
-        raise InvalidValue(entry.name, _takes(entry), text)
-
-
-def _words(entry: Property, text: str) -> str:
-    by_lower = {choice.lower(): choice for choice in entry.choices or ()}
-    words = text.split(",") if entry.kind == "flags" else [text]
-    try:
-        return ",".join(by_lower[word.strip().lower()] for word in words)
-    except KeyError:
-        raise InvalidValue(entry.name, _takes(entry), text) from None
-
-
-def _takes(entry: Property) -> str:
-    if entry.kind == "bool":
-        return "true or false"
-    if entry.kind in ("int", "float"):
-        noun = "a whole decimal number" if entry.kind == "int" else "a decimal number"
-        return f"{noun} from {entry.low:,} to {entry.high:,}"
-    if entry.choices is not None:
-        return ("any of " if entry.kind == "flags" else "one of ") + ", ".join(entry.choices)
-    return "text"
-
-
-def canonical_values(catalogue: Catalogue, mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
-    """Return canonical values by canonical name, after checking that every property has the role `role`.
-
-    Args:
-        catalogue: The properties of the client.
-        mapping: Property names (aliases are allowed) and values, as text or plain YAML values.
-        role: The role that every property must have, such as `Role.CONNECTION`.
-
-    Raises:
-        UnknownProperty: The client has no property of this name.
-        MisplacedProperty: A property has another role.
-        InvalidValue: A property does not accept its value.
-        ConflictingSpellings: A property is given under two names with different values.
-    """
-    values: dict[str, str] = {}
-    spellings: dict[str, str] = {}
-    for spelling, value in mapping.items():
-        entry = catalogue.find(spelling)
-        if entry.role is not role:
-            raise MisplacedProperty(spelling, entry.role, entry.reason)
-        canonical = canonical_value(entry, value)
-        if values.get(entry.name, canonical) != canonical:
-            raise ConflictingSpellings(
-                entry.name,
-                (spellings[entry.name], spelling),
-                (values[entry.name], canonical),
-                secret=entry.secret,
-            )
-        values[entry.name] = canonical
-        spellings.setdefault(entry.name, spelling)
-    return values

@@ -63,6 +63,7 @@ class Client:
         catalogue: The client's properties, with types, ranges, defaults, roles and aliases.
         derived: Returns the default that the client derives for a property from other values; None if it does not.
         rules: The rules that every config of the client keeps.
+        transaction_rules: The rules that a transactional producer keeps, too. No measured config is transactional.
         knobs: The properties that are worth searching, in the order in which they are drawn.
         bounds: How the values of knobs depend on each other.
         limits: How large records, batches and the queue may be.
@@ -78,6 +79,7 @@ class Client:
     catalogue: Catalogue
     derived: Callable[[Effective, str], str | None]
     rules: tuple[Rule, ...]
+    transaction_rules: tuple[Rule, ...]
     knobs: tuple[Knob, ...]
     bounds: Bounds
     limits: ClientLimits
@@ -151,6 +153,7 @@ def librdkafka() -> Client:
         catalogue=catalogue,
         derived=librdkafka_derived.derived,
         rules=librdkafka_rules.RULES,
+        transaction_rules=librdkafka_rules.TRANSACTION_RULES,
         knobs=librdkafka_knobs.KNOBS,
         bounds=librdkafka_bounds.BOUNDS,
         limits=librdkafka_limits.LIMITS,
@@ -184,6 +187,7 @@ def _java(version: str) -> Client:
         catalogue=java_properties.load_catalogue(version, release),
         derived=java_derived.derived,
         rules=java_rules.rules_of(release),
+        transaction_rules=java_rules.TRANSACTION_RULES,
         knobs=java_knobs.knobs_of(release),
         bounds=java_bounds.BOUNDS,
         limits=java_limits.LIMITS,

@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from search_spaces.catalogue import canonical_value
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError, ConfigProblems, RuleBroken, UnknownProperty
 from search_spaces.guarantee import GUARANTEE_NAMES
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.roles import Role
+from search_spaces.roles import TRANSACTION_TIMEOUT, Role
+from search_spaces.transactions import transaction_timeout_ms, transactions
+from search_spaces.values import canonical_value, lowered
 
 _INT_MAX: Final = 2**31 - 1
 # Properties of the producer that change nothing which librdkafka could do the same way.
@@ -38,6 +40,7 @@ _SMALLEST_MESSAGE: Final = 1000
 _LONGEST_LINGER_MS: Final = 900_000
 _LONGEST_SOCKET_TIMEOUT_MS: Final = 300_000
 _DEFAULT_SOCKET_TIMEOUT_MS: Final = 60_000
+_SHORTEST_TRANSACTION_MS: Final = 1_000
 _HIGHEST_LEVEL: Final = 12
 _FAST_LZ4: Final = 9
 # The last release that takes more than five requests in flight as a reason not to be idempotent.
@@ -52,13 +55,15 @@ class JavaFile:
         values: The properties that the client obeys: canonical names and values.
         client: The Java client that they are read for.
         set_aside: Names of properties that do not tune the producer.
-        idle: Why properties were left out that have no effect, one sentence each.
+        idle: Why properties were left out or lowered, as the client does it, one sentence each.
+        transaction_timeout_ms: The timeout of transactions; None if the producer is not transactional.
     """
 
     values: Mapping[str, str]
     client: Client
     set_aside: tuple[str, ...]
     idle: tuple[str, ...]
+    transaction_timeout_ms: int | None = None
 
     @property
     def config(self) -> ProducerConfig:
@@ -91,26 +96,36 @@ def read_java(entries: Mapping[str, str], client: Client | None = None, *, compl
     problems: list[ConfigError] = []
     values: dict[str, str] = {}
     aside: list[str] = []
+    notes: list[str] = []
     for name, value in entries.items():
         try:
-            if _tunes(client, name):
-                values[name] = canonical_value(client.catalogue.find(name), value)
-            else:
+            if not _tunes(client, name):
                 aside.append(name)
+                continue
+            entry = client.catalogue.find(name)
+            used = lowered(entry, value)
+            values[name] = canonical_value(entry, used)
+            if used != value:
+                notes.append(f"lowered {name}={value} to {used}, as the client does")
         except ConfigError as error:
             problems.append(error)
-    if "transactional.id" in entries:
+    within: dict[str, str] = {}
+    try:
+        within = transactions(client, entries)
+    except ConfigError as error:
+        problems.append(error)
+    if within:
         # A transactional producer must be idempotent, and does not start if it is not.
         values.setdefault(IDEMPOTENCE, "true")
     if problems:
         raise ConfigProblems(problems)
-    idle = _drop_idle(client, values)
-    broken = broken_rules(client, values) if complete else []
-    if broken and client == java() and not broken_rules(java(_BEFORE_4), values):
+    broken = broken_rules(client, {**values, **within}) if complete else []
+    if broken and client == java() and not broken_rules(java(_BEFORE_4), {**values, **within}):
         return read_java(entries, java(_BEFORE_4))
     if broken:
         raise ConfigProblems(broken)
-    return JavaFile(values, client, tuple(aside), tuple(idle))
+    notes += _drop_idle(client, values)
+    return JavaFile(values, client, tuple(aside), tuple(notes), transaction_timeout_ms(client, within))
 
 
 def _tunes(client: Client, name: str) -> bool:
@@ -137,9 +152,14 @@ def _drop_idle(client: Client, values: dict[str, str]) -> list[str]:
 
 
 def broken_rules(client: Client, values: Mapping[str, str]) -> list[ConfigError]:
-    """Return the rules of a client that these values break."""
+    """Return the rules of a client that these values break, without those about properties that have no effect.
+
+    The values may have the properties of transactions, too.
+    """
     broken: list[ConfigError] = []
-    for rule in client.rules:
+    for rule in (*client.rules, *client.transaction_rules):
+        if rule.idle:
+            continue
         try:
             rule.check(client.in_force(values))
         except RuleBroken as error:
@@ -147,10 +167,17 @@ def broken_rules(client: Client, values: Mapping[str, str]) -> list[ConfigError]
     return broken
 
 
-def translate_from_java(config: ProducerConfig) -> tuple[ProducerConfig, tuple[str, ...]]:
+def translate_from_java(
+    config: ProducerConfig, transaction_timeout_ms: int | None = None
+) -> tuple[ProducerConfig, tuple[str, ...]]:
     """Return librdkafka's config that comes closest to a Java producer's, and the differences, one sentence each.
 
     Properties are left out if librdkafka's default is the same, except the properties that decide the guarantee.
+
+    Args:
+        config: The config of the Java producer.
+        transaction_timeout_ms: Its timeout of transactions; None if it is not transactional. librdkafka refuses a
+            transactional producer whose other timeouts are longer.
     """
     notes: list[str] = []
     force = config.in_force
@@ -164,7 +191,7 @@ def translate_from_java(config: ProducerConfig) -> tuple[ProducerConfig, tuple[s
         "partitioner": "random" if _known(force, "partitioner.ignore.keys") == "true" else "murmur2_random",
         **_sizes(force, notes),
         **_compression(force, notes),
-        **_timing(force, notes),
+        **_timing(force, notes, transaction_timeout_ms),
         **_backoff(force),
         **_if_given(force),
     }
@@ -228,23 +255,28 @@ def _compression(force: Effective, notes: list[str]) -> dict[str, str]:
     return {**properties, "compression.level": str(nearest)}
 
 
-def _timing(force: Effective, notes: list[str]) -> dict[str, str]:
-    linger_ms = min(_LONGEST_LINGER_MS, force.integer("linger.ms"))
-    request_ms = min(_LONGEST_SOCKET_TIMEOUT_MS, max(1, force.integer("request.timeout.ms")))
-    delivery_ms = max(force.integer("delivery.timeout.ms"), linger_ms + 1, request_ms)
+def _timing(force: Effective, notes: list[str], transaction_ms: int | None) -> dict[str, str]:
+    longest_ms = _INT_MAX if transaction_ms is None else max(_SHORTEST_TRANSACTION_MS, transaction_ms)
+    linger_ms = min(_LONGEST_LINGER_MS, longest_ms - 1, force.integer("linger.ms"))
+    # The default socket.timeout.ms of a transactional producer is a little shorter than its transactions.
+    longest_request_ms = min(_LONGEST_SOCKET_TIMEOUT_MS, longest_ms - SOCKET_BEYOND_TRANSACTION_MS)
+    request_ms = min(longest_request_ms, max(1, force.integer("request.timeout.ms")))
+    delivery_ms = min(longest_ms, max(force.integer("delivery.timeout.ms"), linger_ms + 1, request_ms))
+    because = "" if transaction_ms is None else f" in a producer with {TRANSACTION_TIMEOUT}={transaction_ms}"
     for name, before, now in (
         ("linger.ms", force.integer("linger.ms"), linger_ms),
         ("request.timeout.ms", force.integer("request.timeout.ms"), request_ms),
         ("delivery.timeout.ms", force.integer("delivery.timeout.ms"), delivery_ms),
     ):
         if before != now:
-            notes.append(f"librdkafka does not take {name}={before}: it became {now}")
+            notes.append(f"librdkafka does not take {name}={before}{because}: it became {now}")
+    socket_ms = max(_DEFAULT_SOCKET_TIMEOUT_MS, request_ms)
     return {
         "linger.ms": str(linger_ms),
         "request.timeout.ms": str(request_ms),
         "delivery.timeout.ms": str(delivery_ms),
         # librdkafka gives a request up after socket.timeout.ms, which must not come first.
-        "socket.timeout.ms": str(max(_DEFAULT_SOCKET_TIMEOUT_MS, request_ms)),
+        "socket.timeout.ms": str(min(longest_ms, socket_ms)),
     }
 
 

@@ -6,7 +6,7 @@ Both are derived from the knobs, the baseline and the changes to knobs in the st
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from search_spaces.catalogue import Property, canonical_value
+from search_spaces.catalogue import Property
 from search_spaces.client import Client
 from search_spaces.domains import Chooser, Domain, Numbers, Range, Words
 from search_spaces.errors import InvalidKnob, MisplacedProperty
@@ -14,6 +14,7 @@ from search_spaces.knobs import Knob, Stage, words
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.roles import Role
 from search_spaces.sizes import Sizes
+from search_spaces.values import canonical_value
 
 _NUMBERS = ("int", "float")
 

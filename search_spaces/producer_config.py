@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from typing import Final, Self
 
-from search_spaces.catalogue import Value, canonical_values
+from search_spaces.catalogue import Value
 from search_spaces.client import Client, librdkafka
 from search_spaces.effective import Effective
 from search_spaces.roles import Role
+from search_spaces.values import canonical_values
 
 _FINGERPRINT_DIGITS: Final = 16
 _CHECKED: Final = object()

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
-from search_spaces.catalogue import Property, canonical_value
+from search_spaces.catalogue import Property
 from search_spaces.client import Client, ClientKind, java, librdkafka
 from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
 from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
@@ -14,6 +15,10 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from search_spaces.to_java import translate_to_java
+from search_spaces.transactions import transaction_timeout_ms, transactions
+from search_spaces.values import canonical_value
+
+_SERIALIZERS: Final = ("key.serializer", "value.serializer")
 
 
 class FileClient(StrEnum):
@@ -33,11 +38,13 @@ class ProducerFile:
         notes: Sentences for the user: what was set aside, and what was translated. They hold no value that was set
             aside, which may be a secret.
         client: The client that is measured.
+        transaction_timeout_ms: The timeout of transactions; None if the producer of the file is not transactional.
     """
 
     values: Mapping[str, str]
     notes: tuple[str, ...]
     client: Client
+    transaction_timeout_ms: int | None = None
 
     @property
     def config(self) -> ProducerConfig:
@@ -85,7 +92,12 @@ def read_producer_file(
 
 
 def client_shown_by(entries: Mapping[str, str]) -> FileClient | None:
-    """Return the client that a file is for; None if no property shows it."""
+    """Return the client that a file is for; None if no property shows it.
+
+    Only Java has serializers. A property of consumers shows nothing, because such files are shared with consumers.
+    """
+    if any(name in entries for name in _SERIALIZERS):
+        return FileClient.JAVA
     if any(_only_librdkafka(name) for name in entries):
         return FileClient.LIBRDKAFKA
     hints = librdkafka().catalogue.hints
@@ -94,16 +106,20 @@ def client_shown_by(entries: Mapping[str, str]) -> FileClient | None:
 
 def _only_librdkafka(name: str) -> bool:
     catalogue = librdkafka().catalogue
-    return name not in java().catalogue and name in catalogue and catalogue.find(name).role is not Role.CONNECTION
+    if name in java().catalogue or name not in catalogue:
+        return False
+    entry = catalogue.find(name)
+    return entry.producer and entry.role is not Role.CONNECTION
 
 
 def _java(file: JavaFile, name: str) -> ProducerFile:
-    return ProducerFile(file.values, (*file.idle, *_aside(file.set_aside, name)), file.client)
+    notes = (*file.idle, *_aside(file.set_aside, name))
+    return ProducerFile(file.values, notes, file.client, file.transaction_timeout_ms)
 
 
 def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
     found = read_java(entries)
-    config, differences = translate_from_java(found.config)
+    config, differences = translate_from_java(found.config, found.transaction_timeout_ms)
     version = found.client.version
     notes = [
         f"{file} is for the Java producer: its values, and the defaults of kafka-clients {version} for all others, "
@@ -116,7 +132,8 @@ def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
         used = found.config.effective("linger.ms")
         rule = "whose Java default is 5 since 4.0 and 0 before 4.0"
         notes.append(f"{file} does not set linger.ms, {rule}; {used} is used")
-    return ProducerFile(config.values, (*notes, *_aside(found.set_aside, file)), config.client)
+    notes += _aside(found.set_aside, file)
+    return ProducerFile(config.values, tuple(notes), config.client, found.transaction_timeout_ms)
 
 
 def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> ProducerFile:
@@ -129,7 +146,8 @@ def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> Pr
     ]
     if translation.without_twin:
         notes.append(f"{client.label} has no counterpart of {', '.join(translation.without_twin)} in {file}")
-    return ProducerFile(ProducerConfig.parse(translation.properties, client).values, tuple(notes), client)
+    values = ProducerConfig.parse(translation.properties, client).values
+    return ProducerFile(values, tuple(notes), client, found.transaction_timeout_ms)
 
 
 def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool) -> ProducerFile:
@@ -150,11 +168,16 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
             spellings.setdefault(entry.name, name)
         except ConfigError as error:
             problems.append(error)
-    if "transactional.id" in entries:
+    within: dict[str, str] = {}
+    try:
+        within = transactions(librdkafka(), entries)
+    except ConfigError as error:
+        problems.append(error)
+    if within:
         # The client makes a transactional producer idempotent. Source: rd_kafka_conf_finalize of librdkafka.
         values.setdefault("enable.idempotence", "true")
     if complete and not problems:
-        problems += broken_rules(librdkafka(), values)
+        problems += broken_rules(librdkafka(), {**values, **within})
     if problems:
         raise ConfigProblems(problems)
     notes = _aside(aside, file)
@@ -164,7 +187,7 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
             f"{file} is read as a file for librdkafka, whose producer is not idempotent by default; if the file is for "
             "the Java producer, add its key.serializer line, or set `baseline_client: java` in the study file"
         )
-    return ProducerFile(values, tuple(notes), librdkafka())
+    return ProducerFile(values, tuple(notes), librdkafka(), transaction_timeout_ms(librdkafka(), within))
 
 
 def _entry(name: str) -> Property | None:

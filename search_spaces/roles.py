@@ -26,6 +26,9 @@ CONNECTION_REASON: Final = (
 )
 PRODUCER_REASON: Final = "it is a knob of the producer; put it in the config that is measured"
 
+TRANSACTIONAL_ID: Final = "transactional.id"
+TRANSACTION_TIMEOUT: Final = "transaction.timeout.ms"
+
 # This matches more names than the client's own secrets on purpose: messages may also show the properties of other
 # clients, and misspelt names.
 _SECRET: Final = re.compile(

@@ -12,6 +12,7 @@ from typing import Final
 
 from search_spaces.effective import Effective
 from search_spaces.errors import RuleBroken
+from search_spaces.roles import TRANSACTIONAL_ID
 
 Condition = Callable[[Effective], str | None]
 
@@ -102,3 +103,24 @@ class Rule:
         detail = self.broken(config)
         if detail is not None:
             raise RuleBroken(self.name, self.statement, detail)
+
+
+def when_transactional(holds: Callable[[Effective], bool], *names: str) -> Condition:
+    """Return the condition of a rule that a transactional producer breaks if `holds` returns False for its config.
+
+    Args:
+        holds: Returns whether a transactional producer may have this config.
+        names: The properties that `holds` checks, for the message.
+    """
+    return lambda config: show(config, *names) if config.text(TRANSACTIONAL_ID) and not holds(config) else None
+
+
+def transactional_needs_idempotence(source: str) -> Rule:
+    """Return the rule that both clients have for transactional producers."""
+    return Rule(
+        name="transactional-needs-idempotence",
+        knobs=("enable.idempotence", TRANSACTIONAL_ID),
+        statement=f"a transactional producer must be idempotent, but {TRANSACTIONAL_ID} is set",
+        source=source,
+        broken=when_transactional(lambda config: config.flag("enable.idempotence"), "enable.idempotence"),
+    )

@@ -100,7 +100,7 @@ def translate_file(
         found = read_producer_file(path, FileClient(kind), client)
         source = found.config
     if kind is ClientKind.JAVA:
-        translated, notes = translate_from_java(source)
+        translated, notes = translate_from_java(source, found.transaction_timeout_ms)
     else:
         translation = translate_to_java(source, java)
         translated, notes = ProducerConfig.parse(translation.properties, java), translation.notes

@@ -8,6 +8,7 @@ from typing import Final
 
 from search_spaces.effective import Effective
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.roles import TRANSACTIONAL_ID
 from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
 
 _INT_MAX: Final = 2**31 - 1
@@ -19,11 +20,14 @@ _NOT_IDEMPOTENT_BY_DEFAULT: Final = frozenset({"3.0.0", "3.1.0"})
 def derived(config: Effective, name: str) -> str | None:
     """Return the value that the client derives for a property that is not given; None if it does not derive one."""
     match name:
+        case "enable.idempotence" if config.stated(TRANSACTIONAL_ID):
+            return "true"
         case "enable.idempotence" if config.stated(name) == "true":
             return None if _idempotent_by_default(config) else "false"
         case "acks" if config.stated(name) != "-1":
             # Before 3.0, the default of acks is 1.
-            return "-1" if config.stated(IDEMPOTENCE) == "true" else None
+            asked = config.stated(IDEMPOTENCE) == "true" or config.stated(TRANSACTIONAL_ID)
+            return "-1" if asked else None
         case "delivery.timeout.ms":
             least_ms = min(_INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
             return str(max(least_ms, int(config.stated(name))))

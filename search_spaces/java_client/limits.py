@@ -50,13 +50,19 @@ def _buffer_holds(config: Effective, record_bytes: int) -> Mapping[str, int]:
 
 
 def _memory(config: Effective, record_bytes: int | None) -> str:
-    buffer_bytes, batch_bytes = config.integer(BUFFER), max(1, config.integer("batch.size"))
+    buffer_bytes, batch_bytes = config.integer(BUFFER), config.integer("batch.size")
     text = f"a full buffer takes {size_text(buffer_bytes)} of the Java heap"
     if record_bytes is not None:
         objects_bytes = _buffer_holds(config, record_bytes)[BUFFER] * QUEUED_RECORD_BYTES
         text += f", and the objects of its records of {record_bytes:,} B take another {size_text(objects_bytes)}"
-    batches = buffer_bytes // batch_bytes
-    return f"{text}; it has room for the open batches of {batches:,} partitions, and with more of them send() waits"
+    if batch_bytes == 0:  # each record is sent in a batch of its own, so no batch is open
+        return text
+    # The client takes the memory of a whole batch when it opens the batch, and more if the first record needs more.
+    batches = buffer_bytes // max(batch_bytes, single_record_batch_bytes(record_bytes or 0))
+    if batches == 0:  # not even one record fits
+        return text
+    open_batches = "the open batch of 1 partition" if batches == 1 else f"the open batches of {batches:,} partitions"
+    return f"{text}; it has room for {open_batches}, and with more of them send() waits"
 
 
 LIMITS: Final = ClientLimits(

@@ -16,6 +16,7 @@ from search_spaces.java_client.versions import Minor
 from search_spaces.roles import Role
 
 # What the client's own list does not say.
+_ANY_CASE: Final = "metadata.recovery.strategy"  # of the words of all other properties, the client compares the case
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")  # releases before 3.3 check the codec only when they start
 _LONGEST_LINGER_MS: Final = 2**31 - 1  # KafkaProducer.lingerMs lowers longer ones without a word
 _GZIP_LEVEL: Final = "compression.gzip.level"
@@ -98,8 +99,8 @@ def _property(row: Mapping[str, Any]) -> Property:
     choices = None if row["choices"] is None else tuple(choice for choice in row["choices"])
     if name == "compression.type":
         kind, choices = "enum", _CODECS
-    elif name == "metadata.recovery.strategy" and choices is not None:
-        choices = tuple(choice.lower() for choice in choices)  # the client ignores the case
+    elif name == _ANY_CASE and choices is not None:
+        choices = tuple(choice.lower() for choice in choices)
     elif name == "acks":
         kind, choices, low, high = "int", None, -1, 1
         default = "-1" if default == "all" else default
@@ -121,7 +122,9 @@ def _property(row: Mapping[str, Any]) -> Property:
         description=row["description"],
         role=role,
         reason=reason,
-        octal=False,
+        java=True,
+        any_case=name == _ANY_CASE,
+        lowers=name == "linger.ms",
     )
 
 

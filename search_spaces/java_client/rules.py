@@ -6,13 +6,22 @@ from typing import Final
 from search_spaces.effective import Effective
 from search_spaces.java_client.versions import Minor
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Rule, RuleOutcome, show, when_idempotent
+from search_spaces.rules import (
+    IDEMPOTENT_MAX_IN_FLIGHT,
+    Condition,
+    Rule,
+    RuleOutcome,
+    show,
+    transactional_needs_idempotence,
+    when_idempotent,
+)
 
 ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
 AVAILABILITY: Final = "partitioner.availability.timeout.ms"
 PARTITIONER: Final = "partitioner.class"
 IGNORE_KEYS: Final = "partitioner.ignore.keys"
 CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
+_INT_MAX: Final = 2**31 - 1
 _OWN_PARTITIONERS: Final = "org.apache.kafka.clients.producer."
 _REFUSED: Final = "kafka-clients refuses to create the producer"
 _SILENT: Final = "kafka-clients accepts it but does not do it"
@@ -31,12 +40,14 @@ def rules_of(minor: Minor) -> tuple[Rule, ...]:
     if minor >= ADAPTIVE_SINCE:
         rules = (*rules, *_PARTITIONING)
     if minor >= LEVELS_SINCE:
-        rules = (*rules, *(_level_needs(codec) for codec in CODECS_WITH_LEVELS), _GZIP_LEVEL)
+        # The client refuses the level 0 with every codec, so this rule comes before those that set levels aside.
+        rules = (_GZIP_LEVEL, *rules, *(_level_needs(codec) for codec in CODECS_WITH_LEVELS))
     return rules
 
 
 def _delivery_below(config: Effective) -> str | None:
-    least_ms = config.integer("linger.ms") + config.integer("request.timeout.ms")
+    # Source: KafkaProducer.configureDeliveryTimeout, which lowers the sum to what an int holds.
+    least_ms = min(_INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
     if not config.is_given("delivery.timeout.ms") or config.integer("delivery.timeout.ms") >= least_ms:
         return None
     return show(config, "delivery.timeout.ms", "linger.ms", "request.timeout.ms")
@@ -169,3 +180,5 @@ _GZIP_LEVEL: Final = Rule(
         show(config, "compression.gzip.level") if config.integer("compression.gzip.level") == 0 else None
     ),
 )
+TRANSACTION_RULES: Final = (transactional_needs_idempotence(_REFUSED),)
+"""The rules of transactional producers."""

@@ -9,9 +9,12 @@ from decimal import Decimal
 from typing import Final
 
 from search_spaces.effective import Effective
+from search_spaces.librdkafka.rules import SOCKET_BEYOND_TRANSACTION_MS
+from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
 
 _STICKY_LIMIT_MS: Final = 900_000
+_LEAST_SOCKET_TIMEOUT_MS: Final = 900
 
 
 def derived(config: Effective, name: str) -> str | None:
@@ -19,6 +22,14 @@ def derived(config: Effective, name: str) -> str | None:
     match name:
         case "max.in.flight.requests.per.connection" if config.flag("enable.idempotence"):
             return str(IDEMPOTENT_MAX_IN_FLIGHT)
+        case "enable.idempotence" if config.stated(TRANSACTIONAL_ID):
+            return "true"
+        case "delivery.timeout.ms" if config.stated(TRANSACTIONAL_ID):
+            return config.text(TRANSACTION_TIMEOUT)
+        case "socket.timeout.ms" if config.stated(TRANSACTIONAL_ID):
+            return str(
+                max(_LEAST_SOCKET_TIMEOUT_MS, config.integer(TRANSACTION_TIMEOUT) - SOCKET_BEYOND_TRANSACTION_MS)
+            )
         case "sticky.partitioning.linger.ms":
             # The client derives this default before it lowers linger.ms, so the unlowered value counts.
             return str(min(_STICKY_LIMIT_MS, int(2 * Decimal(config.stated("linger.ms")))))

@@ -20,13 +20,20 @@ _KAFKA_NAMES: Final = {
     "message.timeout.ms": "delivery.timeout.ms",
 }
 
+# The client compares the case of the words of this property. Source: rd_kafka_conf_validate_partitioner of librdkafka.
+_EXACT_CASE: Final = frozenset({"partitioner"})
 
 DEFAULT_CHANGES: Final = (
     DefaultChange("linger.ms", "1.5", "0.5", "5"),
     DefaultChange("request.timeout.ms", "1.5.2", "5000", "30000"),
     DefaultChange("retries", "1.5.2", "2", "2147483647"),
+    DefaultChange("topic.metadata.refresh.fast.interval.ms", "2.3", "250", "100"),
+    DefaultChange("socket.nagle.disable", "2.10", "false", "true"),
 )
-"""The properties whose defaults differ between versions. Source: CHANGELOG.md of librdkafka from 1.4 on."""
+"""The properties whose defaults differ between versions.
+
+Source: CHANGELOG.md of librdkafka, and all of its CONFIGURATION.md from 1.4.0 to 2.15.0, compared.
+"""
 
 
 def _alias_of(name: str, alias_of: str | None) -> str | None:
@@ -55,6 +62,7 @@ def load_catalogue() -> Catalogue:
             description=row["description"],
             role=role,
             reason=reason,
+            any_case=row["name"] not in _EXACT_CASE,
         )
         # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
         # sets the global property, which is listed first.

@@ -3,13 +3,26 @@
 from typing import Final
 
 from search_spaces.effective import Effective
-from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT, Condition, Rule, RuleOutcome, above, show, when_idempotent
+from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.rules import (
+    IDEMPOTENT_MAX_IN_FLIGHT,
+    Condition,
+    Rule,
+    RuleOutcome,
+    above,
+    show,
+    transactional_needs_idempotence,
+    when_idempotent,
+    when_transactional,
+)
 
 # The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
 # property's own range ends at 12, so zstd's higher levels are out of reach. zstd takes 0 for its default of 3.
 CODEC_LEVELS: Final = {"gzip": (0, 9), "lz4": (0, 12), "zstd": (0, 12)}
 NO_LEVEL: Final = -1
 _REFUSED: Final = "librdkafka 2.16.0 refuses to create the producer"
+# How much longer than a transaction a request may take.
+SOCKET_BEYOND_TRANSACTION_MS: Final = 100
 _SILENT: Final = "librdkafka 2.16.0 accepts it but does not do it"
 
 
@@ -190,3 +203,36 @@ RULES: Final = (
         ),
     ),
 )
+
+TRANSACTION_RULES: Final = (
+    transactional_needs_idempotence(_REFUSED),
+    Rule(
+        name="delivery-within-transaction",
+        knobs=("delivery.timeout.ms", TRANSACTIONAL_ID, TRANSACTION_TIMEOUT),
+        statement=f"the delivery.timeout.ms of a transactional producer must be at most {TRANSACTION_TIMEOUT}",
+        source=_REFUSED,
+        broken=when_transactional(
+            lambda config: config.integer("delivery.timeout.ms") <= config.integer(TRANSACTION_TIMEOUT),
+            "delivery.timeout.ms",
+            TRANSACTION_TIMEOUT,
+        ),
+    ),
+    Rule(
+        name="socket-timeout-within-transaction",
+        knobs=("socket.timeout.ms", TRANSACTIONAL_ID, TRANSACTION_TIMEOUT),
+        statement=(
+            f"the socket.timeout.ms of a transactional producer must be at most {TRANSACTION_TIMEOUT} + "
+            f"{SOCKET_BEYOND_TRANSACTION_MS}"
+        ),
+        source=_REFUSED,
+        broken=when_transactional(
+            lambda config: (
+                config.integer("socket.timeout.ms")
+                <= config.integer(TRANSACTION_TIMEOUT) + SOCKET_BEYOND_TRANSACTION_MS
+            ),
+            "socket.timeout.ms",
+            TRANSACTION_TIMEOUT,
+        ),
+    ),
+)
+"""The rules of transactional producers."""

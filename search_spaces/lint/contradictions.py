@@ -1,13 +1,12 @@
 """Values of a producer's properties file that contradict each other, or that do nothing because of other values."""
 
-from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.lint.entries import Entries
 from search_spaces.lint.findings import About, LintFinding, LintLevel
 from search_spaces.rules import RuleOutcome
 
 
 def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
-    """Apply the client's rules to the entries, and the rule of transactional producers.
+    """Apply the client's rules to the entries, also those of transactional producers.
 
     Rules about values that the client does not take, and rules of the load generator, are left out.
 
@@ -15,7 +14,7 @@ def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
         The entries without those that do nothing, and the findings.
     """
     findings = []
-    for rule in entries.client.rules:
+    for rule in (*entries.client.rules, *entries.client.transaction_rules):
         names = [entries.client.catalogue.find(knob).name for knob in rule.knobs]
         detail = rule.broken(entries.in_force)
         if detail is None or rule.outcome is RuleOutcome.UNMEASURED or entries.invalid.intersection(names):
@@ -28,7 +27,4 @@ def contradictions(entries: Entries) -> tuple[Entries, list[LintFinding]]:
             findings.append(entries.finding(LintLevel.ERROR, About.CONFLICT, name, sentence))
         if rule.idle:
             entries = entries.without(rule.idle)
-    if "transactional.id" in entries.set_aside and entries.values.get(IDEMPOTENCE) == "false":
-        sentence = "a transactional producer must be idempotent, but transactional.id is set; the client does not start"
-        findings.append(entries.finding(LintLevel.ERROR, About.CONFLICT, IDEMPOTENCE, sentence))
     return entries, findings

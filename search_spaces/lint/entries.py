@@ -2,18 +2,19 @@
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from search_spaces.catalogue import Property, canonical_value, shown_value
+from search_spaces.catalogue import Property, shown_value
 from search_spaces.client import Client, ClientKind
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, InvalidValue, MisplacedProperty, UnknownProperty
 from search_spaces.from_java import LIKENESS
-from search_spaces.knobs import IDEMPOTENCE
 from search_spaces.librdkafka.roles import UNUSED
 from search_spaces.lint.findings import About, LintFinding, LintLevel
-from search_spaces.roles import Role
+from search_spaces.roles import TRANSACTIONAL_ID, Role
+from search_spaces.transactions import transactions
+from search_spaces.values import canonical_value, lowered
 
 _CHECKED_KINDS: Final = ("bool", "int", "enum")
 
@@ -28,6 +29,7 @@ class Entries:
         spellings: The names that the file uses for these properties, by canonical name.
         invalid: The canonical names of properties whose values the client does not take.
         set_aside: The names of properties that do not tune the producer.
+        transactions: The properties of transactions, with canonical values; empty if the producer is not transactional.
         findings: What is wrong with single entries.
     """
 
@@ -36,12 +38,13 @@ class Entries:
     spellings: dict[str, str] = field(default_factory=dict)
     invalid: set[str] = field(default_factory=set)
     set_aside: list[str] = field(default_factory=list)
+    transactions: dict[str, str] = field(default_factory=dict)
     findings: list[LintFinding] = field(default_factory=list)
 
     @property
     def in_force(self) -> Effective:
         """The values in force: those of the file, and the client's defaults for all others."""
-        return self.client.in_force(self.values)
+        return self.client.in_force({**self.transactions, **self.values})
 
     def finding(self, level: LintLevel, about: About, name: str, sentence: str) -> LintFinding:
         """Return a finding about a producer property; `name` is its canonical name."""
@@ -51,7 +54,7 @@ class Entries:
     def without(self, name: str) -> "Entries":
         """Return a copy in which the producer has its default for a property, because the file's value does nothing."""
         values = {other: value for other, value in self.values.items() if other != name}
-        return Entries(self.client, values, self.spellings, self.invalid, self.set_aside, self.findings)
+        return replace(self, values=values)
 
 
 def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
@@ -70,11 +73,11 @@ def read_entries(entries: Mapping[str, str], client: Client) -> Entries:
             _keep(found, entry, name, value)
             continue
         found.set_aside.append(name)
-        if entry.role is Role.RESERVED and entry.kind in _CHECKED_KINDS and not entry.secret:
+        checked = entry.kind in _CHECKED_KINDS or entry.name == TRANSACTIONAL_ID
+        if entry.role is Role.RESERVED and checked and not entry.secret:
             _canonical(found, entry, name, value)
-    if "transactional.id" in entries and IDEMPOTENCE not in found.invalid:
-        # A transactional producer is idempotent in both clients.
-        found.values.setdefault(IDEMPOTENCE, "true")
+    valid = {name: value for name, value in entries.items() if name not in found.invalid}
+    found.transactions.update(transactions(client, valid))
     return found
 
 
@@ -121,9 +124,13 @@ def _unknown(client: Client, name: str) -> LintFinding:
 
 def _keep(found: Entries, entry: Property, name: str, value: str) -> None:
     """Keep the value of a property that tunes the producer."""
-    canonical = _canonical(found, entry, name, value)
+    used = lowered(entry, value)
+    canonical = _canonical(found, entry, name, used)
     if canonical is None:
         return
+    if used != value:
+        sentence = f"the client lowers it to {used} without a word"
+        found.findings.append(LintFinding(LintLevel.WARNING, About.IDLE, name, value, sentence))
     before = found.values.setdefault(entry.name, canonical)
     other = found.spellings.setdefault(entry.name, name)
     if before != canonical:

@@ -14,6 +14,8 @@ from search_spaces.from_java import read_java
 from search_spaces.lint.findings import About, LintFinding, LintLevel, LintReport
 from search_spaces.lint.linting import lint, lint_file
 from search_spaces.lint.load import LintLoad
+from search_spaces.producer_file import FileClient, read_producer_file
+from search_spaces.properties_file import format_properties
 from search_spaces.rules import RuleOutcome
 from tests.search_spaces_tests.real_client import Refused, values_in_force
 from tests.search_spaces_tests.real_java_client import constructed
@@ -22,6 +24,79 @@ from tests.search_spaces_tests.test_producer_file import JAVA_FILES
 from tests.search_spaces_tests.test_rules import CONFIGS, TAKEN_IN_SILENCE
 
 STRONGEST = Guarantee(acks=-1, ordered=True, idempotent=True)
+# Lines that the clients take or refuse for their spelling alone.
+SPELT_FOR_JAVA = [
+    ("compression.type=lz4", True),
+    ("compression.type= lz4 ", True),
+    ("compression.type=LZ4", False),
+    ("compression.type=", False),
+    ("acks=all ", True),
+    ("acks=1", True),
+    ("acks=-1", True),
+    ("acks=ALL", False),
+    ("acks=+1", False),
+    ("acks=01", False),
+    ("enable.idempotence=TRUE", True),
+    ("enable.idempotence=true ", True),
+    ("enable.idempotence=1", False),
+    ("enable.idempotence=t", False),
+    ("enable.idempotence=0", False),
+    ("batch.size=+5", True),
+    ("batch.size=0016384 ", True),
+    ("batch.size=5L", False),
+    ("linger.ms=3000000000", True),
+    ("linger.ms=9223372036854775808", False),
+    ("linger.ms=3000000000\tdelivery.timeout.ms=120000", False),
+    ("linger.ms=3000000000\tdelivery.timeout.ms=2147483647", True),
+    ("compression.gzip.level=0\tcompression.type=lz4", False),
+    ("compression.gzip.level=0\tcompression.type=gzip", False),
+    ("compression.gzip.level=-1", True),
+    ("compression.lz4.level=0", False),
+    ("transactional.id=", False),
+    ("transactional.id= ", False),
+    ("transactional.id=a", True),
+    ("transactional.id=a\tacks=1", False),
+    ("transactional.id=a\tenable.idempotence=false", False),
+    ("transactional.id=a\tdelivery.timeout.ms=120000\ttransaction.timeout.ms=10", True),
+    ("metadata.recovery.strategy=NONE", True),
+    ("metrics.recording.level=info", False),
+]
+SPELT_FOR_LIBRDKAFKA = [
+    ("compression.type=LZ4", True),
+    ("compression.type= lz4", True),
+    ("compression.type=lz4 ", False),
+    ("acks=ALL", True),
+    ("acks=+1", True),
+    ("acks= 1 ", True),
+    ("acks=all ", False),
+    ("acks= all", False),
+    ("enable.idempotence=T", True),
+    ("enable.idempotence=1", True),
+    ("enable.idempotence=true ", False),
+    ("enable.idempotence= true", False),
+    ("linger.ms= 5 ", True),
+    ("batch.size= 5 ", True),
+    ("partitioner= random", True),
+    ("partitioner=RANDOM", False),
+    ("partitioner=random ", False),
+    ("queuing.strategy=FIFO", True),
+    ("queuing.strategy=fifo ", False),
+    ("transactional.id=\tacks=1", True),
+    ("transactional.id=a", True),
+    ("transactional.id=a\tacks=1", False),
+    ("transactional.id=a\tenable.idempotence=false", False),
+    ("transactional.id=a\tdelivery.timeout.ms=60000", True),
+    ("transactional.id=a\tdelivery.timeout.ms=0", True),
+    ("transactional.id=a\tdelivery.timeout.ms=60001", False),
+    ("transactional.id=a\tdelivery.timeout.ms=120000\ttransaction.timeout.ms=120000", True),
+    ("transactional.id=a\ttransaction.timeout.ms=10000", True),
+    ("transactional.id=a\ttransaction.timeout.ms=999", False),
+    ("transactional.id=a\ttransaction.timeout.ms=10000\tsocket.timeout.ms=10100", True),
+    ("transactional.id=a\ttransaction.timeout.ms=10000\tsocket.timeout.ms=10101", False),
+    ("transactional.id=a\ttransaction.timeout.ms=1000\tlinger.ms=2000", False),
+    ("transaction.timeout.ms=10000\tsocket.timeout.ms=60000\tdelivery.timeout.ms=120000", True),
+    ("transactional.id=\ttransaction.timeout.ms=10000\tdelivery.timeout.ms=120000", True),
+]
 # A file as teams have it: 22 keys, some of which are not the producer's own.
 TWENTY_TWO = """\
 bootstrap.servers=broker-1:9092,broker-2:9092
@@ -230,6 +305,111 @@ def test_a_transactional_producer_is_idempotent(client: Client) -> None:
         assert (error.key, error.about) == (next(iter(wrong)), About.CONFLICT)
 
 
+def entries_of(lines: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in lines.split("\t"))
+
+
+@pytest.mark.parametrize(("lines", "taken"), SPELT_FOR_LIBRDKAFKA)
+def test_a_line_is_an_error_if_librdkafka_refuses_it(path: Path, lines: str, taken: bool) -> None:
+    entries = entries_of(lines)
+    try:
+        values_in_force(entries, ())
+    except Refused:
+        assert not taken
+    else:
+        assert taken
+    assert (checked(entries, librdkafka()).count(LintLevel.ERROR) == 0) == taken
+    path.write_text(format_properties(entries))
+    assert reads(path, FileClient.LIBRDKAFKA) == taken
+
+
+def test_a_blank_that_nobody_sees_is_named() -> None:
+    for key, value in (("compression.type", "lz4 "), ("acks", "all "), ("enable.idempotence", "true ")):
+        (error,) = of(checked({key: value}, librdkafka()), key, About.VALUE)
+        assert error.sentence.endswith(", without a blank around it")
+
+
+@pytest.mark.parametrize(("lines", "taken"), SPELT_FOR_JAVA)
+def test_a_line_is_an_error_if_java_refuses_it(path: Path, lines: str, taken: bool) -> None:
+    entries = entries_of(lines)
+    assert (checked(entries).count(LintLevel.ERROR) == 0) == taken
+    if "metrics.recording.level" not in entries:  # a baseline's own metrics are not read
+        path.write_text(format_properties(entries))
+        assert reads(path, FileClient.JAVA) == taken
+
+
+def reads(path: Path, client: FileClient) -> bool:
+    try:
+        read_producer_file(path, client)
+    except ConfigError:
+        return False
+    return True
+
+
+@pytest.mark.long
+@pytest.mark.campaign
+@pytest.mark.broker
+def test_the_real_java_client_refuses_the_same_lines() -> None:
+    seen = constructed("4.3.1", [entries_of(lines) for lines, _ in SPELT_FOR_JAVA])
+    for (lines, taken), each in zip(SPELT_FOR_JAVA, seen, strict=True):
+        assert isinstance(each, dict) == taken, lines
+
+
+def test_a_linger_that_java_lowers_is_a_warning(path: Path) -> None:
+    report = checked({"linger.ms": "3000000000"})
+    (warning,) = of(report, "linger.ms", About.IDLE)
+    assert (warning.level, warning.value) == (LintLevel.WARNING, "3000000000")
+    assert "lowers it to 2147483647" in warning.sentence
+    found = read_java({"linger.ms": "3000000000"})
+    assert found.config.effective("linger.ms") == "2147483647"
+    assert found.idle == ("lowered linger.ms=3000000000 to 2147483647, as the client does",)
+
+
+def test_a_level_that_java_refuses_is_an_error_with_every_codec() -> None:
+    report = checked({"compression.type": "lz4", "compression.gzip.level": "0"})
+    levels = [each.level for each in of(report, "compression.gzip.level")]
+    assert levels == [LintLevel.ERROR, LintLevel.WARNING]
+
+
+@pytest.mark.parametrize("client", [java(), java("2.8.2"), librdkafka()], ids=lambda client: client.identity)
+def test_a_transactional_producer_without_idempotence_is_refused_and_nothing_else_is_said(client: Client) -> None:
+    report = checked({"transactional.id": "a", "enable.idempotence": "false"}, client)
+    (error,) = of(report, "enable.idempotence")
+    assert (error.level, error.about) == (LintLevel.ERROR, About.CONFLICT)
+    assert "a transactional producer must be idempotent" in error.sentence
+
+
+def test_the_timeouts_of_a_transactional_producer_follow_its_transactions() -> None:
+    entries = {"transactional.id": "a", "transaction.timeout.ms": "90000"}
+    names = ("delivery.timeout.ms", "socket.timeout.ms", "enable.idempotence")
+    ours = librdkafka().in_force(entries)
+    assert {name: ours.text(name) for name in ("socket.timeout.ms", "enable.idempotence")} == values_in_force(
+        entries, ("socket.timeout.ms", "enable.idempotence")
+    )
+    assert [ours.text(name) for name in names] == ["90000", "89900", "true"]
+    (default,) = of(checked({**entries, "delivery.timeout.ms": "90000"}, librdkafka()), "delivery.timeout.ms")
+    assert "does nothing" in default.sentence
+    assert not of(checked({**entries, "delivery.timeout.ms": "80000"}, librdkafka()), "delivery.timeout.ms")
+
+
+def test_a_line_that_keeps_the_default_of_another_version_of_librdkafka_does_something() -> None:
+    report = checked({"socket.nagle.disable": "true"}, librdkafka())
+    assert "it was false before 2.10" in of(report, "socket.nagle.disable", About.DEFAULT)[0].sentence
+    assert "it was 250 before 2.3" in of(report, "topic.metadata.refresh.fast.interval.ms", About.VERSION)[0].sentence
+
+
+@pytest.mark.parametrize(
+    "line", ["group.id=app", "auto.offset.reset=earliest", "enable.auto.commit=false", "isolation.level=read_committed"]
+)
+def test_a_line_of_a_consumer_shows_no_client(path: Path, line: str) -> None:
+    path.write_text(f"{line}\nlinger.ms=20\n")
+    assert lint_file(path).assumed
+    path.write_text(f"{line}\nlinger.ms=20\nstatistics.interval.ms=1000\n")
+    assert (lint_file(path).client, lint_file(path).assumed) == (librdkafka(), False)
+    path.write_text(f"{line}\nlinger.ms=20\nvalue.serializer=com.example.Ours\n")
+    assert (lint_file(path).client, lint_file(path).assumed) == (java(), False)
+
+
 def test_a_partitioner_of_the_users_is_fine() -> None:
     entries = {"partitioner.class": "com.example.Ours", "partitioner.ignore.keys": "true"}
     report = checked(entries)
@@ -265,6 +445,28 @@ def test_memory_is_that_of_a_full_queue() -> None:
     assert "1.1 GB of keys and values, and 232 B for each of up to 100,000 records" in memory.sentence
     (full,) = of(checked({}, librdkafka(), LintLoad(100)), "queue.buffering.max.kbytes", About.MEMORY)
     assert "33.2 MB: 100,000 records of 100 B" in full.sentence
+
+
+@pytest.mark.parametrize(
+    ("entries", "record_bytes", "words"),
+    [
+        ({"max.request.size": "60000000", "buffer.memory": "60000000"}, 50_000_000, "the open batch of 1 partition,"),
+        ({"max.request.size": "60000000"}, 30_000_000, "the open batch of 1 partition,"),
+        ({"batch.size": "1000"}, 100_000, "the open batches of 335 partitions,"),
+        ({"batch.size": "0"}, 1_000, None),
+        ({"batch.size": "0"}, None, None),
+        ({}, 50_000_000, None),
+    ],
+)
+def test_a_large_record_takes_more_of_the_buffer_than_a_batch(
+    entries: dict[str, str], record_bytes: int | None, words: str | None
+) -> None:
+    load = None if record_bytes is None else LintLoad(record_bytes)
+    (memory,) = of(checked(entries, load=load), "buffer.memory", About.MEMORY)
+    if words is None:
+        assert "partition" not in memory.sentence
+    else:
+        assert words in memory.sentence
 
 
 def test_what_lines_mean_at_a_size_and_a_rate() -> None:

@@ -34,7 +34,7 @@ from search_spaces import (
         ("enable.idempotence", "F", "false"),
         ("enable.idempotence", 1, "true"),
         ("compression.type", "ZSTD", "zstd"),
-        ("partitioner", "Murmur2_Random", "murmur2_random"),
+        ("partitioner", " murmur2_random", "murmur2_random"),
     ],
 )
 def test_values_become_canonical(name: str, value: Value, canonical: str) -> None:
@@ -64,6 +64,10 @@ def test_values_become_canonical(name: str, value: Value, canonical: str) -> Non
         ("compression.type", "inherit"),
         ("acks", "-2"),
         ("partitioner", ""),
+        ("partitioner", "Murmur2_Random"),
+        ("compression.type", "lz4 "),
+        ("enable.idempotence", "true "),
+        ("acks", " all"),
     ],
 )
 def test_values_that_the_client_would_refuse_or_misread_are_refused(name: str, value: Value) -> None:

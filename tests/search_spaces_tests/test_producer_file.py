@@ -95,6 +95,23 @@ def test_a_file_that_names_no_client_stays_librdkafkas_and_says_so(path: Path) -
     assert Guarantee.of(read(path, "acks=all\n", FileClient.JAVA).config) == STRONGEST
 
 
+def test_a_line_of_a_consumer_makes_no_java_file_one_of_librdkafka(path: Path) -> None:
+    serializers = "key.serializer=a.B\nvalue.serializer=a.B\n"
+    shared = "bootstrap.servers=b:9092\ngroup.id=app\nlinger.ms=20\nbatch.size=65536\n"
+    file = read(path, serializers + shared)
+    assert Guarantee.of(file.config) == STRONGEST
+    assert any("is for the Java producer" in note for note in file.notes)
+    unclear = read(path, shared)
+    assert any("baseline_client: java" in note for note in unclear.notes)
+
+
+def test_an_empty_transactional_id_is_none_for_librdkafka_and_refused_by_java(path: Path) -> None:
+    file = read(path, "transactional.id=\nacks=1\n", FileClient.LIBRDKAFKA)
+    assert (dict(file.values), file.transaction_timeout_ms) == ({"acks": "1"}, None)
+    with pytest.raises(ConfigProblems, match=r"transactional\.id takes text that is not empty"):
+        read(path, "transactional.id=\n", FileClient.JAVA)
+
+
 def test_a_java_knob_in_a_file_for_librdkafka_is_a_problem(path: Path) -> None:
     with pytest.raises(ConfigProblems, match=r"queue\.buffering\.max\.kbytes"):
         read(path, "queue.buffering.max.messages=5000\nbuffer.memory=1000000\n")

@@ -14,6 +14,7 @@ from search_spaces.producer_file import FileClient
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import translate_to_java
 from search_spaces.translation import FileTranslation, TranslatedProperty, translate_file
+from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.test_producer_file import JAVA_FILE, JAVA_FILES, works
 from tests.search_spaces_tests.test_rules import CONFIGS
 
@@ -60,6 +61,22 @@ def test_a_file_of_java_becomes_one_for_librdkafka(path: Path) -> None:
     assert row(translation, "enable.idempotence").twin_value == "true"
     assert "hunter2" not in repr(translation)
     assert any("sasl.jaas.config" in note for note in translation.notes)
+
+
+@pytest.mark.parametrize("transaction_ms", [None, 1_000, 10_000, 60_000, 200_000, 900_000])
+@pytest.mark.parametrize("lines", ["", "request.timeout.ms=120000\n", "linger.ms=70000\ndelivery.timeout.ms=400000\n"])
+def test_librdkafka_accepts_the_translation_of_a_transactional_file(
+    path: Path, lines: str, transaction_ms: int | None
+) -> None:
+    timeout = {} if transaction_ms is None else {"transaction.timeout.ms": str(transaction_ms)}
+    path.write_text(f"transactional.id=a\n{lines}" + "".join(f"{name}={value}\n" for name, value in timeout.items()))
+    translation = translate_file(path, FileClient.JAVA)
+    values_in_force({"transactional.id": "a", **timeout, **translation.properties}, ())
+    longest_ms = transaction_ms or 60_000
+    assert int(translation.target.effective("delivery.timeout.ms")) <= longest_ms
+    lowered = [note for note in translation.notes if "take delivery.timeout.ms" in note]
+    assert bool(lowered) == (longest_ms < int(translation.source.effective("delivery.timeout.ms")))
+    assert all(f"transaction.timeout.ms={longest_ms}" in note for note in lowered)
 
 
 def test_a_property_that_is_left_out_is_shown_with_the_default(path: Path) -> None:

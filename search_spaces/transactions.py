@@ -1,0 +1,35 @@
+"""The properties of transactions in a producer's properties file.
+
+No measured config has them, because the load generator does not use transactions. But they decide which other values
+the client accepts, and which defaults it has.
+"""
+
+from collections.abc import Mapping
+
+from search_spaces.client import Client
+from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
+from search_spaces.values import canonical_value
+
+
+def transactions(client: Client, entries: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of transactions among a file's entries: canonical values by name.
+
+    The result is empty if the producer is not transactional. To librdkafka, an empty `transactional.id` means that it
+    is not; Java refuses an empty one.
+
+    Raises:
+        InvalidValue: The client does not take a value.
+    """
+    names = (name for name in (TRANSACTIONAL_ID, TRANSACTION_TIMEOUT) if name in entries)
+    values = {name: canonical_value(client.catalogue.find(name), entries[name]) for name in names}
+    return values if values.get(TRANSACTIONAL_ID) else {}
+
+
+def transaction_timeout_ms(client: Client, found: Mapping[str, str]) -> int | None:
+    """Return the timeout of transactions in milliseconds; None if the producer is not transactional.
+
+    Args:
+        client: The client that the file is for.
+        found: What `transactions` returned.
+    """
+    return client.in_force(found).integer(TRANSACTION_TIMEOUT) if found else None
