@@ -271,5 +271,5 @@ def warnings_of(result: JavaResult) -> tuple[str, ...]:
         return ()
     return (
         f"the garbage collector stopped the Java client for {stopped_s:.1f} s of {result.duration_s:.1f} s "
-        f"({ratio:.0%}); a larger heap may need less",
+        f"({ratio:.0%}); with a lower buffer.memory, fewer records wait on its heap",
     )

@@ -132,6 +132,7 @@ class TrialLoop:
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetError: The cluster can't be used.
+            WorkloadRefused: A config that the search did not propose can't be measured.
             TooManyFailures: Too many trials in a row gave no measurement.
         """
         done = self.bench.next_done()
@@ -149,7 +150,10 @@ class TrialLoop:
             self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
         match done.error:
-            case SafetyStop() | TargetRefused() | WorkloadRefused():
+            case SafetyStop() | TargetRefused():
+                raise done.error
+            case WorkloadRefused() if started.kind is not Kind.SEARCH:
+                # What the user has configured can't be measured. A proposal of the search is just a failed trial.
                 raise done.error
         self._failures = self._failures + 1 if trial.state is State.FAILED else 0
         if self._failures >= self.spec.safety.max_failures_in_a_row:
