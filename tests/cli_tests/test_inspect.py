@@ -86,13 +86,14 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
 @pytest.mark.long
 def test_the_estimated_rate_is_that_of_all_partitions(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Each partition gets 100 records/s, in batches that are so large that not all partitions are read."""
-    topic, partitions = new_topic(partitions=6), 6
-    producer, began_ms = Producer({**broker.connection, "linger.ms": 500}), int(time.time() * 1e3) - 60_000
+    topic, partitions = new_topic(partitions=12), 12
+    producer = Producer({**broker.connection, "linger.ms": 500})
+    began_ms = int(time.time() * 1e3) - 60_000
     for batch in range(20):
         for partition in range(partitions):
-            for record in range(30):
-                at_ms = began_ms + 300 * batch + record
-                producer.produce(topic.name, value(record, 10_000), partition=partition, timestamp=at_ms)
+            for record in range(20):
+                at_ms = began_ms + 200 * batch + record
+                producer.produce(topic.name, value(record, 5_000), partition=partition, timestamp=at_ms)
             assert producer.flush(30) == 0
     words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise", "--max-bytes", "1MB", "--json")
     ran = tuner(*words)
