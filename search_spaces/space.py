@@ -287,6 +287,6 @@ def _check_fits(parameters: Mapping[str, Parameter], fixed: Mapping[str, str], c
     limits: dict[str, Value] = {largest: max(client.limits.least_message_bytes, sizes.message_bytes)}
     searched = parameters[queue].domain if queue in parameters else None
     if isinstance(searched, Range | Numbers):
-        limits[queue] = int(searched.span[0])
+        limits[queue] = int(searched.span[1])  # `_try_ends` tries the low end, when the rules have raised it
     limits.update((name, fixed[name]) for name in (largest, queue) if name in fixed)
     check_record(ProducerConfig.parse(limits, client), sizes.record_bytes, sizes.key_bytes or None)
