@@ -71,6 +71,7 @@ class TopicTraffic:
         merged: The batches put together, as if their producers had waited longer.
         stored_records: Records that lie in the topic.
         recent_records: Records that were written since the time that was asked about.
+        recent_records_read: Those of them that lie in the partitions that batches were read from.
         largest_partition_ratio: The share of the records that lie in the partition with the most.
     """
 
@@ -98,6 +99,7 @@ class TopicTraffic:
     merged: Merged
     stored_records: int
     recent_records: int
+    recent_records_read: int
     largest_partition_ratio: float
 
 
@@ -139,6 +141,9 @@ def traffic_of(sample: BatchSample) -> TopicTraffic | None:
         merged=sum((each.merged for each in sample.stretches.values()), Merged()),
         stored_records=sum(stored),
         recent_records=sample.topic.recent,
+        recent_records_read=sum(
+            each.recent or 0 for each in sample.topic.partitions if each.number in sample.stretches
+        ),
         largest_partition_ratio=max(stored) / sum(stored) if sum(stored) else 0.0,
     )
 

@@ -12,6 +12,7 @@ from runners.errors import WorkloadRefused
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 MOST_PEAK_RATIO: Final = 100
 MOST_KEYS: Final = 200_000
+MOST_PARTITIONS: Final = 10_000
 _ENOUGH_KEY_BYTES: Final = 4
 _MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
 """The most that the sizes of a mix may add up to, because a record of each size is kept in memory."""
@@ -160,7 +161,7 @@ class Workload:
                 "0 <= compressibility_ratio < 1",
                 self.compressibility_ratio,
             ),
-            (1 <= self.partitions <= 10_000, "1 <= partitions <= 10000", self.partitions),
+            (1 <= self.partitions <= MOST_PARTITIONS, f"1 <= partitions <= {MOST_PARTITIONS}", self.partitions),
             (1 <= self.replication <= 100, "1 <= replication <= 100", self.replication),
             (0 <= self.consumers <= 64, "0 <= consumers <= 64", self.consumers),
             (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),

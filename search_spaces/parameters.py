@@ -3,6 +3,7 @@
 Both are derived from the knobs, the baseline and the changes to knobs in the study file.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -177,10 +178,17 @@ def _with_special(bounds: Range, own: Range, change: KnobChange) -> Range:
     if special < own.low:
         if change.low is None or change.low <= special:
             low = min(own.low, bounds.high)
-            return replace(bounds, low=low, special=special, reach=own.reach * low / own.low)
+            return replace(bounds, low=low, special=special, reach=_reach(own.reach * low / own.low, low, bounds))
     elif change.high is None:
         return replace(bounds, special=special, reach=own.reach)
     return bounds
+
+
+def _reach(wanted: float, low: float, bounds: Range) -> float:
+    """Return where the extension of a range below `low` ends: near `wanted`, and a whole number if need be."""
+    if not bounds.whole or wanted < 1:
+        return wanted
+    return math.ceil(wanted) if math.ceil(wanted) < low else math.floor(wanted)
 
 
 _UNITS = {"ms": "ms", "bytes": "bytes", "kbytes": "KiB"}

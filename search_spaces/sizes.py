@@ -46,13 +46,14 @@ class Sizes:
     """The sizes of records, topic and queue memory that the ranges of knobs depend on.
 
     Attributes:
-        record_bytes: Size of a record's value, in bytes.
+        record_bytes: Size of a record's value, in bytes; of the largest one if there are several sizes.
         key_bytes: Size of a record's key, in bytes; 0 for no key.
         partitions: Number of partitions of the topic.
         topic_max_message_bytes: The topic's `max.message.bytes`.
         queue_memory_bytes: How much memory the client's queue may use, in bytes.
         framing_bytes: How many bytes the client adds to a record's key and value before it compares the record with its
             limit.
+        mean_record_bytes: Mean size of the records' values, in bytes.
     """
 
     record_bytes: int
@@ -61,6 +62,7 @@ class Sizes:
     topic_max_message_bytes: int
     queue_memory_bytes: int
     framing_bytes: int
+    mean_record_bytes: float
 
     @property
     def alone_bytes(self) -> int:

@@ -10,9 +10,9 @@ from search_spaces.bounds import UNBOUNDED
 from search_spaces.catalogue import Value
 from search_spaces.client import Client
 from search_spaces.dependencies import bounds, check_acks, drawing_order, is_drawn, narrow, ties
-from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Words
+from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Range, Words
 from search_spaces.effective import Effective
-from search_spaces.errors import ConfigError
+from search_spaces.errors import ConfigError, InvalidKnob, RuleBroken
 from search_spaces.guarantee import Guarantee
 from search_spaces.parameters import KnobChange, Parameter, named, resolved
 from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
@@ -61,13 +61,14 @@ class SearchSpace:
         floor: Guarantee | None = None,
         topic_max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         queue_memory_bytes: int = _GIB,
+        mean_record_bytes: float | None = None,
     ) -> Self:
         """Return the space for records of one size.
 
         Every property of the baseline that is not searched keeps the baseline's value in every config.
 
         Args:
-            record_bytes: Size of a record's value, in bytes.
+            record_bytes: Size of a record's value, in bytes; of the largest one if there are several sizes.
             baseline: The config that the search starts from; its client is the space's client.
             key_bytes: Size of a record's key, in bytes; 0 for no key.
             partitions: Number of partitions of the topic.
@@ -76,6 +77,7 @@ class SearchSpace:
             floor: The weakest guarantee that a config may have; None for the baseline's guarantee.
             topic_max_message_bytes: The topic's `max.message.bytes`; by default, Kafka's own default.
             queue_memory_bytes: How much memory the client's queue may use, in bytes.
+            mean_record_bytes: Mean size of the records' values, in bytes; None if all have the size `record_bytes`.
 
         Raises:
             UnknownProperty: A change names a property that the client does not have.
@@ -87,13 +89,22 @@ class SearchSpace:
         """
         client = baseline.client
         framing_bytes = client.limits.framing_bytes(record_bytes, key_bytes)
-        sizes = Sizes(record_bytes, key_bytes, partitions, topic_max_message_bytes, queue_memory_bytes, framing_bytes)
+        sizes = Sizes(
+            record_bytes,
+            key_bytes,
+            partitions,
+            topic_max_message_bytes,
+            queue_memory_bytes,
+            framing_bytes,
+            float(record_bytes) if mean_record_bytes is None else mean_record_bytes,
+        )
         floor = floor or Guarantee.of(baseline)
         changes = named(client, changes)
         parameters, fixed = resolved(sizes, baseline, changes)
         if "acks" in changes:
             check_acks(parameters.get("acks"), floor)
-        _check_fits(fixed, client, sizes)
+        _check_levels(parameters, client)
+        _check_fits(parameters, fixed, client, sizes)
         narrow(parameters, fixed, client, sizes, floor)
         ordered = tuple(parameters[name] for name in sorted(parameters, key=drawing_order(client)))
         space = cls(client, sizes, floor, ordered, tuple(sorted(fixed.items())))
@@ -256,8 +267,26 @@ class SearchSpace:
                     check_record(config, size.record_bytes, size.key_bytes or None, size.topic_max_message_bytes)
 
 
-def _check_fits(fixed: Mapping[str, str], client: Client, sizes: Sizes) -> None:
+def _check_levels(parameters: Mapping[str, Parameter], client: Client) -> None:
+    """Check that the client accepts all levels of the codecs, also those between the ends, such as gzip's level 0."""
+    for parameter in parameters.values():
+        domain = parameter.domain
+        if not parameter.codec or isinstance(domain, Words):
+            continue
+        values = domain.values if isinstance(domain, Numbers) else ("0",) if domain.low < 0 < domain.high else ()
+        for value in values:
+            try:
+                ProducerConfig.parse({"compression.type": parameter.codec, parameter.sets: value}, client)
+            except RuleBroken as error:
+                got = f"{parameter.text}: {error}; choose a range, or choices, without {value}"
+                raise InvalidKnob(parameter.name, "every value must be valid", got) from None
+
+
+def _check_fits(parameters: Mapping[str, Parameter], fixed: Mapping[str, str], client: Client, sizes: Sizes) -> None:
     largest, queue = client.limits.largest_message, client.limits.queue
     limits: dict[str, Value] = {largest: max(client.limits.least_message_bytes, sizes.message_bytes)}
+    searched = parameters[queue].domain if queue in parameters else None
+    if isinstance(searched, Range | Numbers):
+        limits[queue] = int(searched.span[1])  # `_try_ends` tries the low end, when the rules have raised it
     limits.update((name, fixed[name]) for name in (largest, queue) if name in fixed)
     check_record(ProducerConfig.parse(limits, client), sizes.record_bytes, sizes.key_bytes or None)

@@ -266,5 +266,5 @@ def warnings_of(result: JavaResult) -> tuple[str, ...]:
         return ()
     return (
         f"the garbage collector stopped the Java client for {stopped_s:.1f} s of {result.duration_s:.1f} s "
-        f"({100 * ratio:.0f} %); a larger heap may need less",
+        f"({100 * ratio:.0f} %); with a lower buffer.memory, fewer records wait on its heap",
     )

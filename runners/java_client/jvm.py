@@ -195,7 +195,8 @@ class Jvm:
         if self._out_of_memory:
             return GeneratorError(
                 f"the Java client must fit into its heap of {self.heap_bytes / 2**20:.0f} MiB, but ran out of memory "
-                f"({self._out_of_memory}); lower buffer.memory"
+                f"({self._out_of_memory}); lower buffer.memory and batch.size of a producer, or fetch.max.bytes of a "
+                "consumer, or measure smaller records"
             )
         code = self._process.poll()
         return WorkerLost(

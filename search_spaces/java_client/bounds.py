@@ -5,7 +5,7 @@ from typing import Final
 
 from search_spaces.bounds import UNBOUNDED, Bounds, Ordering
 from search_spaces.effective import Effective
-from search_spaces.java_client.limits import BUFFER, LARGEST
+from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
 from search_spaces.java_client.rules import ADAPTIVE, AVAILABILITY, CODECS_WITH_LEVELS
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
@@ -21,7 +21,7 @@ _REQUEST: Final = "request.timeout.ms"
 def _orderings(sizes: Sizes) -> tuple[Ordering, ...]:
     # Not a rule of the client. But with a smaller buffer, send() waits for the batches of other partitions. With more
     # partitions than the largest buffer has room for, the rule can't hold for all of them.
-    room = max(1, sizes.queue_memory_bytes // sizes.batch_low_bytes)
+    room = max(1, most_buffer_bytes(sizes) // sizes.batch_low_bytes)
     open_batches = max(1, min(sizes.partitions, room))
     return (
         Ordering("batch.size", BUFFER, _PARTITIONS_RULE, factor=1 / open_batches),

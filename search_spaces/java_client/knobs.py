@@ -4,7 +4,7 @@ from typing import Final
 
 from search_spaces.domains import Range, Words
 from search_spaces.effective import Effective
-from search_spaces.java_client.limits import BUFFER, LARGEST
+from search_spaces.java_client.limits import BUFFER, LARGEST, most_buffer_bytes
 from search_spaces.java_client.rules import (
     ADAPTIVE,
     ADAPTIVE_SINCE,
@@ -32,7 +32,7 @@ def knobs_of(minor: Minor) -> tuple[Knob, ...]:
 
 
 def _buffer(sizes: Sizes) -> Range:
-    high = max(sizes.message_bytes, sizes.queue_memory_bytes)
+    high = most_buffer_bytes(sizes)
     return Range(max(sizes.message_bytes, min(high, sizes.batch_high_bytes)), high, log=True)
 
 

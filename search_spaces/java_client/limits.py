@@ -7,7 +7,7 @@ from search_spaces.amounts import size_text
 from search_spaces.effective import Effective
 from search_spaces.errors import RuleBroken
 from search_spaces.limits import ClientLimits, check_topic, sizes_text
-from search_spaces.sizes import BATCH_HEADER_BYTES, records_in_batch, single_record_batch_bytes, varint_bytes
+from search_spaces.sizes import BATCH_HEADER_BYTES, Sizes, records_in_batch, single_record_batch_bytes, varint_bytes
 
 LARGEST: Final = "max.request.size"
 BUFFER: Final = "buffer.memory"
@@ -15,6 +15,48 @@ BUFFER: Final = "buffer.memory"
 _MOST_RECORD_BYTES: Final = 21
 QUEUED_RECORD_BYTES: Final = 150
 """What the client keeps on the heap for a record that waits: its callback, its future and an entry of its batch."""
+MOST_HEAP_BYTES: Final = 4 << 30
+"""The largest heap that a measurement gives the client.
+
+In it, a `buffer.memory` of 256 MiB can be full of records of 10 B, whose objects take another 2.3 GiB, and the garbage
+collector has room.
+"""
+_HEAP_ROOM_BYTES: Final = 256 << 20
+"""What the process needs besides the records that wait: the pool of payload, classes, and room for the collector."""
+_LEAST_FRAMING_BYTES: Final = 7
+"""The least that a record takes in a batch besides key and value. Source: record format v2."""
+
+
+def heap_bytes_for(buffer_bytes: int, record_bytes: float, key_bytes: int) -> int:
+    """Return how large the heap must be to hold a full buffer.
+
+    Args:
+        buffer_bytes: The size of the buffer.
+        record_bytes: The mean size of a record's value.
+        key_bytes: The size of a record's key; 0 for no key.
+    """
+    return round(buffer_bytes * _heap_factor(record_bytes, key_bytes)) + _HEAP_ROOM_BYTES
+
+
+def buffer_bytes_within(heap_bytes: int, record_bytes: float, key_bytes: int) -> int:
+    """Return the largest buffer that a heap can hold when it is full; 0 if it can hold none.
+
+    Args:
+        heap_bytes: The size of the heap.
+        record_bytes: The mean size of a record's value.
+        key_bytes: The size of a record's key; 0 for no key.
+    """
+    return max(0, int((heap_bytes - _HEAP_ROOM_BYTES) / _heap_factor(record_bytes, key_bytes)))
+
+
+def _heap_factor(record_bytes: float, key_bytes: int) -> float:
+    return 1 + QUEUED_RECORD_BYTES / (record_bytes + key_bytes + _LEAST_FRAMING_BYTES)
+
+
+def most_buffer_bytes(sizes: Sizes) -> int:
+    """Return the largest `buffer.memory` that is worth trying: the largest heap can hold it when it is full."""
+    held_bytes = buffer_bytes_within(MOST_HEAP_BYTES, sizes.mean_record_bytes, sizes.key_bytes)
+    return max(sizes.message_bytes, min(sizes.queue_memory_bytes, held_bytes))
 
 
 def framing_bytes(record_bytes: int, key_bytes: int | None) -> int:

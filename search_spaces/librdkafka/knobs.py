@@ -14,6 +14,8 @@ LEVEL: Final = "compression.level"
 
 _LEAST_QUEUED: Final = 1_000
 _MOST_QUEUED: Final = 2_000_000
+_MOST_IN_BATCH: Final = 1_000_000
+"""The highest `batch.num.messages` that the client accepts. Source: librdkafka 2.16 CONFIGURATION.md."""
 _RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
 
 _THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
@@ -22,7 +24,7 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
 def _capacity(sizes: Sizes, batch_bytes: int) -> int:
-    return max(1, math.ceil(batch_bytes / sizes.in_batch_bytes))
+    return max(1, min(_MOST_IN_BATCH, math.ceil(batch_bytes / sizes.in_batch_bytes)))
 
 
 def _messages_bind(sizes: Sizes, baseline: Effective) -> bool:

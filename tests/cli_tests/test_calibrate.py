@@ -33,5 +33,6 @@ def test_records_that_the_defaults_forbid_are_refused_with_the_rule(
     assert refused.code == 2
     assert "message.max.bytes" in refused.err
     assert "2000000 bytes" in refused.err
+    assert "give a --record-bytes of at most 999964" in refused.err
     assert "rows[" not in refused.err
     assert not (tmp_path / "studies").exists()

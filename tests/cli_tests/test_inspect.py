@@ -83,6 +83,44 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
     assert (refused.code, "--advise is for one topic" in refused.complaint) == (2, True)
 
 
+@pytest.mark.long
+def test_the_estimated_rate_is_that_of_all_partitions(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """Each partition gets 100 records/s, in batches that are so large that not all partitions are read."""
+    topic, partitions = new_topic(partitions=12), 12
+    producer = Producer({**broker.connection, "linger.ms": 500})
+    began_ms = int(time.time() * 1e3) - 60_000
+    for batch in range(20):
+        for partition in range(partitions):
+            for record in range(20):
+                at_ms = began_ms + 200 * batch + record
+                producer.produce(topic.name, value(record, 5_000), partition=partition, timestamp=at_ms)
+            assert producer.flush(30) == 0
+    words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise", "--max-bytes", "1MB", "--json")
+    ran = tuner(*words)
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert 0 < found["traffic"]["partitions_read"] < partitions
+    assert found["advice"]["producers"] == 1
+    assert found["advice"]["rate_records_per_s"] == pytest.approx(100 * partitions, rel=0.1)
+
+
+def test_what_was_read_is_shown_even_if_no_advice_follows(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(partitions=1, configs={"retention.ms": "-1"})
+    producer = Producer({**broker.connection})
+    two_days_ago_ms = int(time.time() * 1e3) - 2 * 86_400_000
+    for number in range(5):
+        producer.produce(topic.name, value(number), timestamp=two_days_ago_ms + 1_000 * number)
+        assert producer.flush(30) == 0
+    words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise")
+    ran, told = tuner(*words), tuner(*words, "--json")
+    assert (ran.code, told.code) == (2, 2)
+    assert f"{topic.name}: 5 of the newest batches" in ran.out
+    assert told.json["traffic"]["batches"] == 5
+    assert "advice" not in told.json
+    for each in (ran, told):
+        assert "got no record in the last 24 hours" in each.complaint
+
+
 @pytest.mark.campaign
 def test_codecs_and_idempotence_are_read_from_the_headers(broker: RunningCluster, new_topic: TopicMaker) -> None:
     for codec in ("gzip", "snappy", "lz4", "zstd"):

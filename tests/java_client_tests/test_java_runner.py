@@ -112,6 +112,7 @@ def test_long_pauses_of_the_collector_are_worth_a_warning() -> None:
     assert warnings_of(java_result()) == ()
     (said,) = warnings_of(java_result(at_end=report(collector_ms=500)))
     assert "0.5 s of 2.0 s (25 %)" in said
+    assert "lower buffer.memory" in said
 
 
 def test_a_heap_must_hold_the_full_buffer_with_its_objects() -> None:
@@ -119,6 +120,12 @@ def test_a_heap_must_hold_the_full_buffer_with_its_objects() -> None:
     check_heap(ProducerConfig.parse({"buffer.memory": 64 << 20}, client=java()), small, 1 << 30)
     with pytest.raises(WorkloadRefused, match=r"buffer\.memory=268435456 full of records of 10 B"):
         check_heap(ProducerConfig.parse({"buffer.memory": 256 << 20}, client=java()), small, 1 << 30)
+    with pytest.raises(WorkloadRefused, match=r"to at most \d+, or .* with at least 6\.8 GiB") as refused:
+        check_heap(ProducerConfig.parse({"buffer.memory": 256 << 20}, client=java()), small, 1 << 30)
+    held = int(str(refused.value).split("to at most ")[1].split(",")[0])
+    check_heap(ProducerConfig.parse({"buffer.memory": held}, client=java()), small, 1 << 30)
+    with pytest.raises(WorkloadRefused, match=r"to at most \d+$"):  # no host has a heap for this
+        check_heap(ProducerConfig.parse({"buffer.memory": 1 << 30}, client=java()), small, 4 << 30)
     check_heap(
         ProducerConfig.parse({"buffer.memory": 256 << 20}, client=java()), Workload(RecordSizes.fixed(1_000)), 1 << 30
     )

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from runners.batch_sampling import BatchSample
+from runners.clusters.stored_topics import StoredPartition, StoredTopic
 from runners.performance_model.constants import REMOTE
 from runners.performance_model.stages import record_overhead_bytes
-from runners.record_batch import Merged
+from runners.record_batch import BatchSequence, Merged
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.batches import arrivals, batch, batch_of, batched, sample_of
+from tests.builders.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import calibrate, uncalibrated
 from tuner.prediction.observations import Observation
@@ -123,3 +125,40 @@ def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     record = advice_record(found, "orders", None)
     assert len(record["others"]) == len(found.others) == 4
     assert record["today"]["latency_p50_ms"]["low"] < record["today"]["latency_p50_ms"]["high"]
+
+
+def test_partitions_that_were_not_read_count_with_their_recent_records() -> None:
+    """Of 5 partitions, 2 are read: they have a record every 2 ms each, and the others have twice as many in the day."""
+    stretches = [
+        BatchSequence(tuple(batch_of(each, producer_id=7) for each in batched(RECORDS, 10, 16_384)), merged)
+        for merged in (MERGED, Merged())
+    ]
+    recent = (600, 600, 1_200, 600, 600)
+    parts = tuple(StoredPartition(number, BROKER, 0, 10_000, each) for number, each in enumerate(recent))
+    found = inspected(BatchSample(StoredTopic("orders", parts), dict(enumerate(stretches)), {}))
+    assert found is not None
+    assert (found.traffic.partitions, found.traffic.partitions_read) == (5, 2)
+    told = advice(found, uncalibrated(REMOTE), DAY_S)
+    assert told is not None
+    assert told.load.rate_records_per_s == pytest.approx(2 * 500 * 3, rel=0.05)
+
+
+def test_a_topic_beyond_the_limits_of_a_load_is_advised_at_the_limits() -> None:
+    """More partitions than a load may have, a record a month, and batches that are larger than the client's buffer."""
+    many = inspection(10)
+    monthly = inspected(
+        sample_of([batch_of([(1e9 + 30 * DAY_S * 1e3 * n, 100)], producer_id=7) for n in range(8)], merged=MERGED)
+    )
+    large = inspected(
+        sample_of(
+            [batch_of([(1e9 + n * 1e3 + at, 1_000) for at in range(40_000)], producer_id=7) for n in range(20)],
+            merged=MERGED,
+        )
+    )
+    assert monthly is not None
+    assert large is not None
+    assert large.ending.full_bytes
+    for each in (replace(many, traffic=replace(many.traffic, partitions=12_000)), monthly, large):
+        told = advice(each, uncalibrated(REMOTE), DAY_S)
+        assert told is not None
+        assert told.load.partitions <= 10_000

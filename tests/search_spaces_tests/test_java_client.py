@@ -15,6 +15,7 @@ from search_spaces import (
     Client,
     EmptySpace,
     Guarantee,
+    InvalidKnob,
     KnobChange,
     MisplacedProperty,
     ProducerConfig,
@@ -29,7 +30,8 @@ from search_spaces import (
     java,
     librdkafka,
 )
-from search_spaces.java_client.limits import framing_bytes
+from search_spaces.domains import Ends, Range
+from search_spaces.java_client.limits import MOST_HEAP_BYTES, framing_bytes, heap_bytes_for
 from tests.search_spaces_tests.choosers import Random
 from tests.search_spaces_tests.real_java_client import RELEASES, constructed, differences
 
@@ -145,6 +147,63 @@ def test_the_ends_of_linger_are_reached() -> None:
     space = SearchSpace.of(1_000, DEFAULTS, changes=changes)
     assert {config.effective("linger.ms") for config in space.grid(4)} == {"0", "3", "16", "100"}
     assert space.grid_size(4) == 4
+
+
+@pytest.mark.parametrize(("record_bytes", "key_bytes"), [(1, 0), (10, 0), (10, 16), (47, 0), (1_000, 0)])
+def test_the_largest_heap_holds_every_buffer_of_a_space(record_bytes: int, key_bytes: int) -> None:
+    space = SearchSpace.of(record_bytes, DEFAULTS, key_bytes=key_bytes, partitions=3)
+    high = high_of(space, "buffer.memory")
+    assert heap_bytes_for(high, record_bytes, key_bytes) <= MOST_HEAP_BYTES
+    assert high == 2**30 or heap_bytes_for(high + 1_000, record_bytes, key_bytes) > MOST_HEAP_BYTES
+
+
+def test_the_mean_size_of_records_bounds_the_buffer() -> None:
+    alike, mixed = SearchSpace.of(10_000, DEFAULTS), SearchSpace.of(10_000, DEFAULTS, mean_record_bytes=20.0)
+    assert high_of(alike, "buffer.memory") == 2**30
+    assert heap_bytes_for(high_of(mixed, "buffer.memory"), 20.0, 0) <= MOST_HEAP_BYTES
+
+
+def test_more_partitions_than_the_largest_buffer_has_room_for() -> None:
+    space = SearchSpace.of(1, DEFAULTS, partitions=100_000)
+    for seed in range(50):
+        space.draw(Random(seed))
+
+
+@pytest.mark.parametrize("record_bytes", [34_000_000, 60_000_000])
+def test_records_larger_than_the_default_buffer_are_searched(record_bytes: int) -> None:
+    baseline = DEFAULTS.updated({"buffer.memory": 200_000_000, "max.request.size": 64_000_000})
+    space = SearchSpace.of(record_bytes, baseline, topic_max_message_bytes=65_000_000)
+    for seed in range(50):
+        check_record(space.draw(Random(seed)), record_bytes)
+    with pytest.raises(RuleBroken, match=r"must fit in buffer\.memory .*buffer\.memory=1000000"):
+        SearchSpace.of(
+            record_bytes,
+            baseline,
+            topic_max_message_bytes=65_000_000,
+            changes={"buffer.memory": KnobChange(low=1_000_000, high=200_000_000)},
+        )
+
+
+@pytest.mark.parametrize("change", [KnobChange(low=-1, high=9), KnobChange(choices=("-1", "0", "6"))])
+def test_a_range_with_the_level_that_gzip_does_not_have_is_refused(change: KnobChange) -> None:
+    with pytest.raises(InvalidKnob, match=r"valid, but got -1.*gzip\.level=0; choose .* without 0"):
+        SearchSpace.of(1_000, DEFAULTS, changes={"compression.gzip.level": change})
+    SearchSpace.of(1_000, DEFAULTS, changes={"compression.gzip.level": KnobChange(choices=("-1", "1", "6"))})
+    SearchSpace.of(1_000, DEFAULTS, changes={"compression.zstd.level": KnobChange(low=-5, high=9)})
+
+
+@pytest.mark.parametrize("high", [2, 100, 50_000])
+def test_a_special_value_is_reached_from_every_range(high: int) -> None:
+    space = SearchSpace.of(1_000, DEFAULTS, changes={"send.buffer.bytes": KnobChange(low=-1, high=high)})
+    assert {space.draw(Random(seed)).effective("send.buffer.bytes") for seed in range(50)} <= {"-1", str(high)}
+    ends = [space.draw(Ends("", "", at_high=at_high)) for at_high in (False, True)]
+    assert [each.effective("send.buffer.bytes") for each in ends] == ["-1", str(high)]
+
+
+def high_of(space: SearchSpace, name: str) -> int:
+    (parameter,) = (each for each in space.parameters if each.name == name)
+    assert isinstance(parameter.domain, Range)
+    return int(parameter.domain.high)
 
 
 def test_timeouts_that_are_searched_cover_linger_and_request() -> None:

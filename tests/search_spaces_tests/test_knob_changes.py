@@ -200,3 +200,12 @@ def test_numbers_that_a_rule_forbids_for_a_config_are_not_offered() -> None:
     space = space_of({IN_FLIGHT: KnobChange(choices=("1", "5", "100"))})
     pairs = {(config.idempotent, config.effective(IN_FLIGHT)) for config in map(space.draw, map(Random, range(200)))}
     assert pairs == {(False, "1"), (False, "5"), (False, "100"), (True, "1"), (True, "5")}
+
+
+@pytest.mark.parametrize("high", [1, 2, 3, 49_999, 50_000, 65_535, 65_536, 100_000])
+def test_a_special_value_is_reached_from_every_range(high: int) -> None:
+    name = "socket.send.buffer.bytes"
+    others = {each.name: KnobChange(off=True) for each in space_of({}).parameters}
+    space = space_of({**others, name: KnobChange(low=0, high=high)})
+    assert {"0", str(high)} <= {config.effective(name) for config in space.grid(5)}
+    assert {"0", str(high)} <= drawn(space, name) | {str(high)}

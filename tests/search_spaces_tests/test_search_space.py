@@ -19,6 +19,7 @@ from search_spaces import (
     check_record,
     librdkafka,
 )
+from search_spaces.domains import Words
 from tests.search_spaces_tests.choosers import Random, Recorder, Replay
 from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.spaces import spaces
@@ -203,3 +204,10 @@ def test_optuna_searches_a_space_from_the_baseline() -> None:
         assert trial.params.keys() == (space.params_of(config) or {}).keys()
         study.tell(trial, config.linger_ms + config.acks)
     assert study.trials[0].params == params
+
+
+@pytest.mark.parametrize("record_bytes", [1, 2])
+def test_tiny_records_on_a_topic_with_large_batches_are_searched(record_bytes: int) -> None:
+    space = SearchSpace.of(record_bytes, ProducerConfig.parse({}), topic_max_message_bytes=10_000_000)
+    most = {p.name: p.domain.span[1] for p in space.parameters if not isinstance(p.domain, Words)}
+    assert most["batch.num.messages"] == ProducerConfig.parse({}).client.catalogue.find("batch.num.messages").high

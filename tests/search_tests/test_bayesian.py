@@ -13,6 +13,7 @@ from optuna.distributions import FloatDistribution
 
 from objectives.dominance import dominated_by
 from objectives.front import hypervolume
+from search_spaces.client import Client, java, librdkafka
 from search_spaces.domains import Range
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import IN_FLIGHT
@@ -317,3 +318,32 @@ def test_a_near_change_of_a_listed_number_takes_a_neighbour() -> None:
     found = [config_at(knobs, row).in_force.text("linger.ms") for row in rows]
     assert "2" not in found
     assert {text for text, _ in Counter(found).most_common(2)} == {"0.5", "5"}
+
+
+@pytest.mark.parametrize(
+    ("client", "baseline", "changes"),
+    [
+        (librdkafka(), {}, {"compression.level": KnobChange(value="-1")}),
+        (
+            librdkafka(),
+            {"compression.type": "lz4", "compression.level": "-1"},
+            {"compression.level": KnobChange(off=True)},
+        ),
+        (java(), {}, {"partitioner.availability.timeout.ms": KnobChange(low=100, high=5_000)}),
+        (java(), {}, {"compression.gzip.level": KnobChange(choices=("-1", "1", "9"))}),
+    ],
+)
+def test_defaults_outside_a_range_do_not_hinder_proposals(
+    client: Client, baseline: dict[str, str], changes: dict[str, KnobChange]
+) -> None:
+    knobs = KnobSpace(SearchSpace.of(1_000, ProducerConfig.parse(baseline, client), changes=changes))
+    random = np.random.default_rng(0)
+    rows = np.stack([axis.drawn(random, 300, 9) for axis in knobs.axes], axis=1)
+    for row in knobs.allowed(rows):
+        params = settled(knobs, row)
+        config = knobs.space.draw(Replay(params))
+        drawn = knobs.space.params_of(config)
+        assert drawn is not None
+        implied = knobs.implied(drawn)
+        assert implied is not None
+        assert knobs.space.draw(Replay(implied)) == config

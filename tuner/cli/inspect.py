@@ -152,15 +152,18 @@ def _inspect_one(
         raise WorkloadRefused(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
         )
-    told = None if calibration is None else _advice(found, calibration, topic.replication)
     if as_json:
         record = inspection_record(found, sample, received_bytes)
-        if told is not None:
-            record["advice"] = advice_record(told, topic.name, calibrated_by)
-        options.print_json(record)
+        try:
+            if calibration is not None:
+                told = _advice(found, calibration, topic.replication)
+                record["advice"] = advice_record(told, topic.name, calibrated_by)
+        finally:
+            options.print_json(record)  # what was read is shown, even if no advice follows from it
         return
     print_inspection(found, sample, received_bytes)
-    if told is not None:
+    if calibration is not None:
+        told = _advice(found, calibration, topic.replication)
         OUT.print()
         for line in advice_lines(told, topic.name, calibrated_by):
             OUT.print(line, markup=False, soft_wrap=True, highlight=False)

@@ -47,11 +47,14 @@ class TrialKeeper:
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetRefused: The cluster refuses us.
-            WorkloadRefused: The cluster can't take the load.
+            WorkloadRefused: The load can't be measured. If the search has proposed the config, that is only a failed
+                trial.
             TooManyFailures: Too many trials in a row have failed.
         """
         match error:
-            case SafetyStop() | TargetRefused() | WorkloadRefused():
+            case SafetyStop() | TargetRefused():
+                raise error
+            case WorkloadRefused() if trial.kind is not Kind.SEARCH:
                 raise error
         self._failures = self._failures + 1 if trial.state is State.FAILED else 0
         if self._failures >= self.most_failures:

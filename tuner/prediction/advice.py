@@ -17,7 +17,7 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACTOR, record_overhead_bytes
 from runners.record_batch import UNCOMPRESSED
 from runners.topic_traffic import TopicTraffic
-from runners.workload import RecordSizes, Workload
+from runners.workload import MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration
@@ -26,6 +26,8 @@ from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
 _TRIED: Final = 200
+_MOST_LINGER_MS: Final = 2**31 - 1
+"""The highest `linger.ms` that the Java client accepts. Records that come once a month seem to wait for longer."""
 _WAITS: Final = (("5", "65536"), ("20", "131072"), ("100", "1000000"))
 """Values of linger.ms and batch.size, from a short wait with small batches to a long one with large batches."""
 
@@ -100,7 +102,7 @@ def advice(found: Inspection, calibration: Calibration, period_s: float, replica
     load = Workload(
         RecordSizes.fixed(_value_bytes(traffic)),
         compressibility_ratio=_compressible(traffic, codec),
-        partitions=traffic.partitions,
+        partitions=min(traffic.partitions, MOST_PARTITIONS),
         replication=replication,
         rate_records_per_s=rate,
     )
@@ -128,12 +130,15 @@ def _value_bytes(traffic: TopicTraffic) -> int:
 def _rate_records_per_s(traffic: TopicTraffic, producers: int, period_s: float) -> float:
     """Return the rate of one producer, without the times in which it sends nothing; 0 if nothing was written recently.
 
-    If the batches have no times, it is the mean rate.
+    The batches tell the rate to the partitions that were read; the producer is taken to send as large a share of its
+    records to the others as were written there recently. If the batches have no times, it is the mean rate.
     """
     if not traffic.recent_records:
         return 0.0
-    if traffic.between_ms is not None and traffic.between_ms.mean > 0 and not traffic.several_producers:
-        return traffic.records_per_batch.mean / traffic.between_ms.mean * 1e3 * traffic.partitions_of_each
+    between_ms = 0.0 if traffic.between_ms is None else traffic.between_ms.mean
+    if between_ms > 0 and not traffic.several_producers and traffic.recent_records_read:
+        to_read = traffic.records_per_batch.mean / between_ms * 1e3 * traffic.partitions_of_each
+        return to_read * traffic.recent_records / traffic.recent_records_read
     return traffic.recent_records / period_s / producers
 
 
@@ -177,20 +182,23 @@ def _today(found: Inspection, calibration: Calibration, load: Workload) -> dict[
     traffic, ending = found.traffic, found.ending
     wanted = traffic.records_per_batch.mean
     defaults = ProducerConfig.parse({}, java()).in_force
+    # A batch is taken from the buffer, which is assumed to have its default size.
+    full_bytes = ending.full_bytes and min(ending.full_bytes, defaults.integer("buffer.memory"))
     settings = {
         "linger.ms": defaults.text("linger.ms"),
-        "batch.size": str(ending.full_bytes or defaults.text("batch.size")),
+        "batch.size": str(full_bytes or defaults.text("batch.size")),
         "compression.type": next(iter(traffic.codecs), UNCOMPRESSED),
     }
-    if ending.full_bytes and traffic.bytes < traffic.plain_bytes:
+    if full_bytes and traffic.bytes < traffic.plain_bytes:
         # librdkafka counts the size before compression, and the Java client, which is assumed here, the one after it.
-        compressed = round(ending.full_bytes * traffic.bytes / traffic.plain_bytes * ESTIMATION_FACTOR)
+        compressed = round(full_bytes * traffic.bytes / traffic.plain_bytes * ESTIMATION_FACTOR)
         settings["batch.size"] = min(
-            (str(size) for size in (ending.full_bytes, compressed)),
+            (str(size) for size in (full_bytes, compressed)),
             key=lambda size: abs(log(_batch_records(calibration, {**settings, "batch.size": size}, load) / wanted)),
         )
     if ending.linger_at_most_ms is not None:
-        least, most = ceil(ending.linger_at_least_ms), max(1, round(ending.linger_at_most_ms))
+        least = min(_MOST_LINGER_MS, ceil(ending.linger_at_least_ms))
+        most = min(_MOST_LINGER_MS, max(1, round(ending.linger_at_most_ms)))
         values = [str(value) for value in sorted({*range(least, min(most, least + _TRIED) + 1), most})]
         settings["linger.ms"] = min(
             values,

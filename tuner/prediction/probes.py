@@ -17,11 +17,13 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from runners.errors import WorkloadRefused
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import perform, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
+from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.model.target import Target
@@ -109,6 +111,24 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     return np.array(rows)
 
 
+def _check_record(defaults: ProducerConfig, record_bytes: int) -> None:
+    """Check that a client can send records of a size with its defaults, which a calibration measures.
+
+    Raises:
+        WorkloadRefused: It can't.
+    """
+    limits = defaults.client.limits
+    most_bytes = defaults.in_force.integer(limits.largest_message)
+    try:
+        check_record(defaults, record_bytes)
+    except RuleBroken:
+        raise WorkloadRefused(
+            f"a calibration measures the client's defaults, so a record with its framing must fit in "
+            f"{limits.largest_message}={most_bytes}, but got records of {record_bytes} bytes; give a --record-bytes of "
+            f"at most {most_bytes - limits.framing_bytes(record_bytes, 0)}"
+        ) from None
+
+
 def calibration_file(
     client: Client, target: Target, load: Workload, count: int, start: ClusterConstants
 ) -> tuple[str, Workload]:
@@ -122,10 +142,10 @@ def calibration_file(
         start: The constants of a similar host.
 
     Raises:
-        RuleBroken: The client's defaults don't allow records of this size.
+        WorkloadRefused: The client's defaults don't allow records of this size.
     """
     defaults = ProducerConfig.parse({}, client)
-    check_record(defaults, load.record_sizes.largest_bytes)
+    _check_record(defaults, load.record_sizes.largest_bytes)
     if load.rate_records_per_s is None:
         capacity = performance(start, defaults, load).capacity_records_per_s
         load = replace(load, rate_records_per_s=float(f"{RATE_RATIO * capacity:.2g}"))

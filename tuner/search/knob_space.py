@@ -14,6 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from search_spaces.bounds import Ordering
+from search_spaces.dependencies import is_drawn
 from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
 from search_spaces.effective import Effective
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
@@ -122,6 +123,8 @@ class KnobSpace:
     def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
         """Return the values of all parameters that have an effect in a config, including defaults.
 
+        A default outside the range of its parameter is left out if the config is one that does not draw the parameter.
+
         Raises:
             ValueError: A value of the config lies outside the range of its parameter.
         """
@@ -131,10 +134,13 @@ class KnobSpace:
         for parameter in self.space.parameters:
             if parameter.codec not in ("", codec):
                 continue
-            value = parameter.domain.answer(spelt_out(in_force, parameter.sets))
-            if value is None:
+            # A range of levels may hold -1, which stands for the codec's default, or the number of this default.
+            texts = in_force.text(parameter.sets), spelt_out(in_force, parameter.sets)
+            answers = [answer for text in texts if (answer := parameter.domain.answer(text)) is not None]
+            if answers:
+                implied[parameter.name] = answers[0]
+            elif is_drawn(parameter, in_force):
                 raise ValueError(f"the value of {parameter.name} lies outside its range, {parameter.text}")
-            implied[parameter.name] = value
         return implied
 
     def _unset_other_levels(self, rows: Array) -> None:

@@ -60,6 +60,7 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
         changes=spec.space,
         floor=spec.floor,
         topic_max_message_bytes=topic_max_message_bytes,
+        mean_record_bytes=size.mean_bytes,
     )
     if not space.has_choice and not spec.confirm.configs:
         raise NothingToSearch

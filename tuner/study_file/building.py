@@ -249,6 +249,7 @@ class Builder:
                     changes=self.file.space,
                     floor=DURABILITY[self.file.durability],
                     topic_max_message_bytes=DEFAULT_MAX_MESSAGE_BYTES + sizes.largest_bytes + workload.key_bytes,
+                    mean_record_bytes=sizes.mean_bytes,
                 )
                 if self.searched and not space.has_choice:
                     raise NothingToSearch

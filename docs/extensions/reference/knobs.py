@@ -88,7 +88,7 @@ def _words(sizes: list[int]) -> str:
 
 def _sizes(client: Client, record_bytes: int) -> Sizes:
     framing_bytes = client.limits.framing_bytes(record_bytes, 0)
-    return Sizes(record_bytes, 0, 3, DEFAULT_MAX_MESSAGE_BYTES, _QUEUE_BYTES, framing_bytes)
+    return Sizes(record_bytes, 0, 3, DEFAULT_MAX_MESSAGE_BYTES, _QUEUE_BYTES, framing_bytes, float(record_bytes))
 
 
 def _property(found: Property, prefix: str = "") -> str:
