@@ -93,6 +93,11 @@ def not_advice(recommendation: Recommendation) -> str:
     return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
 
 
+def sets_nothing(recommendation: Recommendation) -> bool:
+    """Return whether the baseline is recommended and sets no property, so that there is nothing to paste."""
+    return recommendation.is_baseline and not recommendation.trial.values
+
+
 def keep(recommendation: Recommendation) -> str:
     """Return the advice to keep the baseline, or that another goal has a proven config; empty for other advice."""
     if not recommendation.is_baseline:
@@ -295,7 +300,8 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
     """
     rows: list[list[Cell]] = []
     gains = shown_gains(recommendation)
-    for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=list(gains)):
+    also = (*gains, *recommendation.objectives)
+    for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=also):
         before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
         ratio = gains.get(metric)
         shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
