@@ -23,8 +23,16 @@ from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
-from tuner.present.export import Format, export, export_all, offered, recommendation_of, recommendation_record
-from tuner.present.wording import KEEP, NO_GAIN, Change, changed_values, sets_nothing, shown_metrics
+from tuner.present.export import (
+    Format,
+    export,
+    export_all,
+    offered,
+    pasted_values,
+    recommendation_of,
+    recommendation_record,
+)
+from tuner.present.wording import KEEP, NO_GAIN, Change, changed_values, shown_metrics
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Price, Recommendation
 
@@ -213,9 +221,10 @@ def test_the_baseline_is_recommended_if_nothing_is_better(kept: Recommendation) 
 def test_there_is_something_to_paste_unless_a_bare_baseline_is_kept(
     kept: Recommendation, confirmed: Recommendation
 ) -> None:
-    assert sets_nothing(kept)
-    assert not sets_nothing(confirmed)
-    assert not sets_nothing(replace(kept, trial=replace(kept.trial, values={"linger.ms": "20"})))
+    assert pasted_values(kept) == {}
+    assert pasted_values(confirmed)
+    sets = replace(kept.trial, values={"linger.ms": "20"})
+    assert pasted_values(replace(kept, trial=sets, baseline=sets)) == {"linger.ms": "20"}
 
 
 def test_the_table_shows_the_objectives_although_there_is_no_gain(tmp_path: Path) -> None:

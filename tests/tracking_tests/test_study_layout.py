@@ -170,8 +170,8 @@ def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, 
 def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", baseline(), trial(1, 20.0, 10.0))
     sync(root / "night", HERE)
-    slower = trial(2, 5.0, 20.0)
-    store.append(trial(2, 5.0, 20.0, kind=baseline().kind, values={}, fingerprint=slower.fingerprint))
+    first = baseline()
+    store.append(trial(2, 5.0, 20.0, kind=first.kind, values={}, fingerprint=first.fingerprint))
     store.close()
     sync(root / "night", HERE)
     found = runs(client)

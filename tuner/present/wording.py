@@ -93,11 +93,6 @@ def not_advice(recommendation: Recommendation) -> str:
     return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
 
 
-def sets_nothing(recommendation: Recommendation) -> bool:
-    """Return whether the baseline is recommended and sets no property, so that there is nothing to paste."""
-    return recommendation.is_baseline and not recommendation.trial.values
-
-
 def keep(recommendation: Recommendation) -> str:
     """Return the advice to keep the baseline, or that another goal has a proven config; empty for other advice."""
     if not recommendation.is_baseline:
