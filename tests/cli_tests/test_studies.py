@@ -70,6 +70,18 @@ def test_status_without_a_name_is_the_list_of_studies(root: Path) -> None:
     assert "--watch shows one study" in refused.complaint
 
 
+def test_a_simulated_study_says_so_in_every_list(root: Path) -> None:
+    write_study(root / "tried", rounds=8, facts={"name": "tried", "client_version": "simulated"})
+    (line,) = [each for each in tuner("studies").out.splitlines() if each.startswith("tried")]
+    assert "   simulated   " in line
+    targets = {each["name"]: each["target"] for each in tuner("studies", "--json").json["studies"]}
+    assert targets == {"overnight": "broker:9092", "begun": "broker:9092", "tried": "simulated"}
+    assert "simulated: a model made these numbers" in tuner("status", "tried").out
+    assert tuner("status", "tried", "--json").json["simulated"] is True
+    assert "simulated" not in tuner("status", "overnight").out
+    assert tuner("status", "overnight", "--json").json["simulated"] is False
+
+
 def test_a_list_without_studies_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     empty = tuner("studies")
@@ -119,6 +131,12 @@ def test_trials_for_people_name_what_each_config_changes(root: Path) -> None:
     winner = next(line for line in shown if line.split()[:2] == ["1000", "7"])
     assert winner.endswith("yes   batch.size=262144 compression.type=lz4 linger.ms=2")
     assert {line.split()[0] for line in shown[1:]} == {"1000"}
+
+
+def test_trials_say_which_numbers_are_corrected(root: Path) -> None:
+    told = "trials of the search and the baseline are corrected for drift"
+    assert told in tuner("trials", "overnight").err
+    assert told not in tuner("trials", "overnight", "--csv").err
 
 
 def test_the_trials_of_an_empty_study_are_an_empty_table(root: Path) -> None:

@@ -156,6 +156,14 @@ def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constra
     assert kept <= 0.05 * 400
 
 
+@pytest.mark.parametrize("rounds", [3, 5])
+def test_few_rounds_name_no_rate_of_stalls(rounds: int) -> None:
+    found = confirmed([(150.0, 0.5, 1.0)] * rounds, [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(rounds)])
+    assert found.caveats == (
+        f"latency_p99_ms: {rounds} rounds are too few to tell how often stalls come; some may have been missed",
+    )
+
+
 def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> None:
     theirs = [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(9)]
     small = confirmed([(150.0, 9.0, 1.0)] * 9, theirs)

@@ -22,7 +22,16 @@ from tests.present_tests.studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
-from tuner.present.export import Format, export, export_all, offered, recommendation_of, recommendation_record
+from tuner.model.trial import Trial
+from tuner.present.export import (
+    Format,
+    export,
+    export_all,
+    offered,
+    pasted_values,
+    recommendation_of,
+    recommendation_record,
+)
 from tuner.present.wording import KEEP, NO_GAIN, Change, changed_values, shown_metrics
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Price, Recommendation
@@ -207,6 +216,30 @@ def test_the_baseline_is_recommended_if_nothing_is_better(kept: Recommendation) 
     assert "(nothing: the client's own defaults)" in export(kept, Format.TABLE)
     assert json.loads(export(kept, Format.LIBRDKAFKA)) == {}
     assert json.loads(export(kept, Format.JSON))["is_baseline"] is True
+
+
+def test_there_is_something_to_paste_unless_a_bare_baseline_is_kept(
+    kept: Recommendation, confirmed: Recommendation
+) -> None:
+    assert pasted_values(kept) == {}
+    assert pasted_values(confirmed)
+    sets = replace(kept.trial, values={"linger.ms": "20"})
+    assert pasted_values(replace(kept, trial=sets, baseline=sets)) == {"linger.ms": "20"}
+
+
+def test_the_table_shows_the_objectives_although_there_is_no_gain(tmp_path: Path) -> None:
+    def with_p95(trial: Trial) -> Trial:
+        p95_ms = trial.metrics["latency_p99_ms"] * 0.9
+        metrics = {**trial.metrics, "latency_p95_ms": p95_ms}
+        return replace(trial, metrics=metrics, objectives=(metrics["mb_per_s"], p95_ms), violations={})
+
+    for trials in (1, 30):
+        facts = {"objectives": ["mb_per_s", "latency_p95_ms"]}
+        results = study(tmp_path / str(trials), trials=trials, rounds=0, facts=facts, change=with_p95)
+        found = recommend(results, "1000", Goal.THROUGHPUT)
+        assert not found.gains
+        for each in (found, recommendation_of(json.loads(export(found, Format.JSON)))):
+            assert "latency p95, ms" in export(each, Format.TABLE)
 
 
 def test_the_table_shows_the_config_beside_the_baseline(confirmed: Recommendation) -> None:

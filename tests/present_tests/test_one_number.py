@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tests.present_tests.studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.frames import trials_frame, trials_record
-from tuner.present.report.front_table import front_csv, front_record
+from tuner.present.report.front_table import front_csv, front_notes, front_record, front_rows
 from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
 from tuner.present.status import status_of
@@ -58,6 +59,45 @@ def test_a_trial_has_the_same_values_in_all_documents(drifting: StudyResults) ->
                 assert found["metrics"][f"raw_{name}"] == raw
     assert corrected > 10
     assert "raw_latency_p99_ms,raw_mb_per_s" in front_csv(size).splitlines()[0]
+
+
+def test_the_baseline_has_one_number_on_all_screens(drifting: StudyResults) -> None:
+    """It is the mean of all its measurements, as the note of the front says."""
+    (size,) = drifting.sizes
+    assert size.baseline is not None
+    means = size.estimates.by_config[size.baseline.fingerprint]
+    (row,) = [each for each in front_rows(size) if each.is_baseline]
+    (status,) = status_of(drifting, None, datetime.now(UTC)).sizes
+    for best in status.best:
+        found = means[best.metric]
+        assert row.metrics[best.metric] == row.estimates[best.metric].value == best.baseline == found.value
+        assert size.baseline_metrics[best.metric] != found.value, "otherwise this test proves nothing"
+
+
+def test_the_best_so_far_is_never_better_than_itself(tmp_path: Path) -> None:
+    """If the baseline is the best config so far, both have one value."""
+
+    def noisy(trial: Trial) -> Trial:
+        metrics = dict(trial.metrics)
+        metrics["mb_per_s"] = 300.0 + 20 * (trial.number == 0) if trial.kind is Kind.BASELINE else 10.0
+        return replace(trial, metrics=metrics, objectives=tuple(metrics[name] for name in METRICS))
+
+    (size,) = status_of(study(tmp_path, trials=25, rounds=0, change=noisy), None, datetime.now(UTC)).sizes
+    throughput = size.best[0]
+    assert throughput.trial == 0
+    assert throughput.value == throughput.baseline
+    assert throughput.times == 1.0
+
+
+def test_the_notes_say_what_is_corrected_for_drift(drifting: StudyResults) -> None:
+    (size,) = drifting.sizes
+    notes = " ".join(front_notes(size))
+    assert "all numbers are corrected" not in notes + report_page(drifting)
+    assert "the numbers of the search and of the front are corrected for it" in notes
+    assert (f"The trials up to {max(size.estimates.forgotten, default=-1)} count for no mean" in notes) is bool(
+        size.estimates.forgotten
+    )
+    assert size.estimates.forgotten
 
 
 def test_the_report_shows_the_values_of_the_front(drifting: StudyResults) -> None:

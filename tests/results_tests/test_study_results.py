@@ -62,15 +62,33 @@ def test_the_hypervolume_changes_with_the_front_and_is_in_gains() -> None:
     assert steps(results(trials)) == {0: 1.0, 2: pytest.approx(1 + log(2)), 4: pytest.approx(1 + 2 * log(2))}
 
 
-def test_repeats_of_the_baseline_change_its_median_but_not_the_front() -> None:
+def test_repeats_of_the_baseline_change_its_numbers_but_not_the_front() -> None:
     trials = [baseline(0, 100, 10), baseline(1, 120, 10), baseline(2, 110, 12)]
     found = results(trials)
     assert found.baseline_metrics["mb_per_s"] == 110
     assert found.baseline_metrics["latency_p99_ms"] == 10
     assert found.front == (0,)
     assert steps(found) == {0: 1.0}
-    assert found.gain(trial(3, 220, 5), "mb_per_s") == pytest.approx(2.0)
-    assert found.gain(trial(3, 220, 5), "latency_p99_ms") == pytest.approx(2.0)
+    assert found.gain(trial(3, 220, 5), "mb_per_s") == pytest.approx(220 / (100 * 120 * 110) ** (1 / 3))
+    assert found.gain(trial(3, 220, 5), "latency_p99_ms") == pytest.approx((10 * 10 * 12) ** (1 / 3) / 5)
+
+
+def test_the_baseline_is_shown_with_the_mean_of_all_its_measurements() -> None:
+    found = results(
+        [
+            baseline(0, 100, 10, metrics={"records_per_s": 1000.0}),
+            trial(1, 150, 9, config=FAST),
+            *confirming(2, [(150, 9)] * 3, [(104, 10)] * 3, FAST),
+        ]
+    )
+    assert found.baseline is not None
+    mean = (100 * 104**3) ** 0.25
+    assert found.baseline_metrics["mb_per_s"] == 100, "the search compares configs with its own measurements"
+    assert found.baseline_means["mb_per_s"] == pytest.approx(mean)
+    assert found.baseline_means["records_per_s"] == pytest.approx(10 * mean)
+    assert found.baseline_means == found.metrics_of(found.baseline) == found.shown_metrics(found.baseline)
+    assert found.gain(found.baseline, "mb_per_s") == 1.0
+    assert results([]).baseline_means == {}
 
 
 def test_a_median_is_over_the_complete_baselines_with_a_value() -> None:
@@ -202,7 +220,11 @@ def test_a_store_without_objectives_is_refused(tmp_path: Path) -> None:
 
 def test_the_last_hypervolume_is_that_of_the_front() -> None:
     found = results(SEARCH)
-    gains = [[found.gain(each, objective.metric) or 0.0 for objective in OBJECTIVES] for each in found.front_trials]
+    base = found.baseline_metrics
+    gains = [
+        [each.gain(found.metrics_of(trial)[each.metric], base[each.metric]) for each in OBJECTIVES]
+        for trial in found.front_trials
+    ]
     logs = [[max(0.0, 1 + log(gain)) for gain in gain_of_each] for gain_of_each in gains]
     assert found.hypervolume[-1][1] == pytest.approx(hypervolume([*logs, [1.0, 1.0]]))
 
@@ -236,6 +258,9 @@ def test_early_trials_on_a_cold_target_are_forgotten() -> None:
     assert {each.number for each in found.candidates}.isdisjoint(found.estimates.forgotten)
     assert 2 not in found.front
     assert trials[2].fingerprint not in found.estimates.by_config
+    factor = found.estimates.drift["mb_per_s"].factor(2)
+    assert factor > 1.25
+    assert found.metrics_of(trials[2])["mb_per_s"] == pytest.approx(400 * factor), "it stands beside corrected values"
     assert 3 * len(found.estimates.forgotten) < len(trials)
 
 

@@ -159,15 +159,24 @@ def test_the_description_has_the_config_to_paste(root: Path, client: "MlflowClie
     assert "linger.ms=2" in after
 
 
+def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), trial(1, 5.0, 40.0)).close()
+    sync(root / "night", HERE)
+    note = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
+    assert "```" not in note
+    assert "to paste" not in note
+
+
 def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", baseline(), trial(1, 20.0, 10.0))
     sync(root / "night", HERE)
-    slower = trial(2, 5.0, 20.0)
-    store.append(trial(2, 5.0, 20.0, kind=baseline().kind, values={}, fingerprint=slower.fingerprint))
+    first = baseline()
+    store.append(trial(2, 5.0, 20.0, kind=first.kind, values={}, fingerprint=first.fingerprint))
     store.close()
     sync(root / "night", HERE)
     found = runs(client)
-    assert found["night 1000 B trial 1"].data.metrics["mb_per_s_gain"] == 20.0 / 7.5
+    gain = found["night 1000 B trial 1"].data.metrics["mb_per_s_gain"]
+    assert gain == pytest.approx(20.0 / (10.0 * 5.0) ** 0.5)
     volume = found["night 1000 B"].data.metrics["hypervolume"]
     assert volume == pytest.approx((1 + log(20.0 / 7.5)) * (1 + log(2)))
 

@@ -254,7 +254,8 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
     if summary:
         with contextlib.suppress(ServiceRefused):  # a study that has just begun has no status yet
             progress = client.status(view["name"])
-    facts = {**summary, "target": ", ".join(view["targets"]) or summary.get("target")}
+    target = "simulated" if summary.get("simulated") else ", ".join(view["targets"]) or summary.get("target")
+    facts = {**summary, "target": target}
     # A study that was not submitted to the service has no state in the service's queue.
     state = None if view["state"] == "recorded" and progress is not None else view["state"]
     found = listed_study(view["name"], facts, progress, state)

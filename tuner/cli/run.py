@@ -18,7 +18,7 @@ from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
 from tuner.present.console import OUT, say, warn
-from tuner.present.export import Format, export_all
+from tuner.present.export import Format, export_all, pasted_values
 from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED, not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
@@ -124,7 +124,7 @@ def run(
                 )
             if any(each.proven for each in found) and (told := over_sizes(len(study.results.sizes))):
                 say(told)
-            if proven := [each for each in found if not not_advice(each)]:
+            if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
                 size = proven[0].record_bytes
                 say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
             say(f"the whole front: tuner front {spec.name}")

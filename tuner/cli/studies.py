@@ -151,6 +151,17 @@ def show_trials(
     else:
         for line in _trial_lines(frame):
             OUT.print(line, markup=False, soft_wrap=True)
+        if _differs_from_raw(frame):
+            say(
+                "trials of the search and the baseline are corrected for drift, and a config that was measured several "
+                "times has its mean; all other trials are as measured. --csv adds the values as measured (raw_...)"
+            )
+
+
+def _differs_from_raw(frame: "pd.DataFrame") -> bool:
+    """Return whether the table shows other values of a metric than were measured."""
+    pairs = [(frame[name], frame[f"raw_{name}"]) for name in COMPARED if f"raw_{name}" in frame]
+    return any(((shown != raw) & raw.notna()).any() for shown, raw in pairs)
 
 
 def _trial_lines(frame: "pd.DataFrame") -> list[str]:

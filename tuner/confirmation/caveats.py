@@ -21,6 +21,11 @@ _LEVEL: Final = 0.9
 Only one end of the interval can break the limit. So in at most 5 % of cases, there is no caveat about a config
 whose true value breaks it. Several constraints need no correction, because a config must keep all of them.
 """
+_TELL_RATES_FROM: Final = 6
+"""The fewest rounds from which a rate of stalls is named that they would have shown.
+
+Fewer rounds only show stalls that come in about half of all measurements, or more often.
+"""
 
 
 def caveats_of(rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: Sequence[Constraint]) -> tuple[str, ...]:
@@ -107,7 +112,9 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
     for metric, gain in gains.items():
         if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
             continue
-        if log(gain.low) > stall_allowance([metric], gain.rounds):
+        if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _TELL_RATES_FROM:
+            yield f"{metric}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
+        elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
                 f"{metric}: a stall that comes in fewer than 1 of {gain.rounds / 3:.0f} measurements may have been "
                 f"missed in {gain.rounds} rounds"

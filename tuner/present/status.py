@@ -32,7 +32,7 @@ class BestSoFar:
     Attributes:
         metric: The objective.
         value: The best value of any config on the front. A config's value is the mean of all its measurements.
-        baseline: The baseline's value, the median of its repeats; None if there is no baseline yet.
+        baseline: The baseline's value, also the mean of all its measurements; None if there is no baseline yet.
         times: How many times better than the baseline the value is; None without a baseline. This ratio proves no gain,
             because the config was not measured alternating with the baseline.
         trial: The trial that found the config.
@@ -117,6 +117,7 @@ class Status:
         behind_mlflow: Number of trials that MLflow does not show yet; 0 if the study is not running, as `tuner sync`
             may have brought MLflow up to date since.
         updated_at: Time of the last progress report, ISO 8601; empty if there was none.
+        simulated: Whether the trials were computed by a model and not measured on a cluster.
     """
 
     study: str
@@ -127,6 +128,7 @@ class Status:
     failures: tuple[tuple[str, str], ...]
     behind_mlflow: int
     updated_at: str
+    simulated: bool = False
 
     @property
     def running(self) -> bool:
@@ -162,6 +164,7 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
         failures=tuple((trial.key, trial.error) for trial in failed[-_SHOWN_FAILURES:]),
         behind_mlflow=doing.behind_mlflow if doing else 0,
         updated_at=progress.updated_at if progress else "",
+        simulated=study.simulated,
     )
 
 
@@ -232,7 +235,7 @@ def _best(size: SizeResults) -> Sequence[BestSoFar]:
         if not values:
             continue
         best = max(values, key=lambda number: objective.gain(values[number], 1.0))
-        baseline = size.baseline_metrics.get(metric)
+        baseline = size.baseline_means.get(metric)
         times = objective.gain(values[best], baseline) if baseline else None
         best_so_far.append(BestSoFar(metric, values[best], baseline, times, best))
     return best_so_far

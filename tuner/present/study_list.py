@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from objectives.ratios import Ratio
-from tuner.model.facts import FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
+from tuner.model.facts import CLIENT_VERSION, FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.model.trial import Progress, StudyState
 from tuner.present.status import is_alive
 from tuner.present.wording import aligned, gain, metric_name
 
 UNREADABLE: Final = "unreadable"
 """The state of a study whose results can't be read."""
+_SIMULATED: Final = "simulated"
 _HEADINGS: Final = ("study", "record bytes", "state", "trials", "best gain", "target", "updated")
 
 
@@ -44,7 +45,7 @@ class ListedStudy:
     Attributes:
         name: The study's name.
         state: What the study is doing.
-        target: The cluster that is measured.
+        target: The cluster that is measured; `simulated` if a model computes the results.
         record_sizes: The record sizes and mixes of the study.
         trials_done: Number of baseline and search trials that have ended.
         trials_planned: Planned number of these trials; None if only time or bytes limit the search.
@@ -85,7 +86,7 @@ def listed_study(
     return ListedStudy(
         name=name,
         state=state or (str(status["state"]) if status is not None else UNREADABLE),
-        target=str(facts.get(TARGET) or ""),
+        target=_target(facts),
         record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
         trials_done=sum(size["done"] for size in sizes),
         trials_planned=None if None in planned else sum(planned),
@@ -109,13 +110,18 @@ def listed_experiment(name: str, facts: Mapping[str, Any], progress: Progress | 
     return ListedStudy(
         name=name,
         state=str(state or ""),
-        target=str(facts.get(TARGET) or ""),
+        target=_target(facts),
         record_sizes=tuple(facts.get(RECORD_SIZES) or ()),
         trials_done=measured,
         trials_planned=facts.get(LIMITS, {}).get("measurements"),
         updated_at=facts.get(FINISHED_AT) or (progress and progress.updated_at) or facts.get(STARTED_AT) or "",
         kind="experiment",
     )
+
+
+def _target(facts: Mapping[str, Any]) -> str:
+    """Return the cluster that is measured; `simulated` if a model computes the results."""
+    return _SIMULATED if facts.get(CLIENT_VERSION) == _SIMULATED else str(facts.get(TARGET) or "")
 
 
 def _proven(sizes: Sequence[Mapping[str, Any]]) -> Iterator[BestGain]:

@@ -11,7 +11,7 @@ from runners.reporting import counted
 from tuner.model.trial import StudyState
 from tuner.present.report.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
 from tuner.present.status import SizeStatus, Status
-from tuner.present.wording import aligned, number, title
+from tuner.present.wording import SIMULATED, aligned, number, title
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 
@@ -66,6 +66,8 @@ def status_text(status: Status) -> RenderableType:
     """Return the status of a study as plain text."""
     left = "" if status.left_s is None else f", about {duration(status.left_s)} left"
     parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
+    if status.simulated:
+        parts.append(Text(SIMULATED, style="yellow"))
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
     if status.state is StudyState.INTERRUPTED:

@@ -295,7 +295,8 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
     """
     rows: list[list[Cell]] = []
     gains = shown_gains(recommendation)
-    for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=list(gains)):
+    also = (*gains, *recommendation.objectives)
+    for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=also):
         before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
         ratio = gains.get(metric)
         shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]

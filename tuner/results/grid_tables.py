@@ -88,7 +88,7 @@ def grid_tables(study: StudyResults, size: SizeResults) -> list[GridTable]:
     texts = _texts(configs)
     knobs = [name for name in texts if len(set(texts[name])) > 1]
     wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
-    numbers = [size.baseline_metrics if each[0].kind is Kind.BASELINE else size.metrics_of(each[0]) for each in configs]
+    numbers = [size.baseline_means if each[0].kind is Kind.BASELINE else size.metrics_of(each[0]) for each in configs]
     metrics = [name for name in wanted if any(each.get(name, 0.0) > 0 for each in numbers)]
     pairs = list(combinations(knobs, 2)) or [(name, "") for name in knobs]
     return [

@@ -294,6 +294,7 @@ def _recommendation(
         how=how,
         warnings=tuple(warnings),
         measured_again=confirmation is not None or again is not None,
+        objectives=tuple(objective.metric for objective in results.objectives),
     )
 
 

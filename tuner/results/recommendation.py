@@ -90,6 +90,7 @@ class Recommendation:
         prices: What the config does to the other metrics, by metric: to those that the goal is not about, but that the
             rounds compared with the baseline. Empty if the config is not proven better.
         measured_again: Whether `metrics` and `baseline_metrics` were measured in a confirmation, and not in the search.
+        objectives: The metrics that the study optimises; empty in a record of an earlier release.
         alternatives: If the baseline is recommended, the recommendations for the other goals that have a proven config.
     """
 
@@ -108,6 +109,7 @@ class Recommendation:
     prices: Mapping[str, Price] = field(default_factory=dict)
     alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
     measured_again: bool = False
+    objectives: tuple[str, ...] = ()
 
     @property
     def config(self) -> ProducerConfig:

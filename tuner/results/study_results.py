@@ -58,7 +58,8 @@ class SizeResults:
         baseline: The first complete baseline trial; None if there is none yet. Its `violations` are those of the
             baseline's newest measurements: in a confirmation, or else by `baseline_metrics`.
         baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs. The
-            values are corrected for drift: to the level at which the baseline was last measured.
+            values are corrected for drift: to the level at which the baseline was last measured. The search and the
+            confirmation compare configs with them; `baseline_means` is shown.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
@@ -101,6 +102,17 @@ class SizeResults:
         raise KeyError(number)
 
     @property
+    def baseline_means(self) -> Mapping[str, float]:
+        """By metric, the number that is shown for the baseline beside the configs; empty if there is no baseline yet.
+
+        Like a config's, it is the mean of all measurements. Metrics without an estimate have the median of
+        `baseline_metrics`.
+        """
+        if self.baseline is None:
+            return {}
+        return self._with_means(self.baseline.fingerprint, self.baseline_metrics)
+
+    @property
     def candidates(self) -> tuple[Trial, ...]:
         """The trials of the search that may be on the front, so that their configs may be recommended."""
         return tuple(
@@ -120,15 +132,19 @@ class SizeResults:
     def metrics_of(self, trial: Trial) -> Mapping[str, float]:
         """Return the metrics that a trial's config is judged by.
 
-        A config that was measured several times has the means of all its measurements, corrected for the baseline's
-        drift.
+        A config that was measured several times has the means of all its measurements. All values are corrected for
+        the baseline's drift, also those that count for no mean: of trials that are forgotten or were stopped early.
         """
-        estimates = self.estimates.by_config.get(trial.fingerprint, {})
-        metrics = {**trial.metrics, **{metric: found.value for metric, found in estimates.items()}}
-        if "records_per_s" in metrics and trial.metrics.get("mb_per_s"):
+        return self._with_means(trial.fingerprint, self.estimates.of_now(trial).metrics)
+
+    def _with_means(self, fingerprint: str, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Return a config's metrics with the means of all its measurements, where it has them."""
+        estimates = self.estimates.by_config.get(fingerprint, {})
+        found = {**metrics, **{metric: each.value for metric, each in estimates.items()}}
+        if "records_per_s" in metrics and metrics.get("mb_per_s"):
             # Both name the same throughput, so both must be the same mean.
-            metrics["records_per_s"] *= metrics["mb_per_s"] / trial.metrics["mb_per_s"]
-        return metrics
+            found["records_per_s"] *= found["mb_per_s"] / metrics["mb_per_s"]
+        return found
 
     def shown_metrics(self, trial: Trial) -> Mapping[str, float]:
         """Return the metrics that tables and MLflow show for a trial.
@@ -140,7 +156,7 @@ class SizeResults:
         if trial.kind is Kind.SEARCH:
             return self.metrics_of(trial)
         if self.baseline is not None and trial.number == self.baseline.number:
-            return {**trial.metrics, **self.baseline_metrics}
+            return {**trial.metrics, **self.baseline_means}
         return self.estimates.of_now(trial).metrics if trial.kind is Kind.BASELINE else trial.metrics
 
     def raw_metrics(self, trial: Trial) -> Mapping[str, float]:
@@ -153,7 +169,7 @@ class SizeResults:
         This compares the means of all measurements. It proves no gain, because the config and the baseline were not
         measured alternately.
         """
-        value, baseline = self.metrics_of(trial).get(metric), self.baseline_metrics.get(metric)
+        value, baseline = self.metrics_of(trial).get(metric), self.baseline_means.get(metric)
         if value is None or baseline is None:
             return None
         return Objective(metric).gain(value, baseline)

@@ -27,7 +27,7 @@ class MetricPoint:
     Attributes:
         name: Name of the metric.
         value: Its value.
-        step: The trial number. For a gain, the number of baseline trials whose median is its denominator.
+        step: The trial number. For a gain, the number of measurements of the baseline so far.
         at_ms: The time, in milliseconds since 1970 in UTC.
     """
 

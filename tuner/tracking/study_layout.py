@@ -14,7 +14,7 @@ from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, METHOD, SEED, STUDY_ID
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, State, Trial
 from tuner.present.export import Format, export
 from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
@@ -121,7 +121,8 @@ class SizeRuns:
             trial: The trial.
             parent_run: MLflow's id of the run for the record size. MLflow shows the trial's run below this run.
         """
-        baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
+        base = self.size.baseline.fingerprint if self.size.baseline is not None else None
+        baselines = sum(each.fingerprint == base for each in self.size.trials)
         at_ms = end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         metrics = self.size.shown_metrics(trial)
@@ -249,7 +250,8 @@ class SizeRuns:
             words = ["tuner", "recommend", self.study.name, "--record-bytes", self.size.record_bytes]
             command = shlex.join([*words, "--format", "properties"])
             config = [line for line in export(first, Format.PROPERTIES).splitlines() if line and line[0] != "#"]
-            lines += ["", f"`{command}` prints the config to paste:", "", "```", *config, "```"]
+            if config:
+                lines += ["", f"`{command}` prints the config to paste:", "", "```", *config, "```"]
         # The first sentence may be the advice itself.
         lines += ["", *(f"- {line}" for line in gain_sentences(first) if line != in_short(first))]
         lines += ["", "For each goal:", ""]

@@ -1,6 +1,6 @@
 """A recommended config in every format that people paste or programs read."""
 
-from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered
+from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered, pasted_values
 from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "export_all",
     "is_translated",
     "offered",
+    "pasted_values",
     "recommendation_of",
     "recommendation_record",
 ]

@@ -34,6 +34,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "study": recommendation.study,
         "record_bytes": recommendation.record_bytes,
         "goal": str(recommendation.goal),
+        "objectives": list(recommendation.objectives),
         "config": _config(recommendation.trial),
         "guarantee": recommendation.trial.guarantee,
         "is_baseline": recommendation.is_baseline,
@@ -96,6 +97,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             warnings=tuple(record["warnings"]),
             proven=record.get("proven", False),
             measured_again=record.get("measured_again", record["confirmed"]),
+            objectives=tuple(record.get("objectives", ())),
             prices={
                 metric: Price(_ratio(kept), SideEffect(kept["cost"]))
                 for metric, kept in record.get("prices", {}).items()

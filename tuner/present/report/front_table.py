@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from objectives.outcome import COMPARED, Direction
@@ -28,6 +28,7 @@ OPTIMISTIC: Final = (
     "gained, some config looks better than the baseline."
 )
 IN_TURN: Final = "measured again, alternating with the baseline (each line has the means and gains of the same rounds)"
+CORRECTED: Final = "the numbers of the search and of the front are"
 _NEAR_SHOWN: Final = 12
 
 
@@ -38,7 +39,7 @@ class FrontRow:
     Attributes:
         trial: The trial that found the config; for the baseline its first complete trial.
         is_baseline: Whether the row is the baseline.
-        metrics: The config's numbers: means over all its measurements, or for the baseline the medians of its repeats.
+        metrics: The numbers of the config or the baseline: means over all its measurements.
         raw_metrics: The values of the trial as measured, as `raw_mb_per_s`.
         estimates: By metric, the mean of all the config's measurements, with its 95 % interval.
         times: By metric, how many times better than the baseline the config is by the means of all its
@@ -199,8 +200,13 @@ def front_notes(size: SizeResults) -> list[str]:
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}.", OPTIMISTIC]
     for metric, ratio in size.estimates.wandered.items():
         notes.append(
-            f"Drift of the baseline in {title(metric)}: {100 * ratio:.0f} % in this study; all numbers are corrected "
+            f"Drift of the baseline in {title(metric)}: {100 * ratio:.0f} % in this study; {CORRECTED} corrected "
             "for it."
+        )
+    if size.estimates.forgotten:
+        notes.append(
+            f"The trials up to {max(size.estimates.forgotten)} count for no mean and are not on the front, because the "
+            "baseline's speed then and later differed too much for a reliable correction."
         )
     if size.near_front:
         notes.append(_near_front(size))
@@ -217,27 +223,18 @@ def _row(size: SizeResults, trial: Trial) -> FrontRow:
     is_baseline = size.baseline is not None and trial.number == size.baseline.number
     confirmation = size.confirmation(trial.fingerprint)
     times = {name: size.gain(trial, name) for name in shown_metrics(trial.metrics, first=tuple(_objectives(size)))}
-    metrics = size.baseline_metrics if is_baseline else size.metrics_of(trial)
-    estimates = size.estimates.by_config.get(trial.fingerprint, {})
+    metrics = size.baseline_means if is_baseline else size.metrics_of(trial)
     return FrontRow(
         trial=trial,
         is_baseline=is_baseline,
         metrics=metrics,
         raw_metrics=size.raw_metrics(trial),
-        estimates={name: _around(metrics[name], each) for name, each in estimates.items() if name in metrics},
+        estimates=size.estimates.by_config.get(trial.fingerprint, {}),
         times={name: value for name, value in times.items() if value is not None and not is_baseline},
         gains=confirmation.gains if confirmation else {},
         flags=(*((LIMITED_BY_HOST,) if trial.flagged else ()), *trial.warnings),
         changes=changes(trial, size.baseline.values if size.baseline else {}),
     )
-
-
-def _around(value: float, found: Estimate) -> Estimate:
-    """Return an estimate as its interval around the value that the table shows.
-
-    The table shows the median of the baseline's repeats, and its interval is that of the mean.
-    """
-    return replace(found, value=value, low=value * found.low / found.value, high=value * found.high / found.value)
 
 
 def _objectives(size: SizeResults) -> list[str]:

@@ -55,7 +55,7 @@ class ReportView:
         front: The points of the front from left to right. With one objective, they are the trials that improved the
             best value.
         is_curve: Whether the front can be drawn as a line on these axes: only with one or two objectives.
-        baseline: The baseline at the median of its repeats; None if there is none yet.
+        baseline: The baseline at the mean of all its measurements; None if there is none yet.
     """
 
     x_metric: str
@@ -143,7 +143,7 @@ def view_of(size: SizeResults) -> ReportView:
     x_metric, y_metric = _axes(size)
     shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
     points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
-    baseline = _point(size, size.baseline, size.baseline_metrics, x_metric, y_metric) if size.baseline else None
+    baseline = _point(size, size.baseline, size.baseline_means, x_metric, y_metric) if size.baseline else None
     feasible = tuple(point for point in points if point.trial.feasible)
     return ReportView(
         x_metric=x_metric,
