@@ -26,7 +26,7 @@ from runners.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
 
 _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB
-_LONGEST_FOLDER: Final = 20
+_LONGEST_FOLDER: Final = 18
 _NAMESPACE: Final = "kafka-tuner"
 _POLL_S: Final = 1.0
 _RECORD_KIND: Final = "ray"
@@ -71,7 +71,10 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
         GeneratorError: Ray did not start.
     """
     with temporary_folder(_RECORD_KIND, "kt-ray-", _short_folder()) as place:
-        folder = str(place)
+        # Ray lets every user write to its folder, so this is one inside ours, which only we may enter.
+        inner = place / "r"
+        inner.mkdir()
+        folder = str(inner)
         options = {
             "address": "local",
             "num_cpus": workers,
@@ -196,7 +199,7 @@ def _kill_rest(folder: str) -> None:
 def _short_folder() -> str:
     """Return a folder whose path is short enough for Ray's sockets.
 
-    A socket's path may have 107 bytes (103 on macOS), and Ray itself needs 65 of them.
+    A socket's path may have 107 bytes (103 on macOS), and Ray itself needs 65 of them. Our two folders need 18.
     """
     folder = tempfile.gettempdir()
     return folder if len(folder) <= _LONGEST_FOLDER else "/tmp"

@@ -9,7 +9,7 @@ from runners.measurement import Window
 from tests.builders.studies import simulated_study
 from tuner.course.reporter import SilentReporter, Standing, SyncOutcome
 from tuner.course.run import run_study
-from tuner.model.trial import Progress, Trial
+from tuner.model.trial import Progress, StudyState, Trial
 from tuner.storage.files import read_progress
 
 SHOWN = 2
@@ -52,7 +52,7 @@ class FullMirror:
     def behind(self, on_record: int) -> int:
         return max(0, on_record - SHOWN)
 
-    def finish(self, timeout_s: float) -> SyncOutcome:
+    def finish(self, timeout_s: float, state: StudyState) -> SyncOutcome:
         return SyncOutcome(SHOWN, 1, "nowhere", "there is no place for more")
 
 

@@ -19,6 +19,7 @@ from tests.cli_tests.command import arguments, tuner
 from tests.postgres_server import PostgresServer
 from tests.present_tests.studies import WINNER, write_study
 from tests.storage_tests.shared import storage_of
+from tuner.model.facts import IN_MLFLOW
 from tuner.model.trial import Progress, StudyState, Trial
 from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
@@ -203,10 +204,13 @@ def test_rm_removes_studies_and_says_what_stays(root: Path) -> None:
     assert asked.code == 2
     assert "add --yes" in asked.complaint
     assert (root / "overnight").is_dir()
+    with closing(FolderStorage().read(root / "overnight")) as store:
+        store.set_fact(IN_MLFLOW, {"experiment_id": "1", "views": True})
     removed = tuner("rm", "overnight", "begun", "--yes", "--json")
     assert removed.code == 0, removed.err
     assert removed.json["removed"] == ["overnight", "begun"]
     assert "the runs of overnight in MLflow stay" in removed.err
+    assert "the runs of begun in MLflow" not in removed.err
     assert list(root.iterdir()) == []
 
 

@@ -121,7 +121,7 @@ def test_a_gain_has_the_same_interval_everywhere(drifting: StudyResults) -> None
     (size,) = drifting.sizes
     found = recommendations_by_goal(drifting, size)
     (runs,) = size_runs(drifting)
-    points = {point.name: point.value for point in runs.parent().points}
+    points = {point.name: point.value for point in runs.parent("FINISHED").points}
     (told,) = status_of(drifting, None, datetime.now(UTC)).sizes
     by_goal: dict[Goal, Any] = {each.goal: each.gains for each in told.recommended}
     for goal, each in found.items():

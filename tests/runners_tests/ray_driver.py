@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -22,6 +24,12 @@ def listening() -> list[str]:
     ]
 
 
+def folders() -> dict[str, str]:
+    """Return the mode of our temporary folder, by its path; the test leaves us alone in the folder for such folders."""
+    found = Path(tempfile.gettempdir()).glob("kt-ray-*")
+    return {str(folder): stat.filemode(folder.stat().st_mode) for folder in found}
+
+
 if __name__ == "__main__":
     home, *modules = sys.argv[1:]
     for module in modules:
@@ -35,7 +43,12 @@ if __name__ == "__main__":
                 if attempt == 2:
                     raise
         worked = ray.get(ray.remote(lambda: "worked").remote())
-        told = {"address": ray.get_runtime_context().gcs_address, "listening": listening(), "worked": worked}
+        told = {
+            "address": ray.get_runtime_context().gcs_address,
+            "listening": listening(),
+            "worked": worked,
+            "folders": folders(),
+        }
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
         sys.stdin.read()

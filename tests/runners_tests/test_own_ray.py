@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,17 @@ def own_ray_in(home: Path, variables: Mapping[str, str], *imported: str) -> Iter
         finally:
             driver.stdin.close()
     assert driver.returncode == 0
+
+
+def test_no_other_user_can_enter_the_folder_of_our_ray(tmp_path: Path) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="k", dir="/tmp") as short,
+        own_ray_in(tmp_path / "home", {"TMPDIR": short}) as ray,
+    ):
+        assert ray["worked"] == "worked"
+        assert list(ray["folders"].values()) == ["drwx------"]
+        (folder,) = ray["folders"]
+        assert list(Path(folder).glob("r/session_*/sockets/raylet*"))
 
 
 def answer_to(address: str, variables: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from tests.tracking_tests.server import kill, server
 from tests.tracking_tests.studies import baseline, confirming, plan, study, trial
 from tuner.model.facts import CONFIRMING, IN_MLFLOW
 from tuner.model.spec import Goal, TrackingSpec
+from tuner.model.trial import StudyState
 from tuner.present.export import recommendation_of
 from tuner.tracking import MlflowMirror, SyncOutcome, recommend_from_tracking, sync
 from tuner.tracking.session import MirrorSession
@@ -64,6 +65,24 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
     assert outcome.runs_written == 4
     assert runs(client)["night 1000 B"].info.status == "FINISHED"
     assert not warnings
+
+
+@pytest.mark.parametrize(("state", "status"), [(StudyState.FAILED, "FAILED"), (StudyState.INTERRUPTED, "KILLED")])
+def test_a_study_that_ends_early_has_ended_in_mlflow_and_runs_again_when_it_is_resumed(
+    root: Path, client: "MlflowClient", state: StudyState, status: str
+) -> None:
+    store = study(root / "night", baseline())
+    mirror = MlflowMirror(root / "night", HERE, ignore)
+    mirror.start()
+    assert mirror.finish(PATIENCE_S, state).error is None
+    assert runs(client)["night 1000 B"].info.status == status
+    resumed = MlflowMirror(root / "night", HERE, ignore)
+    resumed.start()
+    until(lambda: runs(client)["night 1000 B"].info.status == "RUNNING")
+    store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
+    store.close()
+    assert resumed.finish(PATIENCE_S).error is None
+    assert runs(client)["night 1000 B"].info.status == "FINISHED"
 
 
 def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,20 @@
 import json
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from runners.clusters.processes import ProcessIdentity
 from tests.tracking_tests.looking import files, numbers, runs
 from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, plan, study, trial
-from tuner.model.facts import CONFIRMING
+from tuner.model.facts import CONFIRMING, FINISHED_AT, RATES
 from tuner.model.spec import TrackingSpec
+from tuner.model.trial import Kind, Progress, StudyState
 from tuner.present.report.front_table import front_record
 from tuner.results.study_results import load_results
 from tuner.tracking import sync
+from tuner.tracking.session import CatchingUp
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -60,8 +63,8 @@ def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowC
         "raw_latency_p99_ms": 10.0,
         "duration_s": 25.0,
         "trial_number": 1.0,
-        "mb_per_s_gain": 2.0,
-        "latency_p99_ms_gain": 2.0,
+        "mb_per_s_x_baseline": 2.0,
+        "latency_p99_ms_x_baseline": 2.0,
     }
     for name, text in {
         "tuner.study": "night",
@@ -167,7 +170,7 @@ def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, 
     assert "to paste" not in note
 
 
-def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
+def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", baseline(), trial(1, 20.0, 10.0))
     sync(root / "night", HERE)
     first = baseline()
@@ -175,10 +178,86 @@ def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
     store.close()
     sync(root / "night", HERE)
     found = runs(client)
-    gain = found["night 1000 B trial 1"].data.metrics["mb_per_s_gain"]
-    assert gain == pytest.approx(20.0 / (10.0 * 5.0) ** 0.5)
+    ratio = found["night 1000 B trial 1"].data.metrics["mb_per_s_x_baseline"]
+    assert ratio == pytest.approx(20.0 / (10.0 * 5.0) ** 0.5)
     volume = found["night 1000 B"].data.metrics["hypervolume"]
     assert volume == pytest.approx((1 + log(20.0 / 7.5)) * (1 + log(2)))
+
+
+def test_only_other_configs_of_the_search_have_a_ratio_to_the_baseline(root: Path, client: "MlflowClient") -> None:
+    best, same = trial(2, 20.0, 10.0), baseline().fingerprint
+    burn_in = trial(0, 4.0, 90.0, kind=Kind.BURN_IN, values={}, fingerprint=same)
+    again = trial(3, values={}, fingerprint=same)
+    study(root / "night", burn_in, baseline(1), best, again, *confirming(best, 4)).close()
+    sync(root / "night", HERE)
+    found = runs(client, "tags.`tuner.kind` != 'study'")
+    with_ratio = [name for name, run in found.items() if any("_x_" in metric for metric in run.data.metrics)]
+    assert with_ratio == ["night 1000 B trial 2"]
+    assert not [name for run in found.values() for name in run.data.metrics if name.endswith("_gain")]
+
+
+def test_a_value_that_later_trials_lower_is_lower_in_mlflow(root: Path, client: "MlflowClient") -> None:
+    best = trial(1, 20.0, 10.0)
+    store = study(root / "night", baseline(), best)
+    sync(root / "night", HERE)
+    for each in confirming(trial(1, 16.0, 10.0), 2):
+        store.append(each)
+    store.close()
+    sync(root / "night", HERE)
+    (size,) = load_results(root / "night").sizes
+    mean = size.shown_metrics(best)["mb_per_s"]
+    assert mean < 20.0
+    metrics = runs(client)["night 1000 B trial 1"].data.metrics
+    assert (metrics["mb_per_s"], metrics["mb_per_s_x_baseline"]) == (mean, size.gain(best, "mb_per_s"))
+    assert sync(root / "night", HERE).runs_written == 0
+
+
+def test_a_rate_that_is_chosen_again_is_right_in_mlflow(root: Path, client: "MlflowClient") -> None:
+    store = study(root / "night", trial(0, kind=Kind.BURN_IN), rates={"1000": 15_616.0})
+    sync(root / "night", HERE)
+    assert runs(client)["night 1000 B"].data.tags["tuner.rate_records_per_s"] == "15616"
+    store.set_fact(RATES, {"1000": 1_036_202.3})
+    store.close()
+    assert sync(root / "night", HERE).error is None
+    parent = runs(client)["night 1000 B"]
+    assert parent.data.tags["tuner.rate_records_per_s"] == "1036202.3"
+    assert "rate_records_per_s" not in parent.data.params
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        (StudyState.FAILED, "FAILED"),
+        (StudyState.INTERRUPTED, "KILLED"),
+        (StudyState.RUNNING, "KILLED"),  # the process that reported this has no id here, so none runs the study
+    ],
+)
+def test_a_study_that_has_ended_early_does_not_run_in_mlflow(
+    root: Path, client: "MlflowClient", state: StudyState, status: str
+) -> None:
+    store = study(root / "night", baseline())
+    work = CatchingUp(store, root / "night", HERE, None)
+    assert work.attempt(settle=False) is None
+    work.close()
+    assert runs(client)["night 1000 B"].info.status == "RUNNING"
+    store.set_progress(Progress(state))
+    sync(root / "night", HERE)
+    ended = runs(client)["night 1000 B"]
+    assert ended.info.status == status
+    assert ended.info.end_time == int(BEGAN.timestamp() * 1000) + 25_000
+    store.set_progress(Progress(StudyState.RUNNING, **ours()))
+    sync(root / "night", HERE)
+    assert runs(client)["night 1000 B"].info.status == "RUNNING"
+    store.set_fact(FINISHED_AT, BEGAN.isoformat())
+    store.close()
+    sync(root / "night", HERE)
+    assert runs(client)["night 1000 B"].info.status == "FINISHED"
+
+
+def ours() -> dict[str, Any]:
+    """Return what a report of this process says about the process."""
+    here = ProcessIdentity.of()
+    return {"pid": here.pid, "process_started": here.started}
 
 
 def test_the_files_of_the_parent_are_enough_to_use_the_result(

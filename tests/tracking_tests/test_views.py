@@ -75,6 +75,16 @@ def test_a_view_finds_its_runs_and_has_the_changed_knobs(night: Path, client: "M
     assert "params.`linger.ms`" in state["selectedColumns"]
 
 
+def test_the_views_name_no_gain_of_a_trial(night: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    for view in ("front-1000", "trials"):
+        columns = json.loads(json.loads(tags(client)[f"{VIEW_TAG}tuner-id-of-night-{view}"])["state"])[
+            "selectedColumns"
+        ]
+        assert "metrics.`mb_per_s_x_baseline`" in columns
+        assert not [column for column in columns if "_gain" in column]
+
+
 def numbers_of(client: "MlflowClient", state: dict[str, Any]) -> Sequence[str]:
     """Return the numbers of the trials that a view shows."""
     return sorted(run.data.tags["tuner.trial"] for run in client.search_runs(["1"], state["searchFilter"]))

@@ -101,6 +101,20 @@ def test_runs_that_an_earlier_release_named_get_the_new_names(night: Path, clien
     assert runs(client)["night 1000 B trial 1"].info.run_id == run_id
 
 
+def test_a_copy_of_an_earlier_form_gets_the_present_form(night: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    found = runs(client)
+    client.log_metric(found["night 1000 B trial 1"].info.run_id, "mb_per_s_gain", 2.45)
+    client.log_param(found["night 1000 B"].info.run_id, "rate_records_per_s", "15616")
+    client.delete_tag(found["night 1000 B"].info.run_id, "tuner.rate_records_per_s")
+    client.update_run(found["night 1000 B"].info.run_id, status="RUNNING")
+    outcome = sync(night, HERE)
+    assert (outcome.runs_written, outcome.error) == (1, None)
+    parent = runs(client)["night 1000 B"]
+    assert (parent.info.status, parent.data.tags["tuner.rate_records_per_s"]) == ("KILLED", "3000")
+    assert sync(night, HERE).runs_written == 0
+
+
 def test_runs_deleted_in_mlflow_are_created_again(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
     for name in ("night 1000 B trial 1", "night 1000 B"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.model.errors import EXPECTED, StudyNotFound
-from tuner.model.facts import EXPERIMENT, TRACKING
+from tuner.model.facts import EXPERIMENT, IN_MLFLOW
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.status import status_of
@@ -216,12 +216,12 @@ def rm(
             raise typer.BadParameter(f"rm asks before it removes {shown}, but no terminal is there; add --yes")
         typer.confirm(f"remove for good: {shown}?", abort=True, err=True)
     for folder in found:
-        tracking: dict[str, Any] = {}
+        in_mlflow = False
         with suppress(*EXPECTED), closing(storage.read(folder)) as store:
-            tracking = store.facts().get(TRACKING) or {}
+            in_mlflow = IN_MLFLOW in store.facts()
         storage.remove(folder, folder.name, say)
         say(f"removed {folder.name}")
-        if tracking.get("enabled"):
+        if in_mlflow:
             say(f"the runs of {folder.name} in MLflow stay; delete them on MLflow's pages, which `tuner ui` opens")
     if as_json:
         options.print_json({"schema_version": 1, "kind": "removed", "removed": [folder.name for folder in found]})

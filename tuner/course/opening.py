@@ -22,11 +22,11 @@ from search_spaces.client import Client
 from tuner.course.bench import Bench
 from tuner.course.environment import check_environment, environment_facts
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
-from tuner.course.reporter import Mirror, finish_mirror
+from tuner.course.reporter import Mirror, finish_mirror, state_after
 from tuner.course.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
-from tuner.model.errors import DeadlinePassed, RecordUnwritable
+from tuner.model.errors import RecordUnwritable
 from tuner.model.target import Target
-from tuner.model.trial import Progress, StudyState
+from tuner.model.trial import Progress
 from tuner.storage.protocols import ResultsStore
 
 
@@ -110,9 +110,8 @@ def telling_errors(tell: Callable[[Progress], None]) -> Iterator[None]:
         with signals_unwrapped():
             yield
     except BaseException as error:
-        interrupted = isinstance(error, DeadlinePassed) or not isinstance(error, Exception)
         with suppress(RecordUnwritable):  # on a full disk, the first error says so already
-            tell(Progress(StudyState.INTERRUPTED if interrupted else StudyState.FAILED))
+            tell(Progress(state_after(type(error))))
         raise
 
 

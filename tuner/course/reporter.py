@@ -6,7 +6,8 @@ from typing import Any, Final, Protocol
 
 from runners.measurement import Window
 from tuner.course.experiment_steps import ExperimentStep
-from tuner.model.trial import Kind, Trial
+from tuner.model.errors import DeadlinePassed
+from tuner.model.trial import Kind, StudyState, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 
@@ -122,8 +123,21 @@ class Mirror(Protocol):
             on_record: How many trials the results store has.
         """
 
-    def finish(self, timeout_s: float) -> SyncOutcome:
-        """Wait until all trials are copied, for at most `timeout_s` seconds, and stop the mirror."""
+    def finish(self, timeout_s: float, state: StudyState) -> SyncOutcome:
+        """Wait until all trials are copied, for at most `timeout_s` seconds, and stop the mirror.
+
+        Args:
+            timeout_s: The time limit, in seconds.
+            state: How the study has ended.
+        """
+
+
+def state_after(error: type[BaseException] | None) -> StudyState:
+    """Return how a study has ended whose process raised an error of this class; None stands for its regular end."""
+    if error is None:
+        return StudyState.FINISHED
+    interrupted = issubclass(error, DeadlinePassed) or not issubclass(error, Exception)
+    return StudyState.INTERRUPTED if interrupted else StudyState.FAILED
 
 
 def finish_mirror(
@@ -140,7 +154,7 @@ def finish_mirror(
         say: Shows the user a sentence.
         kind: The class of the error that ends it; None at the regular end.
     """
-    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
+    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S, state_after(kind))
     if outcome.trials_behind or (outcome.error and kind is None):
         say(
             f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "

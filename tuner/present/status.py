@@ -149,7 +149,7 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
         progress: The last progress report; it may be newer than `study`. None if there is none.
         now: The current time, with its time zone.
     """
-    state = _state(study, progress)
+    state = state_of(progress, finished=study.finished)
     doing = progress if progress is not None and state is progress.state and progress.running else None
     asked, totals = study.facts.get(TRIALS_PER_SIZE), study.facts.get(TOTALS, {})
     sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
@@ -175,10 +175,16 @@ def _in_order(study: StudyResults) -> list[Trial]:
     return [trial for size in sizes for trial in size.trials]
 
 
-def _state(study: StudyResults, progress: Progress | None) -> StudyState:
+def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
+    """Return what a study or an experiment is doing, or how the process ended that ran it last.
+
+    Args:
+        progress: The last progress report; None if there is none.
+        finished: Whether the study ran to its end.
+    """
     if progress is not None and progress.running:
         return progress.state if is_alive(progress) else StudyState.INTERRUPTED
-    if study.finished:
+    if finished:
         return StudyState.FINISHED
     failed = progress is not None and progress.state is StudyState.FAILED
     return StudyState.FAILED if failed else StudyState.INTERRUPTED

@@ -41,16 +41,21 @@ def measurement_key(results: ExperimentResults, trial: Trial) -> str:
     return f"{results.facts[STUDY_ID]}/{trial.record_bytes}/{trial.number}"
 
 
-def experiment_run(results: ExperimentResults) -> Shown:
-    """Return the content of the experiment's run: its settings and its report."""
+def experiment_run(results: ExperimentResults, status: str) -> Shown:
+    """Return the content of the experiment's run: its settings and its report.
+
+    Args:
+        results: The results of the experiment.
+        status: The status of the experiment, under MLflow's name.
+    """
     spec, trials = results.spec, [trial for row in results.rows for trial in row.trials] or list(results.burn_in)
     at_ms = max(map(end_ms, trials))
     return Shown(
         key=experiment_key(results),
         name=spec.name,
-        status=FINISHED if results.finished else RUNNING,
+        status=status,
         start_ms=min(map(start_ms, trials)),
-        end_ms=at_ms if results.finished else None,
+        end_ms=None if status == RUNNING else at_ms,
         tags={
             **_shared_tags(results),
             KEY_TAG: experiment_key(results),

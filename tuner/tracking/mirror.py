@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from tuner.course.reporter import SyncOutcome
 from tuner.model.errors import StorageUnreachable, StudyError
-from tuner.model.facts import IN_MLFLOW
+from tuner.model.facts import FINISHED_AT, IN_MLFLOW
 from tuner.model.spec import TrackingSpec
+from tuner.model.trial import StudyState
+from tuner.present.status import state_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, reason
@@ -57,7 +59,8 @@ def sync(
     location = TrackingLocation.of(tracking, folder.parent)
     with closing((storage or storage_at()).read(folder)) as store:
         with closing(CatchingUp(store, folder, tracking, extra_artifacts, on_progress)) as work:
-            error = work.attempt(settle=True)
+            state = state_of(store.progress(), finished=bool(store.facts().get(FINISHED_AT)))
+            error = work.attempt(settle=True, state=state)
         behind = _behind(store, work.shown)
     return SyncOutcome(len(work.written), behind, location.shown, reason(error, location) if error else None)
 
@@ -100,6 +103,7 @@ class MlflowMirror:
         self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
         self._runs_written = self._shown = 0
         self._error: str | None = None
+        self._state = StudyState.RUNNING
         self._remember: Callable[[str, Any], None] = lambda _, __: None
         self._place: Mapping[str, Any] | None = None
 
@@ -126,10 +130,16 @@ class MlflowMirror:
         """
         return max(0, on_record - self._shown) if self._thread.ident is not None else 0
 
-    def finish(self, timeout_s: float) -> SyncOutcome:
-        """Wait until MLflow shows all results or the time limit is over, then stop the thread."""
+    def finish(self, timeout_s: float, state: StudyState = StudyState.FINISHED) -> SyncOutcome:
+        """Wait until MLflow shows all results or the time limit is over, then stop the thread.
+
+        Args:
+            timeout_s: The time limit, in seconds.
+            state: How the study has ended, which MLflow shows as the status of its runs.
+        """
         if self._thread.ident is None:
             return SyncOutcome(0, 0, self._location.shown, None)
+        self._state = state
         self._ending.set()
         self._news.set()
         self._thread.join(timeout_s)
@@ -161,7 +171,7 @@ class MlflowMirror:
         while not self._given_up.is_set():
             self._wait(retry_s)
             ending, began_s = self._ending.is_set(), time.monotonic()
-            error = work.attempt(settle=ending)
+            error = work.attempt(settle=ending, state=self._state if ending else StudyState.RUNNING)
             self._runs_written, self._shown = len(work.written), work.shown
             self._error = reason(error, self._location) if error else None
             if error is None and retry_s:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from search_spaces.errors import ConfigError
-from tuner.model.trial import Trial
+from tuner.model.trial import StudyState, Trial
 
 STUDY_ID_TAG: Final = "tuner.study_id"
 KEY_TAG: Final = "tuner.key"
@@ -14,7 +14,7 @@ PARENT_TAG: Final = "mlflow.parentRunId"
 NOTE_TAG: Final = "mlflow.note.content"
 TRIAL_NUMBER: Final = "trial_number"
 """A metric, because MLflow sorts metrics as numbers and tags as texts."""
-RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
+RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"
 
 # Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
 _MOST_CHARACTERS: Final = 6_000
@@ -27,7 +27,8 @@ class MetricPoint:
     Attributes:
         name: Name of the metric.
         value: Its value.
-        step: The trial number. For a gain, the number of measurements of the baseline so far.
+        step: A trial number. If later trials may change the value, that of the newest trial, because MLflow shows the
+            value with the highest step.
         at_ms: The time, in milliseconds since 1970 in UTC.
     """
 
@@ -73,6 +74,20 @@ def params_of(trial: Trial) -> dict[str, str]:
     except ConfigError:  # another release with other rules has stored this config
         in_force = list(trial.values.items())
     return {name: cut(value) for name, value in in_force if value}
+
+
+def status_of_study(state: StudyState, *, finished: bool) -> str:
+    """Return the status of a study's or an experiment's run, under MLflow's name.
+
+    Args:
+        state: What the study is doing, or how the process ended that ran it last.
+        finished: Whether the study has run to its end.
+    """
+    if finished:
+        return FINISHED
+    if state in (StudyState.RUNNING, StudyState.CONFIRMING):
+        return RUNNING
+    return FAILED if state is StudyState.FAILED else KILLED
 
 
 def start_ms(trial: Trial) -> int:

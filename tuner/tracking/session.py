@@ -9,7 +9,7 @@ from typing import Any, Final
 from runners.clusters.temporary import temporary_folder
 from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, StudyState, Trial
 from tuner.results.experiment_results import experiment_results
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
@@ -24,7 +24,7 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
-from tuner.tracking.run_content import NOTE_TAG
+from tuner.tracking.run_content import NOTE_TAG, status_of_study
 from tuner.tracking.study_layout import PICTURE_TAG, SizeRuns, size_runs
 from tuner.tracking.views import SavedView, views_of
 from tuner.tracking.writer import ExistingRun, Writer
@@ -101,26 +101,29 @@ class MirrorSession:
         """Close the session: release the lock, so that another process may write this study to MLflow."""
         self._lock.close()
 
-    def catch_up(self, *, settle: bool, on_progress: Callable[[int, int], None] = lambda _, __: None) -> None:
+    def catch_up(
+        self, *, settle: bool, state: StudyState, on_progress: Callable[[int, int], None] = lambda _, __: None
+    ) -> None:
         """Make MLflow show all results of the study.
 
         Args:
             settle: Whether to compare every run and file with MLflow, which takes longer. If False, only new trials and
-                changed tags are written. In MLflow, the gains of old trials then stay the same, although each new
-                baseline trial changes them.
+                changed tags are written. In MLflow, the values of old trials then stay the same, although later trials
+                may change them.
+            state: What the study is doing, or how the process ended that ran it last.
             on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
             Stopped: `goes_on` returned False.
         """
         if EXPERIMENT in self._store.facts():
-            self._catch_up_experiment(settle=settle, on_progress=on_progress)
+            self._catch_up_experiment(settle=settle, state=state, on_progress=on_progress)
             return
         study = results_of(self._store, self._folder)
-        by_size = size_runs(study)
+        by_size, status = size_runs(study), status_of_study(state, finished=study.finished)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
         for runs in by_size:
-            shown = runs.parent(self._picture(runs))
+            shown = runs.parent(status, self._picture(runs))
             parent = self._writer.write(shown)
             for trial in runs.size.trials:
                 if not self._goes_on():
@@ -145,14 +148,15 @@ class MirrorSession:
         self._write_views(views_of(study))
         self._show_description(by_size)
 
-    def _catch_up_experiment(self, *, settle: bool, on_progress: Callable[[int, int], None]) -> None:
+    def _catch_up_experiment(self, *, settle: bool, state: StudyState, on_progress: Callable[[int, int], None]) -> None:
         """Make MLflow show all measurements of an experiment; see `catch_up`."""
         results = experiment_results(self._store, self._folder)
         by_name = {row.row.name: row for row in results.rows}
         measured = [*results.burn_in, *(trial for row in results.rows for trial in row.trials)]
         if not measured:
             return
-        parent = self._writer.write(experiment_run(results))
+        shown = experiment_run(results, status_of_study(state, finished=results.finished))
+        parent = self._writer.write(shown)
         for done, trial in enumerate(measured, 1):
             if not self._goes_on():
                 raise Stopped
@@ -165,7 +169,7 @@ class MirrorSession:
         if settle:
             files = experiment_files(results, self._store.study_file())
             self._upload(experiment_key(results), parent, files)
-        self._writer.end(experiment_run(results))
+        self._writer.end(shown)
         self._write_views([experiment_table(results)])
 
     def add_report(self, make: Report) -> None:
@@ -287,11 +291,12 @@ class CatchingUp:
         self.written: set[str] = set()
         self.place: Mapping[str, Any] | None = None
 
-    def attempt(self, *, settle: bool) -> Exception | None:
+    def attempt(self, *, settle: bool, state: StudyState = StudyState.RUNNING) -> Exception | None:
         """Try once to make MLflow show all results of the study.
 
         Args:
             settle: Whether to check also the runs that are complete, and to store the report of the study.
+            state: What the study is doing, or how the process ended that ran it last.
 
         Returns:
             The error because of which the attempt failed, or None if MLflow shows everything.
@@ -299,7 +304,7 @@ class CatchingUp:
         try:
             if self._session is None:
                 self._session = MirrorSession(self._store, self._folder, self._tracking, self.written, self._goes_on)
-            self._session.catch_up(settle=settle, on_progress=self._progress)
+            self._session.catch_up(settle=settle, state=state, on_progress=self._progress)
             self.place = self._session.place
             if settle and self._report is not None:
                 self._session.add_report(self._report)

@@ -39,6 +39,11 @@ from tuner.tracking.run_content import (
 )
 
 VOLUME: Final = "hypervolume"
+TIMES: Final = "_x_baseline"
+"""How the names of metrics end that say how many times better than the baseline a config of the search is.
+
+They are called gains only where a confirmation has measured them.
+"""
 CHANGED_TAG: Final = "tuner.changed"
 CONFIG_TAG: Final = "tuner.config"
 PICTURE_TAG: Final = "tuner.picture"
@@ -82,10 +87,11 @@ class SizeRuns:
         """Return the permanent identity of a trial's run in MLflow."""
         return f"{self.key}/{trial.number}"
 
-    def parent(self, picture: str | None = None) -> Shown:
+    def parent(self, status: str, picture: str | None = None) -> Shown:
         """Return the content of the MLflow run for this record size, which is the parent of its trials' runs.
 
         Args:
+            status: The status of the study, under MLflow's name.
             picture: The address of the picture to show in the description; None if MLflow holds no picture.
         """
         facts, trials = self.study.facts, self.size.trials
@@ -93,14 +99,16 @@ class SizeRuns:
         return Shown(
             key=self.key,
             name=self.name,
-            status=FINISHED if self.study.finished else RUNNING,
+            status=status,
             start_ms=start_ms(trials[0]),
-            end_ms=max(map(end_ms, trials)) if self.study.finished else None,
+            end_ms=None if status == RUNNING else max(map(end_ms, trials)),
             tags={
                 **self._shared_tags(),
                 KEY_TAG: self.key,
                 "tuner.kind": PARENT_KIND,
                 NOTE_TAG: self.note(picture),
+                # A tag and no param, because the rate may be chosen again after the burn-in.
+                **({"tuner.rate_records_per_s": f"{rate:.10g}"} if (rate := self.size.rate_records_per_s) else {}),
                 **{f"tuner.host.{name}": cut(value) for name, value in host.items()},
                 **{f"tuner.cluster.{name}": cut(value) for name, value in cluster.items()},
             },
@@ -109,7 +117,6 @@ class SizeRuns:
                 "objectives": ", ".join(objective.metric for objective in self.study.objectives),
                 "method": cut(facts.get(METHOD, "")),
                 "seed": cut(facts.get(SEED, "")),
-                **({"rate_records_per_s": f"{rate:g}"} if (rate := self.size.rate_records_per_s) else {}),
             },
             points=(*self._volume(), *self._latest()),
         )
@@ -121,12 +128,10 @@ class SizeRuns:
             trial: The trial.
             parent_run: MLflow's id of the run for the record size. MLflow shows the trial's run below this run.
         """
-        base = self.size.baseline.fingerprint if self.size.baseline is not None else None
-        baselines = sum(each.fingerprint == base for each in self.size.trials)
-        at_ms = end_ms(trial)
+        at_ms, newest = end_ms(trial), self.size.trials[-1].number
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         metrics = self.size.shown_metrics(trial)
-        points = [MetricPoint(name, metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
+        points = [MetricPoint(name, metrics[name], newest, at_ms) for name in wanted if name in trial.metrics]
         raw = self.size.raw_metrics(trial)
         points += [MetricPoint(f"raw_{name}", raw[f"raw_{name}"], 0, at_ms) for name in wanted if f"raw_{name}" in raw]
         points += [
@@ -135,10 +140,7 @@ class SizeRuns:
         ]
         if trial.saved_s:
             points.append(MetricPoint("saved_s", trial.saved_s, 0, at_ms))
-        for objective in self.study.objectives:
-            gain = self.size.gain(trial, objective.metric)
-            if gain is not None:
-                points.append(MetricPoint(f"{objective.metric}_gain", gain, baselines, at_ms))
+        points += [MetricPoint(f"{name}{TIMES}", times, newest, at_ms) for name, times in self._times(trial)]
         return Shown(
             key=self.trial_key(trial),
             name=f"{self.name} trial {trial.number}",
@@ -158,6 +160,20 @@ class SizeRuns:
             "tuner.recommended": _flag(recommended),
             PARENT_TAG: parent_run,
         }
+
+    def _times(self, trial: Trial) -> Iterator[tuple[str, float]]:
+        """Yield for each objective how many times better than the baseline a config of the search is.
+
+        Trials of other kinds have none. They measure the baseline, or a config that is compared in rounds, where its
+        gain is that of the confirmation.
+        """
+        baseline = self.size.baseline
+        if trial.kind is not Kind.SEARCH or (baseline is not None and trial.fingerprint == baseline.fingerprint):
+            return
+        for objective in self.study.objectives:
+            times = self.size.gain(trial, objective.metric)
+            if times is not None:
+                yield objective.metric, times
 
     def _changes(self, trial: Trial) -> str:
         """Return the properties that differ from the baseline's, as `linger.ms=20`. Empty if that is not known."""

@@ -19,7 +19,7 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.tracking.connection import TrackingError, TrackingLocation, read_from, runs_of
 from tuner.tracking.run_content import STUDY_ID_TAG, TRIAL_NUMBER
-from tuner.tracking.study_layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, VOLUME
+from tuner.tracking.study_layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, TIMES, VOLUME
 
 VIEW_TAG: Final = "mlflow.sharedViewState."
 RUN_NAME: Final = "attributes.`Run Name`"
@@ -122,14 +122,14 @@ def views_of(study: StudyResults) -> Iterator[SavedView]:
     objectives = [objective.metric for objective in study.objectives]
     numbers = [metric_column(name) for name in objectives]
     size_column, kind, verdict = tag_column("tuner.record_bytes"), tag_column("tuner.kind"), _verdict()
-    gains = [metric_column(f"{name}_gain") for name in objectives]
+    times = [metric_column(f"{name}{TIMES}") for name in objectives]
     yield SavedView(
         f"tuner-{study_id}-trials",
         f"{study.name}: all trials",
         f"{of_study(study_id)} and {tag_condition('tuner.kind')} != '{PARENT_KIND}'",
         TRIAL_NUMBER,
         True,
-        (RUN_NAME, size_column, kind, *numbers, *gains, verdict, tag_column(CHANGED_TAG)),
+        (RUN_NAME, size_column, kind, *numbers, *times, verdict, tag_column(CHANGED_TAG)),
     )
     yield SavedView(
         f"tuner-{study_id}-confirmations",
@@ -194,7 +194,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
         (
             RUN_NAME,
             *map(metric_column, names),
-            *(metric_column(f"{name}_gain") for name in names),
+            *(metric_column(f"{name}{TIMES}") for name in names),
             _verdict(),
             tag_column(CHANGED_TAG),
             tag_column("tuner.recommended"),

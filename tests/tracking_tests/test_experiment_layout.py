@@ -1,0 +1,32 @@
+"""The status of an experiment's run in MLflow."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.experiment_tests.small import Told, run_small
+from tests.tracking_tests.looking import runs
+from tuner.model.facts import FINISHED_AT
+from tuner.model.spec import TrackingSpec
+from tuner.model.trial import Progress, StudyState
+from tuner.storage.sqlite import SqliteStore
+from tuner.tracking import sync
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+HERE = TrackingSpec()
+ITS_RUN = "tags.`tuner.kind` = 'experiment'"
+
+
+def test_an_experiment_that_failed_has_failed_in_mlflow(root: Path, client: "MlflowClient") -> None:
+    run_small(root / "small", Told())
+    store = SqliteStore(root / "small", create=False)
+    finished_at = store.facts()[FINISHED_AT]
+    store.set_fact(FINISHED_AT, None)
+    store.set_progress(Progress(StudyState.FAILED))
+    assert sync(root / "small", HERE).error is None
+    assert runs(client, ITS_RUN)["small"].info.status == "FAILED"
+    store.set_fact(FINISHED_AT, finished_at)
+    store.close()
+    assert sync(root / "small", HERE).error is None
+    assert runs(client, ITS_RUN)["small"].info.status == "FINISHED"
