@@ -68,7 +68,7 @@ def status_text(status: Status) -> RenderableType:
     parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
-    if status.state is StudyState.INTERRUPTED:
+    if status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; `tuner run FILE` continues it"))
     headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
