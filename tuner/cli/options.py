@@ -254,6 +254,18 @@ def check_bootstrap(addresses: str) -> None:
         raise typer.BadParameter(f"--bootstrap: {error}, but got {without_login(addresses)!r}") from None
 
 
+def check_rounds(rounds: int | None, max_rounds: int | None) -> None:
+    """Check that `--max-rounds` allows the rounds of `--rounds`; None stands for an option that was not given.
+
+    Raises:
+        typer.BadParameter: The maximum is too low.
+    """
+    if max_rounds is not None and rounds is not None and max_rounds < rounds:
+        raise typer.BadParameter(
+            f"--max-rounds must be at least --rounds ({rounds}), but got {max_rounds}; raise the one or lower the other"
+        )
+
+
 def target_of(
     bootstrap: str | None,
     command_config: Path | None,
