@@ -58,7 +58,12 @@ class ProducerFile:
 
 
 def read_producer_file(
-    path: Path, written_for: FileClient = FileClient.AUTO, client: Client | None = None, *, complete: bool = True
+    path: Path,
+    written_for: FileClient = FileClient.AUTO,
+    client: Client | None = None,
+    *,
+    complete: bool = True,
+    advice: str = "",
 ) -> ProducerFile:
     """Read a producer's properties file. Properties that do not tune the producer are set aside.
 
@@ -72,6 +77,8 @@ def read_producer_file(
         client: The client that is measured; None for librdkafka.
         complete: Whether the file is the whole config. If other properties will be added to it, the rules between
             properties are not checked.
+        advice: How the user can say that the file is for Java, for a note about a file that does not show its client:
+            `give --file-client java`. Empty if there is no way.
 
     Raises:
         PropertiesFileError: The file or a line of it can't be read.
@@ -87,7 +94,9 @@ def read_producer_file(
         if client.kind is ClientKind.JAVA:
             return _java(read_java(entries, client, complete=complete), path.name)
         return _java_translated(entries, path.name)
-    file = _librdkafka(entries, path.name, complete=complete or client.kind is ClientKind.JAVA, guessed=guessed)
+    file = _librdkafka(
+        entries, path.name, complete=complete or client.kind is ClientKind.JAVA, guessed=guessed, advice=advice
+    )
     return file if client.kind is ClientKind.LIBRDKAFKA else _librdkafka_translated(file, path.name, client)
 
 
@@ -150,7 +159,7 @@ def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> Pr
     return ProducerFile(values, tuple(notes), client, found.transaction_timeout_ms)
 
 
-def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool) -> ProducerFile:
+def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool, advice: str) -> ProducerFile:
     problems: list[ConfigError] = []
     values: dict[str, str] = {}
     spellings: dict[str, str] = {}
@@ -185,7 +194,7 @@ def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guesse
     if unclear and values:
         notes.append(
             f"{file} is read as a file for librdkafka, whose producer is not idempotent by default; if the file is for "
-            "the Java producer, add its key.serializer line, or set `baseline_client: java` in the study file"
+            f"the Java producer, add its key.serializer line{', or ' if advice else ''}{advice}"
         )
     return ProducerFile(values, tuple(notes), librdkafka(), transaction_timeout_ms(librdkafka(), within))
 

@@ -239,6 +239,6 @@ def perf_test_command(
         arguments += ["--warmup-records", str(warmup_records)]
     if command_config is not None:
         arguments += ["--command-config", command_config]
-    properties = for_java(config).properties
-    arguments += ["--command-property", *(f"{name}={value}" for name, value in properties.items())]
+    if properties := for_java(config).properties:  # the tool refuses the option without a value
+        arguments += ["--command-property", *(f"{name}={value}" for name, value in properties.items())]
     return shlex.join(arguments)

@@ -45,6 +45,12 @@ class Study:
 
     results: "StudyResults"
 
+    def __repr__(self) -> str:
+        """Return `Study('overnight', record_sizes=('100', '1000'), trials=57, state='finished')`."""
+        trials = sum(len(size.trials) for size in self.results.sizes)
+        state = "finished" if self.results.finished else "unfinished"
+        return f"Study({self.name!r}, record_sizes={self.record_sizes}, trials={trials}, state={state!r})"
+
     @property
     def name(self) -> str:
         """The study's name."""

@@ -145,3 +145,11 @@ def test_a_config_is_measured_on_a_broker_that_is_started_for_it() -> None:
     seen = tuner.bench({"linger.ms": 1}, record_bytes=100, warmup_s=0.5, measured_s=1.0)
     assert seen.records_per_s > 1_000
     assert seen.workload.record_sizes == RecordSizes.fixed(100)
+
+
+def test_a_study_and_a_recommendation_are_shown_in_one_line(study: Study) -> None:
+    trials = sum(len(size.trials) for size in study.results.sizes)
+    assert repr(study) == f"Study('notebook', record_sizes=('100', '1000'), trials={trials}, state='finished')"
+    found = tuner.recommend(study, 1000, "latency")
+    told = f"trial={found.trial.number}, proven={found.proven}"
+    assert repr(found) == f"Recommendation('notebook', record_bytes='1000', goal='latency', {told})"

@@ -19,6 +19,7 @@ from tuner.study_file import StudyFileError, parse_study
 
 WRONG = ["kafka", "kafka:", "kafka:0", "kafka:65536", "kafka:x", "::1:9092", "kafka:9092,other", "[::1]", ":9092", ","]
 RIGHT = ["kafka:9092", "a:1, b:2", "[::1]:9092", "[fe80::1%eth0]:9092,127.0.0.1:1", "SASL_SSL://kafka:9093"]
+LOGIN = "alice:S3cret,Pass@127.0.0.1:19999"
 app = typer.Typer()
 for verb in (bench, cleanup, compare_tools, doctor, init, plan, run, verify):
     app.command(verb.__name__)(verb)
@@ -76,3 +77,32 @@ def test_commands_that_read_studies_refuse_a_wrong_address(tmp_path: Path) -> No
 def test_python_refuses_a_wrong_address() -> None:
     with pytest.raises(ValueError, match="an address must read host:port"):
         tuner.bench(bootstrap="kafka")
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "target: {bootstrap: 'ADDRESS'}",
+        "targets: [{bootstrap: 'a:1'}, {bootstrap: 'ADDRESS'}]",
+        "target: 'ADDRESS'",
+        "executor: 'ADDRESS'",
+    ],
+)
+@pytest.mark.parametrize("address", [LOGIN, f"{LOGIN},kafka:9092", f"bob:other@kafka:9092,{LOGIN}"])
+def test_a_study_file_keeps_the_login_in_an_address_to_itself(section: str, address: str) -> None:
+    with pytest.raises(StudyFileError, match=r"but got '\*\*\*@127\.0\.0\.1:19999") as caught:
+        targets(f"workload: {{record_bytes: 100}}\n{section.replace('ADDRESS', address)}\n")
+    assert not any(part in str(caught.value) for part in ("alice", "S3cret", "Pass", "bob", "other"))
+
+
+@pytest.mark.parametrize("verb", ["cleanup", "plan", "init"])
+def test_an_option_keeps_the_login_in_an_address_to_itself(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, [verb, "--bootstrap", LOGIN])
+    assert refused.exit_code == 2
+    said = " ".join(refused.output.replace("│", " ").split())
+    assert "but got '***@127.0.0.1:19999'" in said
+    assert "S3cret" not in said
+    assert "alice" not in said

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_tests.command import arguments, tuner
+from tuner.cli.verify_options import rounds_asked
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
@@ -342,3 +343,30 @@ def test_a_wrong_value_is_refused_with_the_name_of_its_option_once(better: Path,
     refused = tuner("verify", str(better), option, value)
     assert refused.code == 2
     assert refused.complaint.count(f"{option}: must be") == 1
+
+
+@pytest.mark.parametrize("server", [(), ("--server", "http://127.0.0.1:9")])
+def test_fewer_rounds_at_most_than_at_least_are_refused(better: Path, studies: Path, server: tuple[str, ...]) -> None:
+    for words in (("verify", str(better)), ("confirm", "small")):
+        refused = tuner(*server, *words, "--rounds", "5", "--max-rounds", "3")
+        assert refused.code == 2, refused.err
+        assert "--max-rounds must be at least --rounds (5), but got 3" in refused.complaint
+    assert not studies.exists()
+
+
+def test_a_low_maximum_lowers_the_rounds_that_nobody_asked_for() -> None:
+    assert rounds_asked(None, None) == (8, 20)
+    assert rounds_asked(None, 3) == (3, 3)
+    assert rounds_asked(30, None) == (30, 20)
+    assert rounds_asked(5, 5) == (5, 5)
+
+
+def test_a_note_about_a_file_names_an_option_of_the_command(tmp_path: Path) -> None:
+    file = written(tmp_path / "mine.properties", "acks=all\nlinger.ms=1\n")
+    verified = tuner("verify", str(file), *QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
+    assert "add its key.serializer line, or give --file-client java" in verified.complaint
+    planned = tuner("plan", "--current", str(file), "--executor", "simulated")
+    assert planned.code == 0, planned.err
+    assert "add its key.serializer line, or give --current-client java" in " ".join(planned.out.split())
+    against = tuner("verify", str(file), "--against", str(file), *QUICK)
+    assert "baseline_client" not in verified.err + planned.out + against.err

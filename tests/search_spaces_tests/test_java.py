@@ -5,6 +5,7 @@ import shlex
 import pytest
 
 from search_spaces import ProducerConfig, Value, perf_test_command, translate_to_java
+from search_spaces import java as newest_java
 
 
 def java(given: dict[str, Value]) -> dict[str, str]:
@@ -112,6 +113,12 @@ def test_the_perf_test_command_can_be_split_by_a_shell() -> None:
     ):
         assert words[words.index(option) + 1] == value
     assert "acks=1" in words[words.index("--command-property") :]
+
+
+def test_a_config_without_properties_gives_no_option_without_a_value() -> None:
+    config = ProducerConfig.parse({}, newest_java())
+    command = perf_test_command(config, topic="t", records=10, record_bytes=1, bootstrap_servers="b:9092")
+    assert command.endswith("--throughput -1")
 
 
 def test_a_warm_up_as_long_as_the_test_is_refused() -> None:

@@ -91,7 +91,9 @@ def test_all_broken_rules_of_a_file_are_told_at_once(path: Path) -> None:
 def test_a_file_that_names_no_client_stays_librdkafkas_and_says_so(path: Path) -> None:
     file = read(path, "acks=all\n")
     assert not file.config.idempotent
-    assert any("baseline_client: java" in note for note in file.notes)
+    assert file.notes[-1].endswith("; if the file is for the Java producer, add its key.serializer line")
+    advised = read_producer_file(path, advice="give --file-client java").notes[-1]
+    assert advised.endswith("add its key.serializer line, or give --file-client java")
     assert Guarantee.of(read(path, "acks=all\n", FileClient.JAVA).config) == STRONGEST
 
 

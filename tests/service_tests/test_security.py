@@ -83,6 +83,10 @@ def test_requests_without_a_valid_token_are_refused(guarded: Guarded, path: str)
         assert found.status == 401
         assert found.headers["www-authenticate"].startswith("Bearer")
         assert b"overnight" not in found.body
+        sent = headers.get("Authorization", "").removeprefix("Bearer ")
+        wrong_token = bool(sent) and sent != guarded.read
+        assert ("the token that was sent is not known here" in found.json["detail"]) is wrong_token
+        assert ("the service needs a token" in found.json["detail"]) is not wrong_token
     assert guarded.serving.ask("GET", path, headers=guarded.bearer(guarded.read)).status == 200
 
 

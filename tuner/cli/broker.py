@@ -1,6 +1,7 @@
 """`tuner broker` runs a Kafka broker on this machine; `tuner cleanup` deletes topics that killed runs left behind."""
 
 import datetime
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -185,7 +186,7 @@ def cleanup(
         if not as_json:
             _print_leftovers(found)
         removed: list[str] = []
-        if remove and removable and (yes or typer.confirm(f"delete {counted(len(removable), 'topic')}?", err=True)):
+        if remove and removable and (yes or _agreed(counted(len(removable), "topic"))):
             removed = remove_leftovers(running, removable)
     finally:
         cluster.stop()
@@ -197,6 +198,17 @@ def cleanup(
         OUT.print(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:
         say(f"{counted(len(removable), 'topic')} can be deleted; add --remove")
+
+
+def _agreed(topics: str) -> bool:
+    """Ask whether the topics are to be deleted, and return the answer.
+
+    Raises:
+        typer.BadParameter: Nobody can answer, because standard input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"cleanup asks before it deletes {topics}, but no terminal is there; add --yes")
+    return typer.confirm(f"delete {topics}?", err=True)
 
 
 def _print_leftovers(found: list[Leftover]) -> None:

@@ -17,7 +17,7 @@ from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
 from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes
-from tuner.model.target import Target, check_addresses
+from tuner.model.target import Target, check_addresses, without_login
 from tuner.present.console import say
 
 if TYPE_CHECKING:  # they import much, which the options of other verbs must not wait for
@@ -251,7 +251,19 @@ def check_bootstrap(addresses: str) -> None:
     try:
         check_addresses(addresses)
     except ValueError as error:
-        raise typer.BadParameter(f"--bootstrap: {error}, but got {addresses!r}") from None
+        raise typer.BadParameter(f"--bootstrap: {error}, but got {without_login(addresses)!r}") from None
+
+
+def check_rounds(rounds: int | None, max_rounds: int | None) -> None:
+    """Check that `--max-rounds` allows the rounds of `--rounds`; None stands for an option that was not given.
+
+    Raises:
+        typer.BadParameter: The maximum is too low.
+    """
+    if max_rounds is not None and rounds is not None and max_rounds < rounds:
+        raise typer.BadParameter(
+            f"--max-rounds must be at least --rounds ({rounds}), but got {max_rounds}; raise the one or lower the other"
+        )
 
 
 def target_of(

@@ -14,7 +14,7 @@ from tuner.present.study_view import StudyView
 from tuner.results.study_results import StudyResults
 from tuner.storage.home import numbered_name, studies_root, study_folder
 from tuner.storage.protocols import Storage
-from tuner.study_file import measuring_text, parse_study, same_measurement
+from tuner.study_file import BASELINE_CLIENT, measuring_text, parse_study, same_measurement
 
 
 def free_name(stem: str, storage: Storage) -> str:
@@ -64,10 +64,10 @@ def study_of_options(
         executor=executor or Executor.LOCAL,
     )
     with naming_options():
-        return parsed(text, name, Path.cwd(), "the command line"), text
+        return parsed(text, name, Path.cwd(), "the command line", advice=""), text
 
 
-def parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
+def parsed(text: str, name: str, folder: Path, origin: str, advice: str = BASELINE_CLIENT) -> StudySpec:
     """Return the study of a study file that does not search.
 
     Args:
@@ -75,11 +75,12 @@ def parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
         name: The study's name.
         folder: The folder to which paths in the study file are relative.
         origin: Where the text is from, for messages.
+        advice: How the user can say that the baseline's file is for Java, for a note; empty if there is no way.
 
     Raises:
         StudyFileError: The text is no valid study file.
     """
-    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
+    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False, advice=advice)
 
 
 @contextlib.contextmanager

@@ -44,6 +44,7 @@ def confirm(
         tuner --server https://tuner.example confirm orders
         tuner --server https://tuner.example confirm orders --goal throughput --max-rounds 40
     """
+    options.check_rounds(rounds, max_rounds)
     with service() as client:
         before = client.study(study)["state"]
         # A study that runs may have no trials yet, and is refused below.
@@ -73,8 +74,8 @@ def verify(
     record_bytes: verify_options.RecordBytes = None,
     client: verify_options.MeasuredClient = None,
     file_client: verify_options.ForClient = FileClient.AUTO,
-    rounds: verify_options.Rounds = 8,
-    max_rounds: verify_options.MaxRounds = 20,
+    rounds: verify_options.Rounds = None,
+    max_rounds: verify_options.MaxRounds = None,
     width_ratio: verify_options.WidthRatio = 0.1,
     min_gain: verify_options.MinGain = None,
     tolerance_ratio: verify_options.ToleranceRatio = 0.0,
@@ -95,18 +96,19 @@ def verify(
         tuner --server https://tuner.example verify producer.properties --record-bytes 1000 --target lab
         tuner --server https://tuner.example verify best.properties --study orders
     """
+    fewest, most = verify_options.rounds_asked(rounds, max_rounds)
     silent = quiet or as_json
     measured = _measured(client, study)
     asked = {
         "file": str(file),
         "client": client,
-        "config": _values(file, file_client, measured, silent=silent),
+        "config": _values(file, file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT),
         "baseline": None if against is None else _values(against, FileClient.AUTO, measured, silent=silent),
         "study": study,
         "target": target,
         "record_bytes": record_bytes,
-        "rounds": rounds,
-        "max_rounds": max_rounds,
+        "rounds": fewest,
+        "max_rounds": most,
         "width_ratio": width_ratio,
         "min_gain": min_gain,
         "tolerance_ratio": tolerance_ratio,
@@ -233,10 +235,12 @@ def _measured(client: str | None, study: str | None) -> ProducerClient:
     return client_of(client or of_study or "librdkafka")
 
 
-def _values(file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool) -> dict[str, str]:
+def _values(
+    file: Path, written_for: FileClient, measured: ProducerClient, *, silent: bool, advice: str = ""
+) -> dict[str, str]:
     """Return the producer properties in a file of the user, and say how the file was understood."""
     with named_file(file):
-        found = read_producer_file(file, written_for, measured)
+        found = read_producer_file(file, written_for, measured, advice=advice)
     for note in () if silent else found.notes:
         say(note)
     return dict(found.config.values)

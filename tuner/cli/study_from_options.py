@@ -16,6 +16,7 @@ import typer
 from search_spaces.client import Client, client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
+from tuner.cli import options
 from tuner.cli.study_options import StudyOptions
 from tuner.course import estimate
 from tuner.course.least_limits import check_limits, clock_text
@@ -102,7 +103,7 @@ class StudyFromOptions(StudyOptions):
                 is wrong. The message names the option.
             StudyFileError: The study file is wrong.
         """
-        self._check_rounds()
+        options.check_rounds(self.rounds, self.max_rounds)
         spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
         return replace(spec, ray_address=self.ray_address or spec.ray_address), text
 
@@ -141,7 +142,7 @@ class StudyFromOptions(StudyOptions):
             typer.BadParameter: As for `study`.
             StudyFileError: The study file can't be read.
         """
-        self._check_rounds()
+        options.check_rounds(self.rounds, self.max_rounds)
         if self.study_file is not None:
             try:
                 text = self.study_file.read_text(encoding="utf-8-sig")
@@ -194,18 +195,19 @@ class StudyFromOptions(StudyOptions):
         shows = "`tuner plan` shows how long it takes"
         return f"{error.rule}; give at least {option} {error.least}. {smaller}, too; {shows}"
 
-    def _check_rounds(self) -> None:
-        if self.max_rounds is not None and self.rounds is not None and self.max_rounds < self.rounds:
-            raise typer.BadParameter(
-                f"--max-rounds must be at least --rounds ({self.rounds}), but got {self.max_rounds}; raise the one or "
-                "lower the other"
-            )
-
     def _from_options(self) -> tuple[StudySpec, str]:
         """Return the study of a command without a study file, and the text of a study file with its settings."""
         text = study_text(self._sections_without_file(self.bootstrap or self.container or "embedded"))
         with naming_options():
-            return parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={}), text
+            spec = parse_study(
+                text,
+                name="study",
+                folder=Path.cwd(),
+                origin="the command line",
+                environ={},
+                advice="give --current-client java",
+            )
+            return spec, text
 
     def _sections_without_file(self, target: str) -> dict[str, Any]:
         """Return the sections of the study file of a command without a study file.

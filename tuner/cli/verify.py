@@ -31,8 +31,8 @@ def verify(
     record_bytes: verify_options.RecordBytes = None,
     client: verify_options.MeasuredClient = None,
     file_client: verify_options.ForClient = FileClient.AUTO,
-    rounds: verify_options.Rounds = 8,
-    max_rounds: verify_options.MaxRounds = 20,
+    rounds: verify_options.Rounds = None,
+    max_rounds: verify_options.MaxRounds = None,
     width_ratio: verify_options.WidthRatio = 0.1,
     min_gain: verify_options.MinGain = None,
     tolerance_ratio: verify_options.ToleranceRatio = 0.0,
@@ -81,6 +81,7 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
+    fewest, most = verify_options.rounds_asked(rounds, max_rounds)
     storage, stem = storage_at(), verification_stem(str(file))
     name = free_name(stem, storage)
     if study is None:
@@ -112,14 +113,14 @@ def verify(
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text, rates = _study_like(study, name, record_bytes)
     with named_file(file):
-        given_file = read_producer_file(file, file_client, spec.client)
+        given_file = read_producer_file(file, file_client, spec.client, advice=verify_options.FILE_CLIENT)
         config = given_file.config
     for note in () if quiet or as_json else given_file.notes:
         say(note)
     terms = Terms(
         config=config,
-        rounds=rounds,
-        max_rounds=max_rounds,
+        rounds=fewest,
+        max_rounds=most,
         width_ratio=width_ratio,
         min_gain=min_gain,
         tolerance_ratio=tolerance_ratio,

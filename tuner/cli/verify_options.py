@@ -1,12 +1,15 @@
 """The options of `tuner verify`, with and without a service."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from search_spaces.producer_file import FileClient
+from tuner.cli import options
 
+FILE_CLIENT: Final = "give --file-client java"
+"""How the user says that FILE is for the Java producer, in words."""
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")]
 Against = Annotated[
     Path | None,
@@ -49,15 +52,21 @@ ForClient = Annotated[
     ),
 ]
 Rounds = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=2,
+        show_default="8, or less with a lower --max-rounds",
         help="Number of rounds after which the command computes how many more it needs. One round measures the "
         "baseline and the file once. The command ends earlier if the outcome is certain.",
     ),
 ]
 MaxRounds = Annotated[
-    int, typer.Option(min=2, help="Maximum number of rounds, used where the result is still uncertain.")
+    int | None,
+    typer.Option(
+        min=2,
+        show_default="20",
+        help="Maximum number of rounds, used where the result is still uncertain.",
+    ),
 ]
 WidthRatio = Annotated[
     float,
@@ -101,3 +110,14 @@ Warmup = Annotated[
         show_default="2, or as --study",
     ),
 ]
+
+
+def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
+    """Return the fewest and the most rounds that `--rounds` and `--max-rounds` ask for; None is an option left out.
+
+    Raises:
+        typer.BadParameter: The maximum is below the number of rounds.
+    """
+    options.check_rounds(rounds, max_rounds)
+    most = 20 if max_rounds is None else max_rounds
+    return min(8, most) if rounds is None else rounds, most

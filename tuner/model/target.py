@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from runners.zones.link import Link
+from tuner.model.url import MASK
 
 if TYPE_CHECKING:
     from runners.clusters.cluster import Cluster
@@ -30,6 +31,15 @@ def check_addresses(text: str) -> str:
         if found is None or not 1 <= int(found["port"]) <= 65_535:
             raise ValueError(ADDRESS_RULE)
     return text
+
+
+def without_login(addresses: str) -> str:
+    """Return addresses for a message, with `***` in place of a user and a password that were written before an `@`.
+
+    Everything before the last `@` is left out, because a password may contain a comma and look like two addresses.
+    """
+    _, at, rest = addresses.rpartition("@")
+    return f"{MASK}@{rest}" if at else addresses
 
 
 @dataclass(frozen=True, slots=True)

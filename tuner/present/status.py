@@ -1,7 +1,7 @@
 """How far a study has got, computed from its results store and the last progress report of the process that runs it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from statistics import median
 from typing import Any, Final
@@ -23,6 +23,14 @@ _SHOWN_FAILURES: Final = 3
 _RECENT: Final = 20
 _CLOCK_SLACK_S: Final = 5.0
 _COUNTED: Final = (Kind.BASELINE, Kind.SEARCH)
+_AT_WORK: Final = (StudyState.RUNNING, StudyState.CONFIRMING)
+_SAME_IN_QUEUE: Final[Mapping[str, tuple[StudyState, ...]]] = {
+    "running": _AT_WORK,
+    "pausing": _AT_WORK,
+    "cancelling": _AT_WORK,
+    "complete": (StudyState.FINISHED,),
+}
+"""By state in a service's queue, the states of a study that don't contradict it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class Status:
 
     Attributes:
         study: The study's name.
-        state: What the study is doing.
+        state: What the study is doing: a `StudyState`, or the state that `in_queue` was given.
         doing: The running trial and phase, in words; empty if the study is not running.
         sizes: The status of each record size.
         left_s: Estimated seconds until the end; None if unknown or not running.
@@ -121,7 +129,7 @@ class Status:
     """
 
     study: str
-    state: StudyState
+    state: str
     doing: str
     sizes: tuple[SizeStatus, ...]
     left_s: float | None
@@ -133,7 +141,14 @@ class Status:
     @property
     def running(self) -> bool:
         """Whether a process is running the study."""
-        return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
+        return self.state in _AT_WORK
+
+    def in_queue(self, state: str) -> "Status":
+        """Return the status with the study's state in a service's queue, unless the state it has means the same.
+
+        A study that waits in the queue is not interrupted, for example: the service starts it by itself.
+        """
+        return self if self.state in _SAME_IN_QUEUE.get(state, ()) else replace(self, state=state)
 
     def as_json(self) -> dict[str, Any]:
         """Return a JSON object that holds the whole status."""

@@ -70,7 +70,7 @@ def status_text(status: Status) -> RenderableType:
         parts.append(Text(SIMULATED, style="yellow"))
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
-    if status.state is StudyState.INTERRUPTED:
+    if status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; `tuner run FILE` continues it"))
     headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))

@@ -111,6 +111,13 @@ class Recommendation:
     measured_again: bool = False
     objectives: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return `Recommendation('overnight', record_bytes='1000', goal='latency', trial=7, proven=True)`."""
+        return (
+            f"Recommendation({self.study!r}, record_bytes={self.record_bytes!r}, goal={str(self.goal)!r}, "
+            f"trial={self.trial.number}, proven={self.proven})"
+        )
+
     @property
     def config(self) -> ProducerConfig:
         """The config to use."""

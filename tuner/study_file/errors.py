@@ -15,6 +15,7 @@ from typing import Final
 
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.roles import is_secret
+from tuner.model.target import without_login
 
 KeyPath = tuple[str | int, ...]
 """The place of a value in a study file: the keys and the positions in lists that lead to the value."""
@@ -191,7 +192,8 @@ class Problems:
                 return "a list"
             case bool():
                 return "true" if value else "false"
-        text = repr(value)
+        # A user may take any key for the one of an address, and write a password into the address.
+        text = repr(without_login(value) if isinstance(value, str) else value)
         return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 

@@ -10,7 +10,7 @@ from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
 from tuner.study_file.checking import FileForm
 from tuner.study_file.errors import FileProblem, Problems, StudyFileError
-from tuner.study_file.properties import Files
+from tuner.study_file.properties import BASELINE_CLIENT, Files
 from tuner.study_file.sections import STUDY_NAME, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, refuse_passwords
 
@@ -49,6 +49,7 @@ def parse_study(
     origin: str,
     environ: Mapping[str, str],
     searched: bool = True,
+    advice: str = BASELINE_CLIENT,
 ) -> StudySpec:
     """Read the text of a study file.
 
@@ -59,6 +60,7 @@ def parse_study(
         origin: Name of the text in messages.
         environ: Environment variables for `${NAME}`.
         searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
+        advice: How the user can say that the baseline's file is for Java, for a note; empty if there is no way.
 
     Raises:
         StudyFileError: The text is no valid study; the message names every problem.
@@ -75,7 +77,7 @@ def parse_study(
             problems.add(
                 ("study",), f"{error}, but got {name!r}; give the study a name, such as `study: orders`", line=1
             )
-    return Builder(file, name, Files(folder, problems), problems, searched).study()
+    return Builder(file, name, Files(folder, problems, advice), problems, searched).study()
 
 
 def parse_stored_study(text: str, *, name: str, origin: str) -> StudySpec:

@@ -22,6 +22,8 @@ from search_spaces.values import canonical_value
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import Reads, ReadsFor, flag, whole
 
+BASELINE_CLIENT: Final = "set `baseline_client: java` in the study file"
+"""How the user of a study file says that the baseline's file is for the Java producer, in words."""
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
 # Names of properties that make the client read a file, load a library or run a command on this machine.
 _LOCAL: Final = re.compile(r"\.(location|keytab|cmd|file|stores|providers|engine\.id)$")
@@ -158,10 +160,12 @@ class Files:
     Attributes:
         folder: Folder to which paths are relative; None if no local file may be read.
         problems: Collects the problems that are found.
+        advice: How the user can say that a producer's file is for Java, for a note; empty if there is no way.
     """
 
     folder: Path | None
     problems: Problems
+    advice: str = BASELINE_CLIENT
 
     def properties(self, path: str, place: KeyPath) -> Mapping[str, str]:
         """Return the entries of a properties file.
@@ -193,7 +197,9 @@ class Files:
             ConfigError: The file can't be read, or has wrong properties.
         """
         found = self._located(path, place)
-        return ProducerFile({}, (), client) if found is None else read_producer_file(found, written_for, client)
+        if found is None:
+            return ProducerFile({}, (), client)
+        return read_producer_file(found, written_for, client, advice=self.advice)
 
     def _located(self, path: str, place: KeyPath) -> Path | None:
         if self.folder is None:

@@ -14,7 +14,7 @@ from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, METHOD, SEED, STUDY_ID
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.export import Format, export
 from tuner.present.wording import changes, gain_sentences, in_short, keep, not_advice, shown_gains
 from tuner.results.by_goal import recommendations_by_goal

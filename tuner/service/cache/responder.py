@@ -226,6 +226,8 @@ def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str
 
 def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     found = status_of(kept.results(study, store), store.progress(), datetime.now(UTC))
+    if state := given.get("state"):
+        found = found.in_queue(state)
     if given.get("form") == "text":
         from tuner.present.text_view import status_text
 

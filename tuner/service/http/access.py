@@ -147,14 +147,16 @@ class AccessControl:
             raise self._too_large()
         if not guarded or scope["path"] in OPEN_PATHS:
             return None
-        token = self._tokens.who(_presented(headers, method))
+        presented = _presented(headers, method)
+        token = self._tokens.who(presented)
         if token is None:
+            wrong = "the token that was sent is not known here" if presented else "the service needs a token"
             ways = f"Bearer {_REALM}, Basic {_REALM}" if method in _SAFE else f"Bearer {_REALM}"
             raise Problem(
                 401,
                 "no-token",
-                "the service needs a token: send `Authorization: Bearer TOKEN`; its operator makes a token "
-                "with `tuner serve token add`",
+                f"{wrong}: send `Authorization: Bearer TOKEN`; the operator of the service makes a token with "
+                "`tuner serve token add`",
                 headers={"www-authenticate": ways},
             )
         role = needed_role(method)

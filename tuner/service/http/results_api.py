@@ -171,8 +171,8 @@ def _add_progress(api: APIRouter, studies: Studies, streams: EventStreams) -> No
         form: JsonOrText = "json",
     ) -> Response:
         """Show the progress of a study, as `tuner status` does."""
-        await studies.show(study)
-        return response_of(await studies.answers.fresh(ResultQuery.of(study, "status", form=form)))
+        shown = await studies.show(study)
+        return response_of(await studies.status(study, shown["state"], form))
 
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:

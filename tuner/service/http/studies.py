@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from tuner.course.least_limits import check_limits
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
-from tuner.service.cache.query import ResultQuery
+from tuner.service.cache.query import CachedResponse, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
@@ -130,6 +130,17 @@ class Studies:
             return await self._view(name, None)
         return await self._view(name, job)
 
+    async def status(self, name: str, state: str, form: str = "json") -> CachedResponse:
+        """Return the progress of a study.
+
+        Args:
+            name: The study's name.
+            state: The study's state in the queue, which the progress does not contradict; or `RECORDED`.
+            form: `json` or `text`.
+        """
+        in_queue = None if state == RECORDED else state
+        return await self.answers.fresh(ResultQuery.of(name, "status", form=form, state=in_queue))
+
     async def newest(self, name: str) -> dict[str, Any]:
         """Return the newest trials of a study as the rows of a table; an empty mapping if it has none yet."""
         found = await self.answers.get(ResultQuery.of(name, "newest"))
@@ -193,7 +204,7 @@ class Studies:
 
     async def _view(self, name: str, job: QueuedJob | None) -> dict[str, Any]:
         head = self._head(name, job)
-        found = await self.answers.fresh(ResultQuery.of(name, "status"))
+        found = await self.status(name, head["state"])
         told = json.loads(found.body)
         if found.status != 200 and told["type"].endswith("/not-a-study"):
             head["note"] = head["note"] or told["detail"]

@@ -1,0 +1,47 @@
+"""The progress of a study never contradicts the study's state in the queue of the service."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.present_tests.studies import write_study
+from tests.service_tests.in_process import in_process
+from tuner.service.queue.job import JobState, Submission
+
+NO_PROCESS = "no process is running this study"
+
+
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.PAUSED, JobState.CANCELLED])
+def test_a_study_that_no_process_runs_has_the_state_of_the_queue(tmp_path: Path, state: JobState) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    write_study(root / "overnight", trials=2, rounds=0, facts={"finished_at": None})
+    with in_process(root) as service:
+
+        async def look() -> None:
+            found = (await service.ask("GET", "/v1/studies/overnight/status")).json
+            assert found["state"] == "interrupted", "the study was not submitted, so there is no other state"
+            service.queue.submit(Submission("overnight", "1", "study: overnight", ("simulated",)))
+            if state is not JobState.QUEUED:
+                service.queue.move("overnight", state)
+            shown = (await service.ask("GET", "/v1/studies/overnight")).json
+            assert (shown["state"], shown["progress"]["state"]) == (state, state)
+            assert (await service.ask("GET", "/v1/studies/overnight/status")).json["state"] == state
+            text = (await service.ask("GET", "/v1/studies/overnight/status", b"format=text")).text
+            assert text.startswith(f"overnight: {state}\n")
+            assert NO_PROCESS not in text
+
+        asyncio.run(look())
+
+
+def test_a_complete_study_has_finished(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    write_study(root / "overnight", trials=2, rounds=0)
+    with in_process(root) as service:
+        service.queue.submit(Submission("overnight", "1", "study: overnight", ("simulated",)))
+        service.queue.claim("test", at_once=1, lease_s=60)
+        service.queue.move("overnight", JobState.COMPLETE)
+        shown = asyncio.run(service.ask("GET", "/v1/studies/overnight")).json
+    assert (shown["state"], shown["progress"]["state"]) == ("complete", "finished")
