@@ -1,5 +1,6 @@
 """Wrong input gives one clear message and the right exit code, and nothing is started."""
 
+import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from runners.errors import BrokerLost
 from tests.cli_tests.command import tuner
-from tuner.cli.app import Interrupted, start
+from tuner.cli.app import start
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
@@ -99,9 +100,12 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
 
     def verb() -> None:
         with ExitStack() as stack:
-            stack.callback(lost)
-            raise Interrupted
+            inner = ExitStack()
+            inner.callback(lost)
+            stack.callback(inner.close)  # it removes the interruption from the context of its error
+            os.kill(os.getpid(), signal.SIGINT)
 
+    monkeypatch.setattr("tuner.cli.app._INTERRUPTIONS", [])
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     monkeypatch.setattr("tuner.cli.plan.schema", verb)
     monkeypatch.setattr("sys.argv", ["tuner", "schema"])

@@ -319,6 +319,10 @@ _TERMINALS: Final[list[int]] = []
 """Those of the file descriptors 0 to 2 that are a terminal when the command line starts."""
 
 
+_INTERRUPTIONS: Final[list[Interrupted]] = []
+"""What `_on_signal` has raised. An error of the clean-up may lack it as its context, because of `ExitStack.close`."""
+
+
 def _on_signal(number: int, _: FrameType | None) -> None:
     # A second signal ends the process at once, so that the user can leave even if the clean-up hangs.
     signal.signal(number, signal.SIG_DFL)
@@ -327,16 +331,18 @@ def _on_signal(number: int, _: FrameType | None) -> None:
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.dup2(nowhere, descriptor)
             os.close(nowhere)
-    raise Interrupted
+    interruption = Interrupted()
+    _INTERRUPTIONS.append(interruption)
+    raise interruption
 
 
 def _interruption(error: BaseException) -> Interrupted | None:
-    """Return the interruption during whose clean-up an error was raised; None if there was none."""
+    """Return the interruption that an error is, or that was before it; None if there was none."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, Interrupted):
         # A library written in C wraps the exception that a signal handler raises while the library runs.
         seen = seen.__context__
-    return seen
+    return seen or next(iter(_INTERRUPTIONS), None)
 
 
 def start() -> None:
@@ -358,7 +364,8 @@ def start() -> None:
         # Imported here, so that `tuner --help` does not wait for the import.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
-        if (interruption := _interruption(error)) is not None:
+        interruption = _interruption(error)
+        if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
             left = str(interruption) or "nothing is left behind; run the same command again"
             if isinstance(error, EXPECTED):  # the clean-up failed
                 ERR.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
