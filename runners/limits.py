@@ -31,7 +31,11 @@ def budget_exceeded(max_bytes: int, sent_bytes: int) -> ByteBudgetExceeded:
         max_bytes: Largest number of bytes of values and keys that the run may send.
         sent_bytes: How many it has sent.
     """
+    if sent_bytes:
+        said = f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}"
+    else:
+        said = f"a run must be allowed to send at least one record, but only {max_bytes:,} bytes are left for it"
     return ByteBudgetExceeded(
-        f"a run may send at most {max_bytes:,} bytes, but has already sent {sent_bytes:,}; allow more (--max-bytes, or "
-        "in a study file safety.max_bytes_per_trial and search.max_bytes), or measure for fewer seconds"
+        f"{said}; allow more (--max-bytes, or in a study file safety.max_bytes_per_trial and search.max_bytes), or "
+        "measure for fewer seconds"
     )

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -125,6 +126,39 @@ def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster)
     # Helper processes of Python's multiprocessing end shortly after the program, when their pipe is closed.
     assert not psutil.wait_procs(children, timeout=30)[1]
     assert not [left for left in find_leftovers(broker) if left.state == "dead"]
+
+
+def test_a_closed_ssh_session_ends_a_run_and_leaves_nothing(broker: RunningCluster) -> None:
+    """The terminal is gone when the signal comes, so that nothing can be written to it."""
+    ours, theirs = os.openpty()
+    words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0", "--rate", "100")
+    before = {left.topic for left in find_leftovers(broker)}
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+        os.close(theirs)
+        os.set_blocking(ours, False)
+
+        def sends() -> bool:
+            with suppress(BlockingIOError):
+                os.read(ours, 65536)
+            assert running.poll() is None
+            return not before.issuperset(left.topic for left in find_leftovers(broker))
+
+        assert eventually(sends)
+        os.close(ours)
+        running.send_signal(signal.SIGHUP)
+    assert running.returncode == 130
+    assert before.issuperset(left.topic for left in find_leftovers(broker))
+
+
+def test_nohup_keeps_a_run_from_ending_with_its_session(broker: RunningCluster) -> None:
+    words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "2", "--warmup", "0", "--rate", "100")
+    with subprocess.Popen(["nohup", *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:
+        assert running.stderr is not None
+        while "measured" not in running.stderr.readline():
+            assert running.poll() is None
+        running.send_signal(signal.SIGHUP)
+        said = running.stderr.read()
+    assert running.returncode == 0, said
 
 
 @pytest.mark.campaign

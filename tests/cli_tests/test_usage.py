@@ -1,10 +1,15 @@
 """Wrong input gives one clear message and the right exit code, and nothing is started."""
 
+import os
+import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from runners.errors import BrokerLost
 from tests.cli_tests.command import tuner
+from tuner.cli.app import start
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
@@ -68,6 +73,52 @@ def test_an_address_where_no_broker_listens_gives_exit_code_3() -> None:
     assert ended.code == 3
     assert "127.0.0.1:9" in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = ("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--bootstrap")
+    ended = tuner(*words, "127.0.0.1:9")
+    assert ended.code == 3
+    assert "is not kept, because its cluster could not be reached" in ended.err
+    assert list((tmp_path / "studies").iterdir()) == []
+    (folder := tmp_path / "studies" / "mine").mkdir()  # a folder that was there before
+    (tmp_path / "mine.yaml").write_text(
+        "study: mine\nworkload: {record_bytes: 100}\ntarget: {bootstrap: '127.0.0.1:9'}\nsearch: {trials: 4}\n"
+        "executor: {kind: local}\n"
+    )
+    ended = tuner("run", str(tmp_path / "mine.yaml"), "--no-mlflow")
+    assert ended.code == 3, ended.err
+    assert folder.exists()
+
+
+def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lost() -> None:
+        raise BrokerLost("the cluster must answer the request to delete topic tuner-1-0")
+
+    def verb() -> None:
+        with ExitStack() as stack:
+            inner = ExitStack()
+            inner.callback(lost)
+            stack.callback(inner.close)  # it removes the interruption from the context of its error
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("tuner.cli.app._INTERRUPTIONS", [])
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr("tuner.cli.plan.schema", verb)
+    monkeypatch.setattr("sys.argv", ["tuner", "schema"])
+    try:
+        with pytest.raises(SystemExit) as ended:
+            start()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert ended.value.code == 130
+    said = capsys.readouterr().err
+    assert "warning: the cluster must answer the request to delete topic tuner-1-0" in said
+    assert "nothing is left behind" not in said
 
 
 def test_the_version_is_printed() -> None:

@@ -117,6 +117,36 @@ def test_an_interrupted_trial_counts_with_all_that_was_reserved() -> None:
     assert stored.left_bytes() == 1_000 - 300 - 120, "a stored trial counts with what it sent"
 
 
+GB = 10**9
+
+
+def test_a_trial_reserves_what_it_will_probably_send() -> None:
+    """A killed trial counts with its reservation, so one kill must not use up the whole budget."""
+    first = Budget(SearchSpec(max_bytes=40 * GB), ())
+    key = trial(0).key
+    assert first.reserve(key, 10**12, free=1, largest_bytes=0) == 10 * GB, "nothing is known of its size yet"
+    assert first.was_cut(key)
+    killed = Budget(SearchSpec(max_bytes=40 * GB), (), reserved=json.loads(json.dumps(first.reserved())))
+    assert killed.left_bytes() == 30 * GB
+    assert killed.reserve(key, 10**12, free=1, largest_bytes=0.6 * GB) == 6 * GB
+    nearly_spent = Budget(SearchSpec(max_bytes=4 * GB), ())
+    assert nearly_spent.reserve(key, 10**12, free=1, largest_bytes=0.6 * GB) == 2.4 * GB
+    assert nearly_spent.reserve(trial(1).key, 10**12, free=1, largest_bytes=0.6 * GB) == 1.6 * GB, "all that is left"
+    assert not nearly_spent.was_cut(trial(1).key)
+    assert Budget(SearchSpec(), ()).reserve(key, 10**12, free=1, largest_bytes=1) == 10**12, "there is no budget"
+
+
+def test_a_trial_interrupted_by_ctrl_c_counts_with_what_it_sent() -> None:
+    budget = Budget(BYTES, ())
+    budget.reserve(trial(0).key, 300, free=1, largest_bytes=0)
+    budget.interrupt(trial(0).key, 120)
+    assert budget.left_bytes() == 880
+    assert Budget(BYTES, (), reserved=json.loads(json.dumps(budget.reserved()))).left_bytes() == 880
+    budget.reserve(trial(0).key, 300, free=1, largest_bytes=0)
+    budget.interrupt(trial(0).key, 10**12)
+    assert budget.left_bytes() == 580, "no trial sends more than its reservation"
+
+
 def test_trials_that_run_at_the_same_time_share_what_is_left() -> None:
     budget = Budget(BYTES, ())
     assert [budget.reserve(trial(n).key, 10**9, free, largest_bytes=0) for n, free in enumerate((3, 2, 1))] == [

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from tests.builders.studies import Told, on_record, real_study
 from tests.conftest import TopicMaker
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
+from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Trial
+from tuner.storage.sqlite import SqliteStore
 
 pytestmark = pytest.mark.broker
 
@@ -113,18 +115,34 @@ def test_the_limit_of_a_trial_covers_a_lost_attempt(broker: RunningCluster, tmp_
     assert told.held <= trial.sent_bytes <= limit
 
 
+class Stops(Told):
+    """A reporter that raises in the first window what Ctrl-C raises."""
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_counts_what_was_sent_and_the_study_can_be_resumed(broker: RunningCluster, tmp_path: Path) -> None:
+    spec = real_study(broker.bootstrap, trials=1)
+    spec = replace(spec, search=replace(spec.search, max_bytes=40 * 10**9))
+    with pytest.raises(KeyboardInterrupt):
+        run_study(spec, "", tmp_path, Stops())
+    with closing(SqliteStore(tmp_path, create=False)) as store:
+        reserved = store.facts()[RESERVED_BYTES]
+    assert reserved["running"] == {}
+    assert 0 < reserved["interrupted"] < 4 * 10**9, "a window of load, and not the reservation of 10 GB"
+    assert run_study(spec, "", tmp_path, Told()).finished
+    assert on_record(tmp_path)
+
+
 @pytest.mark.campaign
 def test_an_interrupted_trial_counts_with_its_reservation(
     broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path
 ) -> None:
-    class Stops(Told):
-        def window(self, standing: Standing, phase: str, window: Window) -> None:
-            raise KeyboardInterrupt
-
     topic, each, limit = new_topic().name, 1_500_000_000, 2_500_000_000
     spec = study_on(broker, topic, max_bytes=limit, max_bytes_per_trial=each)
     spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(0.0, 60.0)))
-    for _ in range(2):
+    for _ in range(3):  # others may write to this topic, so nobody knows what a trial has sent: 1, 1 and 0.5 GB count
         with pytest.raises(KeyboardInterrupt):
             run_study(spec, "", tmp_path, Stops())
     assert run_study(spec, "", tmp_path, told := Told()).finished

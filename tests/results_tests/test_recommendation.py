@@ -170,6 +170,18 @@ def test_without_a_goal_the_first_goal_with_a_proven_gain_is_taken() -> None:
     assert (kept.goal, kept.is_baseline) == (Goal.BALANCED, True)
 
 
+def test_without_a_goal_no_unproven_config_comes_before_the_baseline_once_the_confirmation_has_ended() -> None:
+    """The search found nothing to confirm for balanced. The fastest config was never confirmed, so it is no advice."""
+    unconfirmed = recommend(study(), "1000")
+    assert (unconfirmed.is_baseline, unconfirmed.proven) == (False, False), "without a confirmation, it is shown"
+    nothing = ConfirmationPlan(SEARCH[0].fingerprint, {Goal.BALANCED: ()}, rounds=2)
+    ended = study(sizes=(results(SEARCH, plan=nothing),))
+    kept = recommend(ended, "1000")
+    assert (kept.goal, kept.is_baseline, kept.config) == (Goal.BALANCED, True, SEARCH[0].config())
+    assert "the search found no better config for this goal" in kept.how
+    assert recommend(ended, "1000", Goal.THROUGHPUT).is_baseline
+
+
 def test_without_a_goal_conditions_are_kept_and_one_objective_decides() -> None:
     assert recommend(study(), "1000", None, Conditions(min_mb_per_s=250)).config.values == FASTEST
     with pytest.raises(NoFeasibleConfig, match="must keep p99 <= 1 ms"):

@@ -308,22 +308,50 @@ def _root(
 
 
 class Interrupted(BaseException):
-    """Raised on Ctrl-C and SIGTERM. It is no KeyboardInterrupt, which the command-line library would catch.
+    """Raised on Ctrl-C, on SIGTERM, and on SIGHUP, as when an SSH session is closed.
 
-    Its text, if it has one, says what the command leaves running.
+    It is no KeyboardInterrupt, which the command-line library would catch. Its text, if it has one, says what the
+    command leaves running.
     """
+
+
+_TERMINALS: Final[list[int]] = []
+"""Those of the file descriptors 0 to 2 that are a terminal when the command line starts."""
+
+
+_INTERRUPTIONS: Final[list[Interrupted]] = []
+"""What `_on_signal` has raised. An error of the clean-up may lack it as its context, because of `ExitStack.close`."""
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
     # A second signal ends the process at once, so that the user can leave even if the clean-up hangs.
     signal.signal(number, signal.SIG_DFL)
-    raise Interrupted
+    for descriptor in _TERMINALS:
+        if not os.isatty(descriptor):  # the terminal was closed: to write to it is an error, and would end the clean-up
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+    interruption = Interrupted()
+    _INTERRUPTIONS.append(interruption)
+    raise interruption
+
+
+def _interruption(error: BaseException) -> Interrupted | None:
+    """Return the interruption that an error is, or that was before it; None if there was none."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, Interrupted):
+        # A library written in C wraps the exception that a signal handler raises while the library runs.
+        seen = seen.__context__
+    return seen or next(iter(_INTERRUPTIONS), None)
 
 
 def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
+    _TERMINALS[:] = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _on_signal)
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
         app.rich_markup_mode = None
@@ -336,10 +364,12 @@ def start() -> None:
         # Imported here, so that `tuner --help` does not wait for the import.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
-        # A library written in C wraps the exception that a signal handler raises while the library runs.
-        raised = error.__cause__ if isinstance(error, SystemError) else error
-        if isinstance(raised, Interrupted):
-            left = str(raised) or "nothing is left behind; run the same command again"
+        interruption = _interruption(error)
+        if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
+            left = str(interruption) or "nothing is left behind; run the same command again"
+            if isinstance(error, EXPECTED):  # the clean-up failed
+                ERR.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+                left = str(interruption) or "run the same command again, which also deletes what is left"
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
             _end(f"error: {_file_error(error)}", ExitCode.FAILED, "red")

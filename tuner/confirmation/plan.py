@@ -150,6 +150,11 @@ class ConfirmationPlan:
             beside=tuple(config.fingerprint for config in spec.beside),
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has to be measured, as the search found no better config for any goal that was asked for."""
+        return bool(self.nominees) and not any(self.nominees.values())
+
     def holds(self, trial: Trial) -> bool:
         """Return whether a trial was measured in a round of this confirmation, or as a repeat before its rounds."""
         return (

@@ -89,6 +89,8 @@ class Bench:
 
     Attributes:
         targets: The clusters.
+        on_interrupted: Called by `close` with each trial that did not end, after its sent bytes were counted; None if
+            nobody needs to know them.
 
     Args:
         targets: See above.
@@ -105,6 +107,7 @@ class Bench:
         await_lease: Callable[[], None] = lambda: None,
     ) -> None:
         self.targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
+        self.on_interrupted: Callable[[TrialDone], None] | None = None
         self._stopped: list[int] = []
         self._under_way: dict[int, _UnderWay] = {}
         self._ended: dict[int, ExitStack] = {}
@@ -140,14 +143,21 @@ class Bench:
         self.targets[0].start_anew()
 
     def close(self) -> None:
-        """Release the topics of all trials, also of trials that are still being measured.
+        """Release the topics of all trials, also of trials that did not end. Their loads must have ended.
 
         Topics that we created are deleted.
         """
-        for index in list(self._under_way):
+        interrupted = []
+        for index, trial in list(self._under_way.items()):
+            if self.on_interrupted is not None and (phase := trial.done.next_phase()) is not None:
+                trial.count_sent(None, phase[1])
+                interrupted.append(trial.done)
             self._leave(index)
         for index in list(self._ended):
             self._give_back(index)
+        for done in interrupted:
+            assert self.on_interrupted is not None
+            self.on_interrupted(done)
 
     def _begin_stopped_again(self) -> None:
         if self._stopped:

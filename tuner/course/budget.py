@@ -5,13 +5,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tuner.model.errors import DeadlinePassed
 from tuner.model.facts import DEADLINE, FINISHED_AT
 from tuner.model.spec import SearchSpec, StudySpec
 from tuner.model.trial import Trial
 from tuner.storage.protocols import ResultsStore
+
+_USUAL_MARGIN: Final = 10.0
+"""How many times the bytes of the largest recent trial a trial may send: few configs are that much faster."""
+_LEAST_MARGIN: Final = 4.0
+"""As `_USUAL_MARGIN`, if only little is left."""
+_SHARE_OF_LEFT: Final = 0.25
+"""The share of the remaining bytes that one trial may send, unless `_LEAST_MARGIN` or `_ALWAYS_BYTES` allows more."""
+_ALWAYS_BYTES: Final = 10**9
+"""What a trial may send in any case, if it is left: a second or two of a fast load."""
 
 
 class Kept(NamedTuple):
@@ -29,8 +38,9 @@ class Kept(NamedTuple):
 class Budget:
     """The time and the bytes that a study has left, counted over all its runs.
 
-    Bytes are reserved before a trial and counted after it. A trial that was interrupted counts with all the bytes that
-    were reserved for it, because nobody knows how many it sent.
+    Bytes are reserved before a trial and counted after it. A trial never sends more than was reserved for it. A trial
+    whose process was killed counts with all of its reservation, because nobody knows how many bytes it sent. So one
+    trial reserves no more than it will probably send, with a wide margin.
 
     Args:
         search: The limits that the study file sets.
@@ -57,6 +67,7 @@ class Budget:
         self._interrupted_bytes += sum(most for key, most in open_before.items() if key not in stored)
         self._spent_bytes = sum(trial.spent_bytes for trial in spent) + self._interrupted_bytes
         self._running: dict[str, int] = {}
+        self._cut: set[str] = set()
 
     def reserve(self, key: str, most_bytes: int, free: int, largest_bytes: float) -> int:
         """Reserve bytes for a trial that starts now, and return how many bytes it may send.
@@ -73,11 +84,28 @@ class Budget:
             unreserved = max(0.0, left - sum(self._running.values()))
             sharing = min(free, int(unreserved / largest_bytes)) if largest_bytes else free
             most_bytes = min(most_bytes, int(unreserved / max(1, sharing)))
+            expected = _SHARE_OF_LEFT * left
+            if largest_bytes:
+                expected = max(_LEAST_MARGIN * largest_bytes, min(_USUAL_MARGIN * largest_bytes, expected))
+            probable = max(_ALWAYS_BYTES, int(expected))
+            if probable < most_bytes:
+                most_bytes = probable
+                self._cut.add(key)
         self._running[key] = most_bytes
         return most_bytes
 
+    def was_cut(self, key: str) -> bool:
+        """Return whether a trial may send less than the study's limits allow, because it will probably send less."""
+        return key in self._cut
+
+    def interrupt(self, key: str, sent_bytes: int) -> None:
+        """Count the bytes that a trial had sent when it was interrupted, in place of its reservation."""
+        counted = min(sent_bytes, self._running.pop(key, 0))
+        self._interrupted_bytes += counted
+        self._spent_bytes += counted
+
     def reserved(self) -> dict[str, Any]:
-        """Return the bytes reserved for running trials and those lost to interrupted trials, as a JSON object."""
+        """Return the bytes reserved for running trials, and those that interrupted trials count with, as JSON."""
         return {"running": dict(self._running), "interrupted": self._interrupted_bytes}
 
     def spend(self, trial: Trial) -> None:

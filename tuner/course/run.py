@@ -4,15 +4,17 @@ import datetime
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
+from runners.errors import TargetError
 from runners.placement import Placement
 from runners.ray_cluster import RayCluster
-from runners.reporting import counted
+from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
@@ -32,6 +34,7 @@ from tuner.course.opening import Equipment, opened, telling_errors
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
+from tuner.model.errors import StudyError
 from tuner.model.facts import (
     ALLOWED_LOSS,
     FORKED_FROM,
@@ -111,6 +114,8 @@ def run_study(
         stack.callback(remove_folders_of_dead)
         if searching:
             check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
+        if not folder.exists() and kept.find(str(folder), folder.parent) is None:
+            stack.push(partial(_remove_if_unreached, kept, folder, spec.name, reporter.say))
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
@@ -135,6 +140,8 @@ def run_study(
         equipment = _equipment(spec, folder, simulated)
         bench = stack.enter_context(opened(equipment, store, reporter.say, mirror, mix_environments=mix_environments))
         loop = _loop(spec, store, bench, reporter, mirror, make_budget, sleep)
+        if spec.search.max_bytes is not None:
+            bench.on_interrupted = loop.count_interrupted
         make_strategy = partial(strategy_of, spec, sampler=sampler)
         results = partial(results_of, store, folder)
         with telling_errors(loop.tell_progress):
@@ -143,6 +150,36 @@ def run_study(
             if not searching:
                 confirm_command_ended(store)
         return results()
+
+
+def _remove_if_unreached(
+    kept: Storage,
+    folder: Path,
+    name: str,
+    say: Say,
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,
+) -> None:
+    """Remove a study that this run has created, if the cluster was never reached, as with a mistyped address.
+
+    Args:
+        kept: Where the study is kept.
+        folder: The folder of the study.
+        name: The name of the study.
+        say: Called with a sentence for the user.
+        kind: The type of the error that ended the run; None if there was none.
+        error: This error.
+        trace: Its traceback.
+    """
+    if not isinstance(error, TargetError):
+        return
+    with suppress(StudyError):  # the first error tells the user more than this one
+        with closing(kept.read(folder)) as store:
+            unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
+        if unreached:
+            kept.remove(folder, name, say)
+            say(f"{name} is not kept, because its cluster could not be reached")
 
 
 def _loop(

@@ -4,12 +4,14 @@ import datetime
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from statistics import fmean
 from typing import Final
 
 from objectives.racing import followed
+from runners.errors import ByteBudgetExceeded
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.course.bench import Bench
@@ -18,8 +20,9 @@ from tuner.course.estimate import least_confirmations
 from tuner.course.racing import race_of
 from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.course.scoring import trial_of
-from tuner.course.trial_job import StartedTrial, TrialJob
+from tuner.course.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.course.trial_keeper import TrialKeeper, utc_now
+from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.setup import Setup
 from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
@@ -142,8 +145,17 @@ class TrialLoop:
         self.budget.spend(trial)
         self.recent.append(trial)
         self.reporter.trial(self.standing(started), trial)
-        self.keeper.check(trial, done.error)
+        # A trial that has sent much more than expected has failed. The study goes on if its limits allow more bytes.
+        goes_on = isinstance(done.error, ByteBudgetExceeded) and self.budget.was_cut(trial.key)
+        self.keeper.check(trial, None if goes_on else done.error)
         return started, trial
+
+    def count_interrupted(self, done: TrialDone) -> None:
+        """Count the bytes that a trial had sent when the study was interrupted; the loads have ended."""
+        started = done.job.started
+        self.budget.interrupt(trial_key(started.record_bytes, started.number), done.sent_bytes)
+        with suppress(StudyError):  # then the reservation stays stored, and counts
+            self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
 
     def run_one(
         self,

@@ -31,8 +31,8 @@ def recommend(
 
     For one goal, a config that is proven better for it is recommended first, whichever goal it was confirmed for. If
     configs were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is
-    true. If no config was confirmed, or if the baseline breaks a constraint or a condition, the best config on the
-    front is recommended, without claiming a gain.
+    true. So it is if the search had found no config that had to be confirmed. If there was no confirmation, or if the
+    baseline breaks a constraint or a condition, the best config on the front is recommended, without claiming a gain.
 
     Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
     goal. The first goal with a proven gain is taken, or else the first goal for which another config than the baseline
@@ -169,7 +169,12 @@ def _for_goal(
     baseline_fits = _baseline_fits(results, conditions)
     # That the baseline keeps the limits when it is measured again is no reason to recommend an unproven config.
     limited = bool(study.facts.get(CONSTRAINTS)) or conditions != NO_CONDITIONS
-    decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
+    decided = (
+        results.confirmations
+        or results.without_winner
+        or results.nothing_to_confirm
+        or (limited and results.baseline_again is not None)
+    )
     if baseline_fits and decided:
         others = [each for each in goals_of(study.objectives) if each is not goal]
         proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}

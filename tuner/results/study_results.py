@@ -70,6 +70,8 @@ class SizeResults:
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
+        nothing_to_confirm: Whether the newest confirmation measured nothing, because the search had found no config
+            that was better than the baseline for one of its goals.
         baseline_again: The baseline's measurements in the newest confirmation; None if no confirmation has any.
         carry_overs: For each objective, how much its values depend on the config that was measured before. They are
             from the rounds of the newest confirmation that has enough of them.
@@ -87,6 +89,7 @@ class SizeResults:
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
     without_winner: frozenset[Goal] = frozenset()
+    nothing_to_confirm: bool = False
     baseline_again: BaselineAgain | None = None
     carry_overs: tuple[CarryOver, ...] = ()
 
@@ -371,6 +374,7 @@ def size_results(
         rate_records_per_s=rate_records_per_s,
         confirmations=confirmations_of(trials, plans, medians, objectives, constraints),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
+        nothing_to_confirm=bool(plans) and plans[-1].is_empty,
         baseline_again=again,
         carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
     )
