@@ -129,7 +129,7 @@ def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster)
 
 
 def test_a_closed_ssh_session_ends_a_run_and_leaves_nothing(broker: RunningCluster) -> None:
-    """The terminal is gone when the signal comes, so that nothing can be written to it."""
+    """The terminal is gone as well, so nothing can be written to it while the run cleans up."""
     ours, theirs = os.openpty()
     words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0", "--rate", "100")
     before = {left.topic for left in find_leftovers(broker)}
@@ -144,8 +144,8 @@ def test_a_closed_ssh_session_ends_a_run_and_leaves_nothing(broker: RunningClust
             return not before.issuperset(left.topic for left in find_leftovers(broker))
 
         assert eventually(sends)
-        os.close(ours)
         running.send_signal(signal.SIGHUP)
+        os.close(ours)
     assert running.returncode == 130
     assert before.issuperset(left.topic for left in find_leftovers(broker))
 

@@ -119,7 +119,7 @@ def test_plan_says_how_much_of_the_time_the_rounds_on_a_users_cluster_get(tmp_pa
 
     hours, told = planned(12)
     assert hours == 12, "the rounds are spread over all the time that the search leaves"
-    assert told.startswith("the search leaves 2:00 h of the 6:00 h of each record size, and at least 8 rounds are")
+    assert told.startswith("each record size has 6:00 h; 2:00 h of them are for the rounds: at least 8")
     hours, told = planned(4)
     assert hours < 4, "a block of rounds ends sooner"
     assert told.startswith(

@@ -90,7 +90,7 @@ def test_a_broker_on_this_host_is_found_with_its_process(broker: RunningCluster)
 
 def test_no_server_at_the_address() -> None:
     (port,) = free_ports("127.0.0.1", 1)
-    with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{port}, but: .*Connection refused.*Check the address"):
+    with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{port}: .*Connection refused.*Check the address"):
         start(f"127.0.0.1:{port}")
 
 

@@ -26,8 +26,11 @@ SPEC = StudySpec(
     WorkloadSpec(
         (RecordSizes.fixed(100), RecordSizes.fixed(1000)), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0)
     ),
-    # With the performance model, the search would find one config that wins all goals.
-    search=SearchSpec(method=Method.BAYESIAN, trials=8, startup_trials=3, burn_in_max=1, performance_model=False),
+    # With the performance model, the search would find one config that wins all goals. With this seed, no winner of a
+    # goal is measured again for another one.
+    search=SearchSpec(
+        method=Method.BAYESIAN, trials=8, startup_trials=3, burn_in_max=1, performance_model=False, seed=3
+    ),
     confirm=ConfirmSpec(rounds=3, max_rounds=3, nominees=2, looks=1, ablation_rounds=0),
     executor=Executor.SIMULATED,
 )

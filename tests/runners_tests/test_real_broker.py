@@ -274,7 +274,7 @@ def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: ClientCase, sig
         # A client of a stopped broker reports nothing within the few seconds that we wait.
         with pytest.raises(
             BrokerLost,
-            match=r"none came for \d s while [\d,]+ records waited; "
+            match=r"no deliveries came for \d s while [\d,]+ records waited; "
             ".*(refused|down|[Dd]isconnected|could not be established|no error)",
         ):
             runner.run(tested.config(acks=1), short("1000", measured_s=60.0), watch)

@@ -104,7 +104,7 @@ def test_a_line_of_a_consumer_makes_no_java_file_one_of_librdkafka(path: Path) -
     assert Guarantee.of(file.config) == STRONGEST
     assert any("is for the Java producer" in note for note in file.notes)
     unclear = read(path, shared)
-    assert any("baseline_client: java" in note for note in unclear.notes)
+    assert any("if the file is for the Java producer" in note for note in unclear.notes)
 
 
 def test_an_empty_transactional_id_is_none_for_librdkafka_and_refused_by_java(path: Path) -> None:
