@@ -70,9 +70,7 @@ def test_a_broker_is_lost_after_a_long_time_without_delivery() -> None:
     watched = Watched()
     watched.after(0)
     watched.after(PATIENCE_S)
-    with pytest.raises(
-        BrokerLost, match=r"no deliveries came for 16 s while 7 records waited; the client reports no error"
-    ):
+    with pytest.raises(BrokerLost, match="no deliveries came for 16 s while 7 records waited; the client reports no"):
         watched.after(0.5, waiting=7)
 
 
