@@ -213,7 +213,9 @@ class ConnectionConfig:
             ConflictingSpellings: A property is given under two names with different values.
             MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
-        values = canonical_values(librdkafka().catalogue, from_java(mapping), Role.CONNECTION)
+        # Java removes the blanks around a value, and the file may be one of Java's.
+        trimmed = {name: value.strip() if isinstance(value, str) else value for name, value in mapping.items()}
+        values = canonical_values(librdkafka().catalogue, from_java(trimmed), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 
     @property

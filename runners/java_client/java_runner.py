@@ -83,20 +83,21 @@ class JavaRunner:
         """
         check_records(self.topic, config, workload)
         heap_bytes = default_heap_bytes()
-        check_heap(config, workload, heap_bytes)
         protocol = self.cluster.connection.get("security.protocol", "plaintext")
-        with sent_bytes_in_errors() as loads, kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
-            if self.warms_up and not jvm.warm:
-                warm_up(jvm, config, workload, _OURS)
-            return measured_on(
-                self.topic,
-                self.cluster,
-                config,
-                workload,
-                lambda pool: self._load(jvm, config, workload, watch, pool, loads),
-                generator="java",
-                client_version=f"kafka-clients {jvm.version}",
-            )
+        with sent_bytes_in_errors() as loads:
+            check_heap(config, workload, heap_bytes)
+            with kept_jvm(config.client.version, heap_bytes, protocol) as jvm:
+                if self.warms_up and not jvm.warm:
+                    warm_up(jvm, config, workload, _OURS)
+                return measured_on(
+                    self.topic,
+                    self.cluster,
+                    config,
+                    workload,
+                    lambda pool: self._load(jvm, config, workload, watch, pool, loads),
+                    generator="java",
+                    client_version=f"kafka-clients {jvm.version}",
+                )
 
     def _load(
         self,

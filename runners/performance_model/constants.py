@@ -169,17 +169,18 @@ class Codec:
 
         A level of None is the codec's default level.
         """
-        return 1.0 - (1.0 - self.removed_ratio) * (1.0 - self.removed_per_level_ratio) ** self._steps(level)
+        return 1.0 - (1.0 - self.removed_ratio) * (1.0 - self.removed_per_level_ratio) ** self.strength(level)
 
     def cost_s(self, level: int | None) -> float:
         """Return the CPU seconds that it takes to compress a byte of value at a compression level.
 
         A level of None is the codec's default level.
         """
-        steps = self._steps(level)
+        steps = self.strength(level)
         return self.s_per_byte * (self.stronger_ratio * self.effort**steps if steps else 1.0)
 
-    def _steps(self, level: int | None) -> int:
+    def strength(self, level: int | None) -> int:
+        """Return how many levels a compression level lies above the quick ones. A level of None is the default."""
         asked = self.usual_level if level is None else level
         return max(0, asked - self.quick_levels)
 

@@ -306,7 +306,7 @@ def _performance(
         queue_full_ratio=queue_full_ratio,
         queued_records=min(_queues_records(stages), rate * p50_s),
         batch_records=batch,
-        in_flight_requests=in_flight / stages.settings.batches_per_request,
+        in_flight_requests=in_flight / min(stages.settings.batches_per_request, stages.spread(rate / producers)),
         wire_bytes_per_value_byte=costs.wire_bytes / stages.value_bytes,
         sender_cpu_ratio=min(float(producers), rate * stages.sender_s),
         client_cpu_ratio=min(float(producers), rate * costs.client_s),

@@ -15,7 +15,8 @@ from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
 
 _RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
-_USUAL_LEVEL: Final = -1
+_USUAL_LEVELS: Final = {"zstd": (-1, 0)}
+"""What stands for a codec's default level, if it is not only -1."""
 _IDEMPOTENT_IN_FLIGHT: Final = 5
 _REMEMBERED: Final = 4_096
 
@@ -110,7 +111,7 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
         queue_records=max(1.0, min(messages_hold, bytes_hold)),
         sticky_s=sticky_s,
         codec=codec,
-        level=None if level == _USUAL_LEVEL or codec == "none" else level,
+        level=None if level in _USUAL_LEVELS.get(codec, (-1,)) or codec == "none" else level,
         acks=force.integer("acks"),
         idempotent=idempotent,
         send_buffer_bytes=force.integer("socket.send.buffer.bytes"),
@@ -140,7 +141,7 @@ def _read_java(force: Effective, value_bytes: float, key_bytes: int, partitions:
     """
     client, codec, linger_ms = force.client, force.text("compression.type"), force.number("linger.ms")
     batch_bytes = client.limits.max_batch_bytes(force)
-    batches_of_a_request = int(force.integer("max.request.size") / batch_bytes)
+    batches_of_a_request = int(force.integer("max.request.size") / max(batch_bytes, value_bytes + key_bytes))
     level = client.spelt_out(force, knob.sets) if (knob := client.level_knobs.get(codec)) else ""
     return Settings(
         batch_bytes=batch_bytes,

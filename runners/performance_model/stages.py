@@ -232,8 +232,12 @@ class Stages:
         rate is that of one producer, in records per second.
         """
         busy = least_of(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
-        in_turn = 1.0 if self.settings.sticky_s else max(1.0, self.partitions / self.settings.batches_per_request)
-        return self.settings.linger_s + self.cluster.wake_s * in_turn / (1.0 - busy)
+        wake_s = self.cluster.wake_s / (1.0 - busy)
+        in_turn = 1.0
+        if not self.settings.sticky_s:
+            waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # at most as many as there are records
+            in_turn = max(1.0, min(self.partitions, waiting) / self.settings.batches_per_request)
+        return self.settings.linger_s + wake_s * in_turn
 
     def spread(self, rate: float) -> float:
         """Return among how many partitions a producer's records go while one batch is open.

@@ -112,8 +112,12 @@ def test_a_level_of_a_codec_is_covered_only_between_those_that_were_measured() -
 
     load = Workload(RecordSizes.fixed(1_000))
     seen = [Observation(zstd(level), load, {"records_per_s": 1e5}) for level in (1, 6)]
-    assert not reasons_not_covered(seen, ProducerConfig.parse({"compression.type": "zstd"}), load), "level 3"
-    assert reasons_not_covered(seen, zstd(9), load) == ("the level of zstd is 9, but only 1 and 6 were measured",)
+    for level in (-1, 0, 4, 6):
+        assert not reasons_not_covered(seen, zstd(level), load)
+    assert reasons_not_covered(seen, zstd(9), load) == (
+        "this level of zstd lies outside the levels that were measured",
+    )
+    assert not reasons_not_covered(seen[1:], zstd(-1), load), "a codec's default level"
 
 
 def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:

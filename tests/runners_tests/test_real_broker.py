@@ -135,7 +135,11 @@ def test_bursts_leave_at_their_peak_and_keep_the_mean_rate(
     assert seen.counts.handed_over == pytest.approx(2_000 * 4.5, rel=0.1)
     rates = [point.records_per_s for point in seen.series if point.phase is Phase.MEASURED]
     # A period of four seconds: half of its records leave within the first, and the others in the three after it.
-    assert rates == pytest.approx([4_000, 1_333, 1_333, 1_333], rel=0.3)
+    # On a busy machine, records of one second may leave in the next.
+    first, *others = rates
+    assert first == pytest.approx(4_000, rel=0.3)
+    assert sum(others) / 3 == pytest.approx(4_000 / 3, rel=0.2)
+    assert max(others) < 0.7 * first
 
 
 def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(

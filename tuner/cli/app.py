@@ -243,7 +243,8 @@ class _Verbs(TyperGroup):
 def _name_values(command: Any, ctx: Any) -> None:
     """Give the value of each option a short name in the help, such as `N` instead of Typer's `<int range>`."""
     for parameter in command.params:
-        if parameter.param_type_name == "option" and (shown := parameter.display_type_rich(ctx)):
+        named = parameter.param_type_name != "option" or parameter.metavar is not None
+        if not named and (shown := parameter.display_type_rich(ctx)):
             kind = shown.removeprefix("<").removesuffix(">").removeprefix("list[").removesuffix("]")
             parameter.metavar = _VALUES.get(kind, kind)
     for inner in getattr(command, "commands", {}).values():
@@ -324,16 +325,29 @@ _INTERRUPTIONS: Final[list[Interrupted]] = []
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
-    # A second signal ends the process at once, so that the user can leave even if the clean-up hangs.
+    # The same signal again ends the process at once, so that the user can leave even if the clean-up hangs. But a shell
+    # and the kernel both send SIGHUP if a session is closed, and systemd sends SIGTERM as well.
     signal.signal(number, signal.SIG_DFL)
-    for descriptor in _TERMINALS:
-        if not os.isatty(descriptor):  # the terminal was closed: to write to it is an error, and would end the clean-up
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nowhere, descriptor)
-            os.close(nowhere)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if _INTERRUPTIONS:
+        return
+    _leave_closed_terminals(hung_up=number == signal.SIGHUP)
     interruption = Interrupted()
     _INTERRUPTIONS.append(interruption)
     raise interruption
+
+
+def _leave_closed_terminals(*, hung_up: bool) -> None:
+    """Write to nowhere in place of a closed terminal, because an error of writing would end the clean-up.
+
+    Args:
+        hung_up: Whether all terminals are known to be closed, or about to be.
+    """
+    for descriptor in _TERMINALS:
+        if hung_up or not os.isatty(descriptor):
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
 
 
 def _interruption(error: BaseException) -> Interrupted | None:
@@ -364,6 +378,9 @@ def start() -> None:
         # Imported here, so that `tuner --help` does not wait for the import.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
+        if isinstance(error, OSError) and error.errno == errno.EIO and not all(map(os.isatty, _TERMINALS)):
+            error = Interrupted()  # the terminal is closed, and SIGHUP has not come yet
+            _leave_closed_terminals(hung_up=True)
         interruption = _interruption(error)
         if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
             left = str(interruption) or "nothing is left behind; run the same command again"

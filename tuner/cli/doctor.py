@@ -223,9 +223,9 @@ def check_load_generator(progress: Callable[[str], None], seconds: float = 2.0) 
                 seen = runner.run(config, Workload(RecordSizes.fixed(size), warmup_s=1.0, measured_s=seconds))
                 bound = judge(Evidence.of(seen)).bound
                 rate = f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.0f} MB/s, bound by: {bound}"
-                yield Check(f"ceiling at {size} B", CheckState.GOOD, rate)
+                yield Check(f"load generator at {size} B", CheckState.GOOD, rate)
     except RunnerError as error:
-        yield Check("ceiling", CheckState.BAD, str(error))
+        yield Check("load generator", CheckState.BAD, str(error))
 
 
 def doctor(

@@ -179,7 +179,7 @@ def _remove_if_unreached(
             unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
         if unreached:
             kept.remove(folder, name, say)
-            say(f"{name} is not kept, because its cluster could not be reached")
+            say(f"{name} is not kept, because its cluster could not be used")
 
 
 def _loop(

@@ -105,7 +105,9 @@ class TrialLoop:
             self._tell_trial(standing, phase, f"{description}: {'paced' if phase == PACED else 'saturating'} phase")
 
         safety, key = self.spec.safety, trial_key(started.record_bytes, started.number)
-        max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, self._most_bytes())
+        # The first burn-in of a record size goes on until the target is warm, whatever other sizes have sent.
+        largest_bytes = 0.0 if until_ready else self._most_bytes()
+        max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, largest_bytes)
         self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
         metrics, race = tuple[str, ...](), None
         search = self.spec.search

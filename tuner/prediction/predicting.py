@@ -179,13 +179,11 @@ def reasons_not_covered(
     codecs = dict.fromkeys(each.codec for each in settings)
     if wanted.codec not in codecs:
         found.append(f"compression.type is {wanted.codec}, but {_only(codecs)}")
-    elif wanted.codec in CODECS:
-        usual = CODECS[wanted.codec].usual_level
-        level, *levels = (
-            usual if each.level is None else each.level for each in (wanted, *settings) if each.codec == wanted.codec
-        )
+    elif wanted.codec in CODECS and wanted.level is not None:
+        codec = CODECS[wanted.codec]
+        level, *levels = (codec.strength(each.level) for each in (wanted, *settings) if each.codec == wanted.codec)
         if not min(levels) <= level <= max(levels):
-            found.append(f"the level of {wanted.codec} is {level}, but {_only(dict.fromkeys(sorted(levels)))}")
+            found.append(f"this level of {wanted.codec} lies outside the levels that were measured")
     acks = dict.fromkeys(
         _waits_for(each.settings.acks, workload.replication)
         for each in seen

@@ -71,7 +71,7 @@ def status_text(status: Status) -> RenderableType:
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
     if status.state == StudyState.INTERRUPTED:
-        parts.append(Text("no process is running this study; `tuner run FILE` continues it"))
+        parts.append(Text("no process is running this study; the command that began it continues it"))
     headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
     for size in status.sizes:

@@ -14,7 +14,7 @@ from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.nominees import deciding_metrics, pick
+from tuner.results.nominees import deciding_metrics, nominees, pick
 from tuner.results.reasons import baseline_is_kept, nothing_fits, only_searched
 from tuner.results.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
 from tuner.results.study_results import SizeResults, StudyResults
@@ -172,7 +172,7 @@ def _for_goal(
     decided = (
         results.confirmations
         or results.without_winner
-        or results.nothing_to_confirm
+        or _has_nothing_to_confirm(results)
         or (limited and results.baseline_again is not None)
     )
     if baseline_fits and decided:
@@ -240,6 +240,12 @@ def _proven(
     )
     found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
     return replace(found, proven=True, gains=gains, prices=prices)
+
+
+def _has_nothing_to_confirm(results: SizeResults) -> bool:
+    """Return whether the newest confirmation had nothing to measure, and the search has found nothing since then."""
+    goals = results.nothing_to_confirm
+    return bool(goals) and not any(nominees(results, each, 1) for each in goals)
 
 
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:

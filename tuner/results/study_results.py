@@ -70,8 +70,8 @@ class SizeResults:
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
-        nothing_to_confirm: Whether the newest confirmation measured nothing, because the search had found no config
-            that was better than the baseline for one of its goals.
+        nothing_to_confirm: The goals of the newest confirmation if it measured nothing, because the search had found no
+            config that was better than the baseline for any of them.
         baseline_again: The baseline's measurements in the newest confirmation; None if no confirmation has any.
         carry_overs: For each objective, how much its values depend on the config that was measured before. They are
             from the rounds of the newest confirmation that has enough of them.
@@ -89,7 +89,7 @@ class SizeResults:
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
     without_winner: frozenset[Goal] = frozenset()
-    nothing_to_confirm: bool = False
+    nothing_to_confirm: tuple[Goal, ...] = ()
     baseline_again: BaselineAgain | None = None
     carry_overs: tuple[CarryOver, ...] = ()
 
@@ -374,7 +374,7 @@ def size_results(
         rate_records_per_s=rate_records_per_s,
         confirmations=confirmations_of(trials, plans, medians, objectives, constraints),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
-        nothing_to_confirm=bool(plans) and plans[-1].is_empty,
+        nothing_to_confirm=tuple(plans[-1].nominees) if plans and plans[-1].is_empty else (),
         baseline_again=again,
         carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
     )

@@ -113,7 +113,7 @@ def begins_with_model(spec: StudySpec) -> bool:
 
     They do not if the study file says so, if the search method learns nothing from it, if the model knows none of the
     objectives, for loads with bursts, for the producers of a Ray cluster, which run on several hosts, and for the Java
-    client. The model fits the Java client so badly that searches were faster without it (`docs/evidence/search.md`).
+    client, for which searches with records of 1 kB were faster without the model (`docs/evidence/search.md`).
     """
     load = spec.workload
     on_one_host = load.producers == 1 or spec.ray_address is None

@@ -24,7 +24,7 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
-from tuner.tracking.run_content import NOTE_TAG, status_of_study
+from tuner.tracking.run_content import NOTE_TAG, RUNNING, status_of_study
 from tuner.tracking.study_layout import PICTURE_TAG, SizeRuns, size_runs
 from tuner.tracking.views import SavedView, views_of
 from tuner.tracking.writer import ExistingRun, Writer
@@ -125,6 +125,9 @@ class MirrorSession:
         for runs in by_size:
             shown = runs.parent(status, self._picture(runs))
             parent = self._writer.write(shown)
+            if shown.status != RUNNING:
+                # After Ctrl-C, little time is left, so the status comes before the trials.
+                self._writer.end(shown)
             for trial in runs.size.trials:
                 if not self._goes_on():
                     raise Stopped
