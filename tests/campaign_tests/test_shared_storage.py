@@ -148,10 +148,11 @@ def test_server_and_driver_killed_together(
 def test_a_second_driver_is_refused_and_a_paused_one_replaced(
     server: PostgresServer, url: str, tmp_path: Path, straight: list[Trial]
 ) -> None:
-    def driver_on(host: str) -> SharedDriver:
-        return SharedDriver(url, tmp_path / host / "small", spec(), step_s=STEP_S, lease_s=LEASE_S)
+    def driver_on(host: str, step_s: float = STEP_S) -> SharedDriver:
+        return SharedDriver(url, tmp_path / host / "small", spec(), step_s=step_s, lease_s=LEASE_S)
 
-    with driver_on("one") as one:
+    # So slow that it still searches when it is replaced: an interrupted round of a confirmation is measured again.
+    with driver_on("one", step_s=0.5) as one:
         assert one.wait_for_trials(2)
         with driver_on("two") as two:
             assert two.wait() == 1

@@ -175,11 +175,14 @@ def test_without_a_goal_no_unproven_config_comes_before_the_baseline_once_the_co
     unconfirmed = recommend(study(), "1000")
     assert (unconfirmed.is_baseline, unconfirmed.proven) == (False, False), "without a confirmation, it is shown"
     nothing = ConfirmationPlan(SEARCH[0].fingerprint, {Goal.BALANCED: ()}, rounds=2)
-    ended = study(sizes=(results(SEARCH, plan=nothing),))
+    found = [trial for trial in SEARCH if trial.number not in (3, 4)]
+    ended = study(sizes=(results(found, plan=nothing),))
     kept = recommend(ended, "1000")
     assert (kept.goal, kept.is_baseline, kept.config) == (Goal.BALANCED, True, SEARCH[0].config())
     assert "the search found no better config for this goal" in kept.how
     assert recommend(ended, "1000", Goal.THROUGHPUT).is_baseline
+    later = study(sizes=(results(SEARCH, plan=nothing),))
+    assert recommend(later, "1000").config.values == BOTH, "found after the confirmation had nothing to measure"
 
 
 def test_without_a_goal_conditions_are_kept_and_one_objective_decides() -> None:

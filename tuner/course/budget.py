@@ -13,10 +13,12 @@ from tuner.model.spec import SearchSpec, StudySpec
 from tuner.model.trial import Trial
 from tuner.storage.protocols import ResultsStore
 
-_MARGIN: Final = 10.0
+_USUAL_MARGIN: Final = 10.0
 """How many times the bytes of the largest recent trial a trial may send: few configs are that much faster."""
+_LEAST_MARGIN: Final = 4.0
+"""As `_USUAL_MARGIN`, if only little is left."""
 _SHARE_OF_LEFT: Final = 0.25
-"""The share of the remaining bytes that a trial may send if there is no recent trial."""
+"""The share of the remaining bytes that one trial may send, unless `_LEAST_MARGIN` or `_ALWAYS_BYTES` allows more."""
 _ALWAYS_BYTES: Final = 10**9
 """What a trial may send in any case, if it is left: a second or two of a fast load."""
 
@@ -82,7 +84,9 @@ class Budget:
             unreserved = max(0.0, left - sum(self._running.values()))
             sharing = min(free, int(unreserved / largest_bytes)) if largest_bytes else free
             most_bytes = min(most_bytes, int(unreserved / max(1, sharing)))
-            expected = _MARGIN * largest_bytes or _SHARE_OF_LEFT * left
+            expected = _SHARE_OF_LEFT * left
+            if largest_bytes:
+                expected = max(_LEAST_MARGIN * largest_bytes, min(_USUAL_MARGIN * largest_bytes, expected))
             probable = max(_ALWAYS_BYTES, int(expected))
             if probable < most_bytes:
                 most_bytes = probable
