@@ -36,7 +36,7 @@ class Bottleneck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited the throughput of a measurement, with the reason.
+    """What limited the throughput of a measurement, and why we think so.
 
     Attributes:
         bound: The cause.

@@ -163,7 +163,7 @@ class _Full:
         held_bytes = stages.settings.queue_records * stages.record_bytes
         backed_up_s = stages.costs(stages.full_records, held_bytes).slowest_s
         outrun = 1.0 / (1.0 + (stages.senders_s / backed_up_s) ** _OUTRUN_POWER)
-        opened = stages.opened_records(1.0 / stages.sender_s)
+        opened = stages.opened_records(1.0 / stages.sender_s, stages.gather_s(1.0 / stages.sender_s))
         carried = _carried_records(stages, 1.0 / stages.senders_s, opened, backed_up_s)
         batch = stages.full_records**outrun * carried ** (1.0 - outrun)
         costs = stages.costs(batch, held_bytes * outrun)
@@ -208,12 +208,13 @@ def _latency_s(stages: Stages, rate: float, backed_up_s: float) -> tuple[float, 
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
-    opened, gather_s = stages.opened_records(own_rate), stages.gather_s(own_rate)
+    gather_s = stages.gather_s(own_rate)
+    opened, spread = stages.opened_records(own_rate, gather_s), stages.spread(own_rate, gather_s)
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
     standing = min(stages.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
-    fill_s = least_of(gather_s, stages.full_records * stages.spread(own_rate) / own_rate)
+    fill_s = least_of(gather_s, stages.full_records * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
     busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
@@ -296,6 +297,8 @@ def _performance(
 ) -> Performance:
     (p50_s, p99_s), producers = latency_s, stages.settings.producers
     in_flight = min(stages.window(batch) * producers, rate / batch * costs.batch_latency_s)
+    # A request has no more batches than partitions that have records.
+    spread = stages.spread(rate / producers, stages.gather_s(rate / producers))
     return Performance(
         records_per_s=rate,
         capacity_records_per_s=full.rate,
@@ -306,7 +309,7 @@ def _performance(
         queue_full_ratio=queue_full_ratio,
         queued_records=min(_queues_records(stages), rate * p50_s),
         batch_records=batch,
-        in_flight_requests=in_flight / min(stages.settings.batches_per_request, stages.spread(rate / producers)),
+        in_flight_requests=in_flight / min(stages.settings.batches_per_request, spread),
         wire_bytes_per_value_byte=costs.wire_bytes / stages.value_bytes,
         sender_cpu_ratio=min(float(producers), rate * stages.sender_s),
         client_cpu_ratio=min(float(producers), rate * costs.client_s),

@@ -235,34 +235,39 @@ class Stages:
         wake_s = self.cluster.wake_s / (1.0 - busy)
         in_turn = 1.0
         if not self.settings.sticky_s:
-            waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # at most as many as there are records
+            waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # no more partitions have a batch
             in_turn = max(1.0, min(self.partitions, waiting) / self.settings.batches_per_request)
         return self.settings.linger_s + wake_s * in_turn
 
-    def spread(self, rate: float) -> float:
+    def spread(self, rate: float, gather_s: float) -> float:
         """Return among how many partitions a producer's records go while one batch is open.
 
         The sticky partitioner sends records without a key to one partition for a while, and then to a random one. So
-        the number is near 1 if a batch is open for a shorter time. The rate is that of one producer, in records per
-        second.
+        the number is near 1 if a batch is open for a shorter time.
+
+        Args:
+            rate: The rate of one producer, in records per second.
+            gather_s: What `gather_s` returns for this rate.
         """
         others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
         if not others or not sticky_s:
             return float(self.partitions)
-        open_s = least_of(self.gather_s(rate), self.full_records / rate)
+        open_s = least_of(gather_s, self.full_records / rate)
         undivided_s = least_of(open_s, sticky_s)
         return open_s / (undivided_s + (open_s - undivided_s) / self.partitions)
 
-    def opened_records(self, rate: float) -> float:
+    def opened_records(self, rate: float, gather_s: float) -> float:
         """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
 
-        The rate is that of one producer, in records per second.
+        Args:
+            rate: The rate of one producer, in records per second.
+            gather_s: What `gather_s` returns for this rate.
         """
         if self.settings.sticks_by_bytes and self.partitions > 1:
             filled = self.full_records * _FILLED_RATIO
         else:
             filled = self.full_records / (1.0 + self.left_ratio(rate))
-        return 1.0 + least_of(rate * self.gather_s(rate) / self.spread(rate), max(1e-9, filled - 1.0))
+        return 1.0 + least_of(rate * gather_s / self.spread(rate, gather_s), max(1e-9, filled - 1.0))
 
     def left_ratio(self, rate: float) -> float:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.

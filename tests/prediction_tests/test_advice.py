@@ -144,7 +144,7 @@ def test_partitions_that_were_not_read_count_with_their_recent_records() -> None
 
 
 def test_a_topic_beyond_the_limits_of_a_load_is_advised_at_the_limits() -> None:
-    """More partitions than a load may have, a record a month, and batches that are larger than the client's buffer."""
+    """There is advice for 12,000 partitions, for a record a month, and for batches larger than the client's buffer."""
     many = inspection(10)
     monthly = inspected(
         sample_of([batch_of([(1e9 + 30 * DAY_S * 1e3 * n, 100)], producer_id=7) for n in range(8)], merged=MERGED)

@@ -10,7 +10,7 @@ from tuner.storage.protocols import ResultsStore
 
 
 def plan_of(store: ResultsStore, size: str, confirmation_id: str) -> ConfirmationPlan | None:
-    """Return the plan of a confirmation for a record size, or None if the confirmation has not begun there."""
+    """Return the plan of a confirmation for a record size; None if this size has not been confirmed yet."""
     plans = plans_in(store.facts(), size)
     return plans[-1] if plans and plans[-1].confirmation_id == confirmation_id else None
 
@@ -59,7 +59,7 @@ def search_again(store: ResultsStore) -> None:
 
 
 def confirmation_of_command(store: ResultsStore, options: Mapping[str, Any]) -> str:
-    """Return the identifier of the confirmation that `tuner confirm` is to run.
+    """Return the identifier of the confirmation that the user has asked for with `tuner confirm`.
 
     If the last `tuner confirm` was interrupted and had the same options, its confirmation is continued under the same
     identifier. Otherwise the identifier is new.

@@ -47,8 +47,7 @@ class TrialKeeper:
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetRefused: The cluster refuses us.
-            WorkloadRefused: The load can't be measured. If the search has proposed the config, that is only a failed
-                trial.
+            WorkloadRefused: The load can't be measured. A trial of the search only fails then, and raises nothing.
             TooManyFailures: Too many trials in a row have failed.
         """
         match error:

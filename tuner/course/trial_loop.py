@@ -132,7 +132,7 @@ class TrialLoop:
         Raises:
             SafetyStop: We stopped to protect the cluster.
             TargetError: The cluster can't be used.
-            WorkloadRefused: A config that the search did not propose can't be measured.
+            WorkloadRefused: The baseline, or another config that the user chose, can't be measured.
             TooManyFailures: Too many trials in a row gave no measurement.
         """
         done = self.bench.next_done()

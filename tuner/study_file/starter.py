@@ -56,7 +56,7 @@ client: librdkafka              # or java, or {kind: java, version: "3.9.1"}
 #baseline: producer.properties  # of librdkafka or of Java; `baseline_client: java` if the file itself does not show it
 #baseline: {acks: all, linger.ms: 5}
 
-# The search changes these properties, called knobs, within ranges that suit the record size. To change a knob's search:
+# A knob is a property that the search changes. Each has a range that suits the record size. To set the ranges yourself:
 #space: {linger.ms: {low: 0.1, high: 50, log: true}, compression.type: {choices: [none, lz4, zstd]}, batch.size: off}
 # A single value fixes a knob, `off` keeps the baseline's value, `on` searches the default range, and `steps: 5` in a
 # range is the number of its values in a grid. The method `bayesian` searches some knobs only after a number of trials,

@@ -221,7 +221,7 @@ class Server(uvicorn.Server):
 
 
 def listen_at(host: str, port: int) -> socket.socket:
-    """Return a socket for `Server` that listens at an address.
+    """Return a socket that listens at an address. `Server` takes its connections from this socket.
 
     Raises:
         ServiceConfigError: The service can't listen there.
