@@ -213,8 +213,12 @@ class ConnectionConfig:
             ConflictingSpellings: A property is given under two names with different values.
             MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
-        # Java removes the blanks around a value, and the file may be one of Java's.
-        trimmed = {name: value.strip() if isinstance(value, str) else value for name, value in mapping.items()}
+        # Java removes the blanks around a value, and the file may be one of Java's. To librdkafka, a blank at the end of
+        # a password belongs to it.
+        trimmed = {
+            name: value.strip(" \t") if isinstance(value, str) and not is_secret(name) else value
+            for name, value in mapping.items()
+        }
         values = canonical_values(librdkafka().catalogue, from_java(trimmed), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 

@@ -80,7 +80,7 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     words = ("run", "--quick", "--no-mlflow", "--record-bytes", "100", "--bootstrap")
     ended = tuner(*words, "127.0.0.1:9")
     assert ended.code == 3
-    assert "is not kept, because its cluster could not be reached" in ended.err
+    assert "is not kept, because its cluster could not be used" in ended.err
     assert list((tmp_path / "studies").iterdir()) == []
     (folder := tmp_path / "studies" / "mine").mkdir()  # a folder that was there before
     (tmp_path / "mine.yaml").write_text(
