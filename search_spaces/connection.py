@@ -213,8 +213,8 @@ class ConnectionConfig:
             ConflictingSpellings: A property is given under two names with different values.
             MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
-        # Java removes the blanks around a value, and the file may be one of Java's. To librdkafka, a blank at the end of
-        # a password belongs to it.
+        # Java removes the blanks around a value, and the file may be one of Java's. For librdkafka, a blank at the end
+        # of a password is a part of it.
         trimmed = {
             name: value.strip(" \t") if isinstance(value, str) and not is_secret(name) else value
             for name, value in mapping.items()

@@ -126,6 +126,11 @@ def test_an_empty_identification_algorithm_becomes_none() -> None:
 
 
 def test_blanks_around_a_value_are_removed_but_not_those_of_a_password() -> None:
-    given = {"security.protocol": "SASL_SSL ", "sasl.mechanism": " PLAIN\t", "sasl.username": "a ", "sasl.password": "b "}
-    seen = ConnectionConfig.parse(given).values
-    assert seen == {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b "}
+    words = {"security.protocol": "SASL_SSL ", "sasl.mechanism": " PLAIN\t", "sasl.username": "a "}
+    seen = ConnectionConfig.parse({**words, "sasl.password": "b "}).values
+    assert seen == {
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "a",
+        "sasl.password": "b ",
+    }
