@@ -25,9 +25,9 @@ from objectives.ratios import ratio_of
 from objectives.read_verdict import ReadEvidence, judge_reading
 from runners.clock import NS_PER_S, US_PER_S
 from runners.clusters.topics import Topic
+from runners.consumer_runs.own_topic import KEPT, fill
+from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
-from runners.consumers.on_topic import TopicConsumption
-from runners.consumers.own_topic import KEPT, fill
 from runners.consumers.reading import Reading
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload

@@ -24,10 +24,10 @@ from typing import Final
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import ratio_of
 from runners.clusters.topics import Topic
-from runners.consumers.with_consumers import TailConsumers, WithConsumers
+from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
+from runners.kafka_tools.performance_tool import run_performance_tool, tool_failed
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
-from runners.performance_tool import run_performance_tool, tool_failed
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig

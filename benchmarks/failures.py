@@ -29,7 +29,7 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from tests.campaign_tests.failures import LOCAL, ON_RAY, Outcome, real_studies, step_clock
 from tests.campaign_tests.served_failures import SERVED, served_studies
 from tests.campaign_tests.small_disk import fill_disk
-from tests.postgres_server import PostgresServer, served
+from tests.helpers.postgres_server import PostgresServer, served
 from tuner.model.spec import Executor
 
 _PARTS = ("studies", "service", "disks", "clock")

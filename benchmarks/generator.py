@@ -22,8 +22,8 @@ from benchmarks.python_loop import python_loop_throughput
 from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
 from runners.clock import US_PER_S
+from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
-from runners.producer_performance import java_throughput
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
 from search_spaces.producer_config import ProducerConfig

@@ -21,8 +21,8 @@ from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.java_client.heap import default_heap_bytes
+from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
-from runners.producer_performance import java_throughput
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
 from search_spaces.client import java

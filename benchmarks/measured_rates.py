@@ -17,7 +17,7 @@ from typing import Final
 
 from benchmarks.measured_grid import burn_in, facts, load_of
 from objectives.row_metrics import row_metrics_of
-from runners.consumers.with_consumers import TailConsumers, WithConsumers
+from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.workload import Workload
 from runners.wrappers import Isolated, end_kept
 from search_spaces.client import Client, librdkafka

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from runners.payload import make_pool
+from runners.load.payload import make_pool
 from runners.workload import Workload
 
 _POLL_EVERY = 1_000

@@ -1,4 +1,4 @@
-"""The values of an end-to-end measurement; `runners.consumers.joining` computes them."""
+"""The values of an end-to-end measurement; `runners.consumer_runs.joining` computes them."""
 
 from dataclasses import dataclass
 

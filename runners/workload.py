@@ -130,8 +130,8 @@ class Workload:
         different_keys: Number of different keys; None for one for each record that is prepared, some 200,000 at most.
         most_frequent_key_ratio: Share of the records that have the most frequent key. The others follow as in Zipf's
             law. 0: all keys are equally frequent.
-        peak_ratio: With a fixed rate, by how much the rate in a burst exceeds the mean rate; see `runners.pacing`. 1:
-            the rate is constant.
+        peak_ratio: With a fixed rate, by how much the rate in a burst exceeds the mean rate; see
+            `runners.load.pacing`. 1: the rate is constant.
         seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
             simulated runs.
     """

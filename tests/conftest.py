@@ -1,4 +1,4 @@
-"""Fixtures for all tests: separate folders, one real broker, topics on it, and a PostgreSQL server."""
+"""Fixtures for all tests: separate folders, a real broker, topics on it, a mock cluster, and a PostgreSQL server."""
 
 import contextlib
 import itertools
@@ -16,9 +16,10 @@ from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import JavaNotFound
 from runners.places import cache_root
-from tests.builders.quick_java import quick_java
-from tests.campaign_form import LONG_CAMPAIGN
-from tests.postgres_server import PostgresServer, served
+from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.mock_cluster import running_mock_cluster
+from tests.helpers.postgres_server import PostgresServer, served
+from tests.helpers.quick_java import quick_java
 
 TopicMaker = Callable[..., Topic]
 _NUMBERS = itertools.count()
@@ -100,6 +101,13 @@ def new_topic(broker: RunningCluster) -> Iterator[TopicMaker]:
             return topics.create(partitions, 1, configs)
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def mock_cluster() -> Iterator[RunningCluster]:
+    """Start one mock cluster for all tests of the session. Each test uses its own topic name."""
+    with running_mock_cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -152,3 +152,11 @@ def process_name(process: psutil.Process) -> str:
         return str(process.name())
     except psutil.Error:
         return "?"
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process has not ended and is not stopped."""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

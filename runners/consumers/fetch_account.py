@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from runners.clock import NS_PER_S
 from runners.consumers.consumption import FetchActivity
-from runners.sums import Sum
+from runners.load.sums import Sum
 
 
 @dataclass(frozen=True, slots=True)

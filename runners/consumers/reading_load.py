@@ -19,10 +19,10 @@ from runners.consumers.reader import ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.source import ReadCut, RecordSource
 from runners.errors import BrokerLost, TargetRefused
-from runners.host import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
-from runners.receiving import Receiving
+from runners.host.probe import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
+from runners.host.receiving import Receiving
+from runners.load.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
 from runners.runner import Phases, WatchDecision
-from runners.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
 
 READING: Final[Permanent] = (
     (

@@ -9,7 +9,7 @@ from typing import Final
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.host import ClientProcess, HostProbe, usage
+from runners.host.probe import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
 from runners.java_client.keeping import kept_jvm
@@ -17,6 +17,9 @@ from runners.java_client.load import JavaLoad, JavaResult
 from runners.java_client.reports import ClientTotals, JavaReport
 from runners.java_client.warm_up import warm_up
 from runners.limits import DEFAULT_LIMITS, Limits
+from runners.load.payload import PayloadPool
+from runners.load.producer_run import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.load.watchdog import Watchdog
 from runners.measurement import (
     ClientActivity,
     Counts,
@@ -25,10 +28,7 @@ from runners.measurement import (
     Resources,
     used_partitions,
 )
-from runners.on_topic import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
-from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
-from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.java_connection import connection_for_java
 from search_spaces.producer_config import ProducerConfig

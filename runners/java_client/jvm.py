@@ -20,7 +20,7 @@ from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError, WorkerLost
 from runners.java_client.compiled import Harness
-from runners.payload import PayloadPool
+from runners.load.payload import PayloadPool
 from runners.reporting import one_line
 
 _LINES_KEPT: Final = 200

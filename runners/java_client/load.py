@@ -13,20 +13,20 @@ from runners.clock import NS_PER_S, Clock
 from runners.end_to_end import SampledDeliveries
 from runners.errors import DeliveryFailed, GeneratorError, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
 from runners.histogram import Histogram
-from runners.host import HostProbe
+from runners.host.kernel_counters import thread_times
+from runners.host.probe import HostProbe
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ClientTotals, JavaReport, histogram_of, long_table
-from runners.kernel_counters import thread_times
-from runners.latency_sampling import first_sample_ratio
 from runners.limits import budget_exceeded
+from runners.load.latency_sampling import first_sample_ratio
+from runners.load.pacing import Bursts
+from runners.load.payload import PayloadPool
+from runners.load.producer_run import RawResult
+from runners.load.pulse import Counted, Pulse, count
+from runners.load.watchdog import Watchdog
+from runners.load.windows import Cut, window_between
 from runners.measurement import TimePoint, Window
-from runners.on_topic import RawResult
-from runners.pacing import Bursts
-from runners.payload import PayloadPool
-from runners.pulse import Counted, Pulse, count
 from runners.runner import Phases, Watch, WatchDecision
-from runners.watchdog import Watchdog
-from runners.windows import Cut, window_between
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2

@@ -11,12 +11,12 @@ from runners.consumers.consumption import Consumption
 from runners.consumers.reader import Reader, ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.reading_load import consume
-from runners.host import ClientProcess
-from runners.interpreter import quiet_interpreter
+from runners.host.probe import ClientProcess
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import COLLECTOR_THREADS
 from runners.java_client.jvm import Jvm
 from runners.java_client.source import HEAP_BYTES, JavaSource
+from runners.load.interpreter import quiet_interpreter
 from search_spaces.java_connection import connection_for_java
 
 _READING_THREAD: Final = "tuner-read"

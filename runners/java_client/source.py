@@ -16,8 +16,8 @@ from runners.errors import BrokerLost, LoadPaused, RunnerError, TargetRefused, W
 from runners.java_client.compiled import Harness
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import long_table
+from runners.load.sums import Sum
 from runners.runner import Phases
-from runners.sums import Sum
 
 HEAP_BYTES: Final = 1 << 30
 """A consumer holds at most what it has fetched: 50 MiB by default (`fetch.max.bytes`), once more while it is parsed."""

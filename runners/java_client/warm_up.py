@@ -12,14 +12,14 @@ from typing import Final
 
 from runners.clock import SystemClock
 from runners.clusters.cluster import RunningCluster
-from runners.host import HostProbe
+from runners.host.probe import HostProbe
 from runners.java_client.jvm import Jvm
 from runners.java_client.load import JavaLoad
 from runners.limits import DEFAULT_LIMITS
+from runners.load.payload import payload_of
+from runners.load.watchdog import Watchdog
 from runners.measurement import Window
-from runners.payload import payload_of
 from runners.runner import WatchDecision
-from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 

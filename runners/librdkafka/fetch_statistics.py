@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from runners.consumers.fetch_account import FetchReport
-from runners.sums import Sum
+from runners.load.sums import Sum
 
 
 def fetch_report(at_ns: int, text: str) -> FetchReport:

@@ -11,9 +11,7 @@ from typing import Final
 from runners.clock import NS_PER_US, US_PER_S, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.host import HostProbe, usage
-from runners.interpreter import quiet_interpreter
-from runners.latency_sampling import first_sample_ratio
+from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
@@ -23,11 +21,13 @@ from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.librdkafka.threads import LoadClient
 from runners.limits import DEFAULT_LIMITS, Limits
+from runners.load.interpreter import quiet_interpreter
+from runners.load.latency_sampling import first_sample_ratio
+from runners.load.payload import PayloadPool
+from runners.load.producer_run import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.load.watchdog import Watchdog
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
-from runners.on_topic import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
-from runners.payload import PayloadPool
 from runners.runner import Watch, go_on
-from runners.watchdog import Watchdog
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 

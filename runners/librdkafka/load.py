@@ -14,17 +14,17 @@ from typing import Final
 from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
 from runners.histogram import Histogram
-from runners.host import HostProbe
+from runners.host.probe import HostProbe
 from runners.librdkafka.statistics import Account, StatisticsReport
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
+from runners.load.pacing import Bursts, Schedule
+from runners.load.payload import PayloadPool
+from runners.load.producer_run import RawResult
+from runners.load.watchdog import Watchdog
+from runners.load.windows import Cut, window_between
 from runners.measurement import TimePoint, Window
-from runners.on_topic import RawResult
-from runners.pacing import Bursts, Schedule
-from runners.payload import PayloadPool
 from runners.runner import Phases, Watch, WatchDecision
-from runners.watchdog import Watchdog
-from runners.windows import Cut, window_between
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2

@@ -19,7 +19,7 @@ from runners.librdkafka import capi
 from runners.librdkafka.opening import Complaint, complaint_of, open_client
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import LoadClient
-from runners.payload import PayloadPool
+from runners.load.payload import PayloadPool
 
 _MAX_EVENT_RECORDS = 1_000_000
 _POLL_MS = 50

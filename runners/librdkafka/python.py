@@ -19,7 +19,7 @@ from typing_extensions import override
 from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import LoadClient
-from runners.payload import PayloadPool
+from runners.load.payload import PayloadPool
 
 
 class PythonClient(LoadClient):

@@ -10,9 +10,9 @@ from runners.consumers.consumption import Consumption
 from runners.consumers.reader import Reader, ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.reading_load import consume
-from runners.interpreter import quiet_interpreter
 from runners.librdkafka import capi
 from runners.librdkafka.source import LibrdkafkaSource
+from runners.load.interpreter import quiet_interpreter
 
 
 @dataclass(frozen=True, slots=True)

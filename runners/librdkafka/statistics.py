@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from runners.sums import NO_VALUES, Sum
+from runners.load.sums import NO_VALUES, Sum
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from runners.clock import NS_PER_MS, NS_PER_S, NS_PER_US, Clock
 from runners.histogram import Histogram, Recorder
-from runners.latency_sampling import SAMPLES_PER_S
 from runners.librdkafka.tally import Tally
 from runners.limits import budget_exceeded
-from runners.pacing import Schedule
-from runners.payload import PayloadPool
+from runners.load.latency_sampling import SAMPLES_PER_S
+from runners.load.pacing import Schedule
+from runners.load.payload import PayloadPool
+from runners.load.windows import Cut
 from runners.runner import Phases
-from runners.windows import Cut
 
 CALL_RECORDS: Final = 1_000
 """The largest number of records that one call hands to the client.

@@ -9,7 +9,7 @@ from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import run_of
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.waiting import eventually
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.builders.studies import Steady, Told
+from tests.helpers.studies import Steady, Told
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec

@@ -24,16 +24,16 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.processes import free_ports
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import of_kind, real_study, simulated_study
 from tests.campaign_tests.brokers import MortalBroker, our_topics
 from tests.campaign_tests.invariants import RUN_VARIABLE, Invariants, left_by, processes_of
 from tests.campaign_tests.shared_child import SharedDriver
 from tests.campaign_tests.stepped_clock import SteppedClock
-from tests.postgres_server import PostgresServer
-from tests.storage_tests.cutting_proxy import CuttingProxy
-from tests.storage_tests.shared import storage_of
-from tests.tracking_tests.server import kill as kill_mlflow
-from tests.tracking_tests.server import server as mlflow_server
+from tests.helpers.cutting_proxy import CuttingProxy
+from tests.helpers.mlflow_server import kill as kill_mlflow
+from tests.helpers.mlflow_server import server as mlflow_server
+from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.shared_storage import storage_of
+from tests.helpers.studies import of_kind, real_study, simulated_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, Method, PhaseSpec, SafetySpec, SearchSpec, StudySpec, TrackingSpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial

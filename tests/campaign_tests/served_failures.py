@@ -11,11 +11,11 @@ from typing import Final
 
 import psutil
 
-from tests.builders.studies import on_record
 from tests.campaign_tests.failures import PATIENCE_S, Fault, Outcome, paused
 from tests.campaign_tests.invariants import RUN_VARIABLE, left_by
-from tests.service_tests.serving import Serving, at_work, of_studies, serving, state_of, study_file
-from tests.storage_tests.cutting_proxy import CuttingProxy
+from tests.helpers.cutting_proxy import CuttingProxy
+from tests.helpers.serving import Serving, at_work, of_studies, serving, state_of, study_file
+from tests.helpers.studies import on_record
 from tuner.client import Client, ServiceFault
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind, Trial

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from runners.errors import RunnerError
-from tests.builders.studies import Steady
 from tests.campaign_tests.child import Telling, tell
-from tests.storage_tests.shared import storage_of
+from tests.helpers.shared_storage import storage_of
+from tests.helpers.studies import Steady
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import StudySpec

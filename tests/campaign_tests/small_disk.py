@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.builders.studies import on_record
 from tests.campaign_tests.invariants import Invariants
-from tests.cli_tests.command import arguments
-from tests.service_tests.serving import study_file
+from tests.helpers.command import arguments
+from tests.helpers.serving import study_file
+from tests.helpers.studies import on_record
 from tuner.model.errors import ExitCode, StudyError
 from tuner.model.trial import Trial
 from tuner.storage.files import RESULTS_FILE

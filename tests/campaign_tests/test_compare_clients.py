@@ -7,11 +7,11 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from search_spaces import java
-from tests.builders.studies import of_kind, on_record
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.clients import holders, left_by_java
-from tests.cli_tests.command import tuner
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.command import tuner
+from tests.helpers.studies import of_kind, on_record
+from tests.helpers.waiting import eventually
 from tuner.model.trial import Kind, State
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]

@@ -12,7 +12,7 @@ from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import (
+from tests.helpers.studies import (
     BASELINE,
     THROUGHPUT,
     Steady,

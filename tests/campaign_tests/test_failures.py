@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.failures import LOCAL, Outcome, real_studies, step_clock
 from tests.campaign_tests.invariants import STANDSTILL_S, Invariants, standstill_s
 from tests.campaign_tests.served_failures import SERVED, served_studies
 from tests.campaign_tests.small_disk import fill_disk
-from tests.postgres_server import PostgresServer, served
+from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.postgres_server import PostgresServer, served
 from tests.tracking_tests.studies import trial
 from tuner.model.spec import Executor
 

@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from runners.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.stored_topics import StoredTopics
 from runners.clusters.topics import Topic
-from runners.java_client.batch_reader import BatchReader
+from runners.inspection.batch_reader import BatchReader
+from runners.inspection.batch_sampling import BatchSample, SampleLimits, sample_batches
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner

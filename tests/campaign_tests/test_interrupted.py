@@ -10,12 +10,12 @@ import pytest
 
 from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
-from tests.builders.studies import of_kind, on_record, simulated_study, state_told
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
 from tests.campaign_tests.clients import CLIENTS, brokers_in, holders, left_by_java
-from tests.cli_tests.command import arguments, tuner
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.command import arguments, tuner
+from tests.helpers.studies import of_kind, on_record, simulated_study, state_told
+from tests.helpers.waiting import eventually
 from tuner.model.trial import Kind, StudyState, Trial
 from tuner.results.study_results import load_results
 

@@ -15,12 +15,12 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from search_spaces import ProducerConfig, client_of
-from tests.builders.studies import THROUGHPUT, Steady, Told, of_kind, on_record, real_study, simulated_study
-from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
 from tests.campaign_tests.clients import CLIENTS, holders, left_by_java
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.studies import THROUGHPUT, Steady, Told, of_kind, on_record, real_study, simulated_study
+from tests.helpers.waiting import eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Method, StudySpec

@@ -13,10 +13,10 @@ import pytest
 
 from runners.clusters.memory import ROOT
 from runners.places import cache_root
-from tests.builders.studies import on_record
 from tests.campaign_tests.invariants import RUN_VARIABLE, left_by
-from tests.cli_tests.command import arguments
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.command import arguments
+from tests.helpers.studies import on_record
+from tests.helpers.waiting import eventually
 from tuner.results.study_results import load_results
 
 KILLS = {"librdkafka": 10, "java": 6}

@@ -10,9 +10,9 @@ import pytest
 
 from runners.errors import TargetError
 from runners.measurement import Phase, Window
-from tests.builders.studies import Told, of_kind, on_record, real_study, state_told
 from tests.campaign_tests.brokers import MortalBroker
-from tests.clusters_tests.waiting import PATIENCE_S, eventually
+from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
+from tests.helpers.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of

@@ -9,11 +9,11 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.measurement import Phase, Window
 from search_spaces import ProducerConfig, client_of
-from tests.builders.studies import THROUGHPUT, Told, of_kind, on_record, real_study, simulated_study
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.clients import holders, left_by_java
-from tests.clusters_tests.waiting import eventually
-from tests.runners_tests.pool_runners import Dying
+from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_study, simulated_study
+from tests.helpers.waiting import eventually
+from tests.pools_tests.pool_runners import Dying
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Executor

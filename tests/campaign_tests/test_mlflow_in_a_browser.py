@@ -19,7 +19,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tests.campaign_tests.browser import await_server, needs_browser, opened
 from tests.campaign_tests.browser import page as page_at
-from tests.cli_tests.command import arguments, tuner
+from tests.helpers.command import arguments, tuner
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

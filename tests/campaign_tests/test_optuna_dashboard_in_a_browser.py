@@ -9,7 +9,7 @@ import pytest
 
 from runners.clusters.processes import free_ports
 from tests.campaign_tests.browser import await_server, needs_browser, page
-from tests.cli_tests.command import arguments
+from tests.helpers.command import arguments
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.study_file import parse_study

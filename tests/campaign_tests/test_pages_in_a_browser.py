@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaign_tests.browser import Page, needs_browser, opened
-from tests.service_tests.serving import Serving, ended, serving, study_file
+from tests.helpers.serving import Serving, ended, serving, study_file
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.study_file import parse_study

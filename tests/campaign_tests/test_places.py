@@ -11,8 +11,8 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tests.helpers.waiting import eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Method, StudySpec

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.campaign_tests.browser import opened
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, ended, serving, study_file
+from tests.helpers.serving import Serving, ended, serving, study_file
+from tests.helpers.stored_studies import write_study
 from tuner.present.wording import number
 from tuner.results.study_results import load_results
 

@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.builders.studies import Steady, Told, simulated_study
-from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.shared_child import SharedDriver
 from tests.campaign_tests.test_killed_driver import confirmed, searched
-from tests.postgres_server import PASSWORD, PostgresServer, served
-from tests.storage_tests.shared import storage_of
+from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.postgres_server import PASSWORD, PostgresServer, served
+from tests.helpers.shared_storage import storage_of
+from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import PACED, SATURATED, StudyState, Trial

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tests.builders.studies import on_record, real_study
 from tests.campaign_tests.child import running_study, told
+from tests.helpers.studies import on_record, real_study
 
 
 @pytest.mark.broker

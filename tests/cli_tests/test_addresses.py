@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 import tuner
-from tests.cli_tests.command import tuner as run_tuner
+from tests.helpers.command import tuner as run_tuner
 from tuner.cli.bench import bench
 from tuner.cli.broker import cleanup
 from tuner.cli.compare_tools import compare_tools

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 
 
 @pytest.mark.long

@@ -14,9 +14,9 @@ from objectives.verdict import RATE_REACHED_RATIO
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import find_leftovers
 from runners.clusters.topics import OwnedTopics
-from tests.cli_tests.command import arguments, tuner
-from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
+from tests.helpers.command import arguments, tuner
+from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from search_spaces import ConfigError, java
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 from tuner.cli.compare_clients import compare_clients
 from tuner.model.errors import StudyNotFound
 from tuner.results.study_results import load_results

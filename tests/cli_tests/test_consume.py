@@ -4,12 +4,12 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
-from runners.consumers.own_topic import KEPT, fill
+from runners.consumer_runs.own_topic import KEPT, fill
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.cli_tests.command import tuner
 from tests.conftest import TopicMaker
+from tests.helpers.command import tuner
 
 pytestmark = pytest.mark.broker
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tests.cli_tests.command import arguments, tuner
+from tests.helpers.command import arguments, tuner
 
 FILE = """
 about: What a reader costs, and what it gets.

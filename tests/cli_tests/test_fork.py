@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.studies import on_record
-from tests.cli_tests.command import Ended, tuner
-from tests.postgres_server import PostgresServer
+from tests.helpers.command import Ended, tuner
+from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.studies import on_record
 from tuner.model.trial import Kind
 from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
 

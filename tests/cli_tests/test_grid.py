@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from search_spaces.librdkafka.knobs import KNOBS
-from tests.cli_tests.command import tuner
-from tests.present_tests.studies import write_study
+from tests.helpers.command import tuner
+from tests.helpers.stored_studies import write_study
 
 _SEARCHED = {
     "linger.ms": "{choices: [0, 5, 20, 100]}",

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 import typer
 
-from tests.cli_tests.command import tuner
 from tests.docs_tests.program import options_of, options_of_service
+from tests.helpers.command import tuner
 from tuner.cli.app import REMOTE_VERBS, VERBS
 
 _HEAVY: Final = (

@@ -12,9 +12,9 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.java_client.compiled import INSPECTOR
 from tests.campaign_tests.clients import left_by_java, with_word
-from tests.cli_tests.command import arguments, tuner
-from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
+from tests.helpers.command import arguments, tuner
+from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.broker
 SECRET = "hunter2"

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from tests.cli_tests.command import arguments, tuner
+from tests.helpers.command import arguments, tuner
 from tests.tracking_tests.studies import baseline, confirming, study, trial
 from tuner.cli.bench import bench
 from tuner.cli.plan import init

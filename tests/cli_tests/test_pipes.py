@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import arguments, tuner
-from tests.present_tests.studies import write_study
+from tests.helpers.command import arguments, tuner
+from tests.helpers.stored_studies import write_study
 from tuner.model.trial import Trial
 from tuner.storage.home import ROOT_VARIABLE
 

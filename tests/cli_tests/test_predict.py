@@ -9,7 +9,7 @@ from runners.performance_model.constants import EMBEDDED
 from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 
 pytestmark = pytest.mark.campaign
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from search_spaces.errors import ConfigError
 from search_spaces.properties_file import parse_properties, read_properties
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 from tests.search_spaces_tests.test_lint import TWENTY_TWO
 from tuner.cli.lint import lint
 from tuner.cli.translate import translate

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from tests.cli_tests.command import tuner
 from tests.conftest import TopicMaker
+from tests.helpers.command import tuner
 
 pytestmark = pytest.mark.broker
 RECORDS = 600

@@ -15,10 +15,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli_tests.command import arguments, tuner
-from tests.postgres_server import PostgresServer
-from tests.present_tests.studies import WINNER, write_study
-from tests.storage_tests.shared import storage_of
+from tests.helpers.command import arguments, tuner
+from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.shared_storage import storage_of
+from tests.helpers.stored_studies import WINNER, write_study
 from tuner.model.facts import IN_MLFLOW
 from tuner.model.trial import Progress, StudyState, Trial
 from tuner.storage.files import RESULTS_FILE

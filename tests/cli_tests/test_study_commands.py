@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from search_spaces.librdkafka.knobs import KNOBS
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 from tuner.study_file import read_study_file
 
 _STUDY = """\

@@ -13,9 +13,9 @@ import yaml
 
 from search_spaces.client import java
 from search_spaces.parameters import KnobChange
-from tests.cli_tests.command import tuner
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of
+from tests.helpers.command import tuner
 from tuner.cli import options
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.course import estimate

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import BrokerLost
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 from tuner.cli.app import start
 
 WRONG = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import arguments, tuner
+from tests.helpers.command import arguments, tuner
 from tuner.cli.verify_options import rounds_asked
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind

@@ -34,7 +34,7 @@ from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
 from search_spaces.properties_file import parse_properties
 from tests.clusters_tests.owner import running_owner
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.waiting import eventually
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from runners.clusters.existing import ExistingCluster
 from runners.clusters.processes import free_ports
 from runners.clusters.topics import OwnedTopics
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
-from tests.clusters_tests.waiting import PATIENCE_S
+from tests.helpers.waiting import PATIENCE_S
 
 Answer = Callable[[socket.socket, threading.Event], None]
 TLS_ALERT = bytes.fromhex("15030300020246")

@@ -12,8 +12,8 @@ from runners.clusters.contact import Contact
 from runners.clusters.persistent import Address, open_broker, wait_while_running
 from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
-from tests.cli_tests.command import arguments, tuner
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.command import arguments, tuner
+from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.campaign
 

@@ -14,7 +14,7 @@ from runners.clusters.contact import Contact
 from runners.clusters.persistent import persistent_status, start_persistent, stop_persistent
 from runners.clusters.processes import ProcessIdentity
 from runners.errors import EmbeddedBrokerError
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.waiting import eventually
 
 
 @pytest.fixture(autouse=True)

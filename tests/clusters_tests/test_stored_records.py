@@ -6,7 +6,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.clusters.stored_records import once_replicated
-from tests.runners_tests.moved_clock import MovedClock
+from tests.helpers.moved_clock import MovedClock
 
 
 def counts(values: Sequence[int]) -> Iterator[int]:

@@ -14,8 +14,8 @@ from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
 from runners.errors import WorkloadRefused
 from tests.clusters_tests.owner import running_owner
-from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
+from tests.helpers.waiting import eventually
 
 NOT_OURS = [
     "tuner-orders",

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from objectives.scoring import Constraint
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, plan_of, results, trial
+from tests.helpers.trials import OBJECTIVES, SIZE, baseline, plan_of, results, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial

@@ -9,7 +9,7 @@ import pytest
 
 from objectives.ratios import Ratio
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.trials import confirming, failed, plan_of, trial
+from tests.helpers.trials import confirming, failed, plan_of, trial
 from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.model.trial import Kind, Trial

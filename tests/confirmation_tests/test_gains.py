@@ -3,7 +3,7 @@
 import pytest
 
 from objectives.ratios import claim_level, ratio_of
-from tests.builders.trials import OBJECTIVES, baseline, confirming, failed, plan_of, trial
+from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_of, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.trial import Kind, Trial

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.trials import OBJECTIVES, baseline, failed, trial
+from tests.helpers.trials import OBJECTIVES, baseline, failed, trial
 from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan

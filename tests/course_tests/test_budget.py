@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.builders.trials import trial
+from tests.helpers.trials import trial
 from tuner.course.budget import Budget, next_occurrence, spent_s
 from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec

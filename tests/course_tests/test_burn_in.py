@@ -13,8 +13,8 @@ from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import THROUGHPUT, Told, simulated_study
-from tests.builders.trials import OBJECTIVES, failed, trial
+from tests.helpers.studies import THROUGHPUT, Told, simulated_study
+from tests.helpers.trials import OBJECTIVES, failed, trial
 from tuner.course.run import run_study
 from tuner.model.spec import UNBROKEN_S, ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial

@@ -15,8 +15,8 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded
 from runners.measurement import Window
-from tests.builders.studies import Told, on_record, real_study
 from tests.conftest import TopicMaker
+from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.facts import RESERVED_BYTES

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from objectives.scoring import ALWAYS, Constraint
-from tests.builders.studies import Told, of_kind, on_record, simulated_study
-from tests.builders.trials import trial
+from tests.helpers.studies import Told, of_kind, on_record, simulated_study
+from tests.helpers.trials import trial
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runners.local_pool import LocalPool
 from runners.measurement import Window
+from runners.pools.local_pool import LocalPool
 from runners.workload import RecordSizes, Workload
-from tests.builders.studies import BASELINE, Steady
-from tests.postgres_server import PostgresServer
-from tests.storage_tests.cutting_proxy import CuttingProxy
-from tests.storage_tests.shared import SHORT_LEASE_S, opened
+from tests.helpers.cutting_proxy import CuttingProxy
+from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.shared_storage import SHORT_LEASE_S, opened
+from tests.helpers.studies import BASELINE, Steady
 from tuner.course.bench import Bench
 from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_keeper import utc_now

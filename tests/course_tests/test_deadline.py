@@ -11,7 +11,7 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import Told, on_record, simulated_study, state_told
+from tests.helpers.studies import Told, on_record, simulated_study, state_told
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.errors import DeadlinePassed

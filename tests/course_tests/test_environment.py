@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tests.builders.studies import Told, on_record, real_study
+from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.environment import environment_changes, environment_facts
 from tuner.course.open_target import open_target
 from tuner.course.run import run_study

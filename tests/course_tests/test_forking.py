@@ -14,7 +14,7 @@ from objectives.scoring import Constraint, Objective
 from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import BASELINE, Told, of_kind, on_record, simulated_study
+from tests.helpers.studies import BASELINE, Told, of_kind, on_record, simulated_study
 from tuner.course.forking import TakenOver, begin_fork, fork, trials_for
 from tuner.course.run import run_study
 from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged

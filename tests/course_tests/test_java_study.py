@@ -12,7 +12,7 @@ from runners.errors import WorkloadRefused
 from runners.reporting import silent
 from runners.workload import RecordSizes, Workload
 from search_spaces import Guarantee, ProducerConfig, java, parse_properties
-from tests.builders.studies import Told, on_record, real_study
+from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.open_target import open_target
 from tuner.course.run import run_study
 from tuner.model.spec import Goal

@@ -8,10 +8,10 @@ import pytest
 
 from runners.errors import BrokerLost
 from runners.limits import Limits
-from runners.local_pool import LocalPool
+from runners.pools.local_pool import LocalPool
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from tests.builders.studies import BASELINE
+from tests.helpers.studies import BASELINE
 from tuner.course.bench import Bench
 from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_keeper import utc_now

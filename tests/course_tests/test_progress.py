@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from tests.builders.studies import simulated_study, state_told
-from tests.builders.watched_run import SHOWN, watched_run
+from tests.helpers.studies import simulated_study, state_told
+from tests.helpers.watched_run import SHOWN, watched_run
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, StudyState, Trial

@@ -16,8 +16,8 @@ from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
-from tests.runners_tests.builders import window
+from tests.helpers.measurements import window
+from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tuner.course.racing import PhaseRule, race_of
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study

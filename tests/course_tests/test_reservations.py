@@ -12,7 +12,7 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import simulated_study
+from tests.helpers.studies import simulated_study
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.trial import State

@@ -18,8 +18,8 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import Told, on_record, simulated_study
-from tests.builders.trials import baseline
+from tests.helpers.studies import Told, on_record, simulated_study
+from tests.helpers.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.course.run import run_study

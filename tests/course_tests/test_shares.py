@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.builders.studies import Told, on_record, simulated_study
+from tests.helpers.studies import Told, on_record, simulated_study
 from tuner.course.run import run_study
 from tuner.model.trial import Kind
 

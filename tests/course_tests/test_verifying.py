@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import simulated_study
+from tests.helpers.studies import simulated_study
 from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import ExitCode, RequestRefused, exit_code_of
 from tuner.model.facts import RATES, RECORD_SIZES

@@ -12,7 +12,7 @@ from runners.runner import Watch, go_on
 from runners.simulated.simulated_runner import Course, Expected, SimulatedNoise, luck_of
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import Told
+from tests.helpers.studies import Told
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind

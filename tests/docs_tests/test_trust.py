@@ -15,7 +15,7 @@ from benchmarks.noise import Autocorrelated, CarryOver, Luck, Moment, Scatter, S
 from benchmarks.planted import BASELINE, MB_PER_S, P99_MS, Machine, Planted
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import simulated_study
+from tests.helpers.studies import simulated_study
 from tuner.model.trial import Kind, Trial
 
 BETTER = ProducerConfig.parse({"linger.ms": "1", "compression.type": "lz4"})

@@ -13,7 +13,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.experiment_tests.small import SEARCHES, SMALL, Told, run_small, small
-from tests.present_tests.studies import write_study
+from tests.helpers.stored_studies import write_study
 from tuner.course.experiment import run_experiment
 from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment

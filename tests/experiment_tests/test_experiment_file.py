@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from runners.placement import Placement
-from runners.ray_cluster import RayCluster
+from runners.pools.placement import Placement
+from runners.pools.ray_cluster import RayCluster
 from tests.experiment_tests.small import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
 from tuner.experiment_file.loading import parse_stored_experiment

@@ -9,8 +9,8 @@ import pytest
 
 import tuner
 from runners.simulated import SimulatedRunner
-from tests.builders.trials import trial
 from tests.experiment_tests.small import SEARCHES, Told, run_small, small
+from tests.helpers.trials import trial
 from tuner.course.experiment import run_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster

@@ -6,7 +6,7 @@ from runners.histogram import Histogram
 from runners.java_client.load import JavaResult
 from runners.java_client.reports import ClientTotals, JavaReport
 from runners.measurement import TimePoint
-from tests.runners_tests.builders import reading, window
+from tests.helpers.measurements import reading, window
 
 METRICS: Final = {
     "record-send-total": 1_000.0,

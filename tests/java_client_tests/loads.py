@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Final
 
 from runners.clock import SystemClock
-from runners.host import HostProbe
+from runners.host.probe import HostProbe
 from runners.java_client.compiled import Harness
 from runners.java_client.jvm import Jvm
 from runners.java_client.load import JavaLoad, JavaResult
-from runners.payload import payload_of
+from runners.load.payload import payload_of
+from runners.load.watchdog import Watchdog
 from runners.runner import Watch, go_on
-from runners.watchdog import Watchdog
 from runners.workload import RecordSizes, Workload
 
 NEWEST: Final = "4.3.1"

@@ -12,8 +12,8 @@ from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
+from tests.helpers.measurements import window
 from tests.java_client_tests.builders import METRICS, java_result, report
-from tests.runners_tests.builders import window
 
 CONFIG = ProducerConfig.parse({"acks": 1}, client=java())
 

@@ -13,11 +13,11 @@ import pytest
 from runners.clusters.clean_up import clean_up_lists
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
 from runners.java_client.jvm import Jvm
+from runners.load.payload import payload_of
 from runners.measurement import Phase, Window
-from runners.payload import payload_of
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.waiting import eventually
 from tests.java_client_tests.loads import ENDLESS, NEWEST, PACED, load_of, on_fake_broker, started
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from search_spaces.errors import InvalidValue
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.trials import trial
+from tests.helpers.trials import trial
 from tuner.model.trial import Kind, State, Trial
 
 NUMBERS = st.floats(allow_nan=False)

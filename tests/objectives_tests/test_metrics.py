@@ -18,7 +18,7 @@ from objectives.outcome import (
 )
 from runners.histogram import Histogram
 from runners.measurement import Resources
-from tests.runners_tests.builders import activity, counts, end_to_end, measurement
+from tests.helpers.measurements import activity, counts, end_to_end, measurement
 
 RESOURCES = Resources(broker_cpu_cores=0.5, process_cpu_cores=0.4)
 VALUES = {

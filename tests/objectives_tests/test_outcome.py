@@ -8,7 +8,7 @@ from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, ShownIn, deliv
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Resources
 from runners.workload import RecordSizes, Workload
-from tests.runners_tests.builders import activity, counts, end_to_end, measurement
+from tests.helpers.measurements import activity, counts, end_to_end, measurement
 
 PACED_RATE = 400.0
 LATENCIES = [name for name in shown_in(ShownIn.MEASUREMENT) if name.startswith("latency_")]

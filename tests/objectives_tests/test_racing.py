@@ -14,7 +14,7 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.racing import FOLLOWED, MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed, window_value
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
-from tests.runners_tests.builders import counts, measurement, window
+from tests.helpers.measurements import counts, measurement, window
 
 CAPACITY, P99 = Objective("mb_per_s"), Objective("latency_p99_ms")
 WINDOWS = 10

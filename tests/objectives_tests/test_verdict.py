@@ -12,7 +12,7 @@ from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from runners.workload import RecordSizes, Workload
-from tests.runners_tests.builders import activity, end_to_end, measurement
+from tests.helpers.measurements import activity, end_to_end, measurement
 
 USED = frozenset(each.name for each in fields(Resources))
 

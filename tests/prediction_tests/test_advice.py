@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from runners.batch_sampling import BatchSample
 from runners.clusters.stored_topics import StoredPartition, StoredTopic
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import BatchSequence, Merged
 from runners.performance_model.constants import REMOTE
 from runners.performance_model.stages import record_overhead_bytes
-from runners.record_batch import BatchSequence, Merged
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
+from tests.helpers.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import calibrate, uncalibrated
 from tuner.prediction.observations import Observation

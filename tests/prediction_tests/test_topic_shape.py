@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tests.builders.studies import Told, real_study
 from tests.conftest import TopicMaker
+from tests.helpers.studies import Told, real_study
 from tuner.course.run import run_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target

@@ -4,7 +4,7 @@ import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tests.present_tests.studies import study
+from tests.helpers.stored_studies import study
 from tuner.present.report.page import report_page
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from search_spaces.client import librdkafka
-from tests.present_tests.studies import WINNER, study
+from tests.helpers.stored_studies import WINNER, study
 from tuner.model.trial import Trial
 from tuner.present.export import SUFFIXES, offered
 from tuner.present.report.bundle import write_artifacts, write_study

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 from tuner.present.comparison_view import comparison_csv
 from tuner.present.csv_text import csv_of
 

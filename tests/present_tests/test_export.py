@@ -12,13 +12,13 @@ import yaml
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
-from runners.producer_performance import producer_performance, write_lines
+from runners.kafka_tools.producer_performance import producer_performance, write_lines
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties, read_properties
 from search_spaces.to_java import translate_to_java
 from tests.conftest import TopicMaker
-from tests.present_tests.studies import WINNER, study
+from tests.helpers.stored_studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal

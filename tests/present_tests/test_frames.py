@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.present_tests.studies import failed, study
+from tests.helpers.stored_studies import failed, study
 from tuner.model.trial import Trial
 from tuner.present.frames import changed_properties, frame_of, trials_csv, trials_frame, trials_record
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from runners.batch_sampling import BatchSample
-from runners.record_batch import BatchSequence, Merged, RecordBatch
-from tests.builders.batches import arrivals, batch_of, batched, sample_of, stored
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.present.inspection_view import inspection_lines, inspection_record, ranking_record
 from tuner.present.inspection_words import in_short, linger, notes, percent, remarks
 from tuner.results.batch_ending import BatchEnding, Ending

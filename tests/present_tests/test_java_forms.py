@@ -11,8 +11,8 @@ from search_spaces.forms import FileLayout, Form
 from search_spaces.guarantee import Guarantee
 from search_spaces.java_client.forms import FORMS as JAVA_FORMS
 from search_spaces.producer_config import ProducerConfig
+from tests.helpers.stored_studies import study
 from tests.present_tests.java_recommendation import entries_of, of_java
-from tests.present_tests.studies import study
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, Format, export, export_all, is_translated, offered
 from tuner.results.recommend import recommend

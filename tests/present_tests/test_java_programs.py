@@ -14,9 +14,9 @@ import pytest
 
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import for_java
+from tests.helpers.stored_studies import study
 from tests.present_tests.java_programs import CONNECT, SPRING, STREAMS
 from tests.present_tests.java_recommendation import entries_of, of_java
-from tests.present_tests.studies import study
 from tests.search_spaces_tests.real_java_client import constructed, differences
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.present_tests.studies import study
+from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.frames import trials_frame, trials_record

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.present_tests.studies import failed, study, taken_apart, write_study
+from tests.helpers.stored_studies import failed, study, taken_apart, write_study
 from tuner.model.trial import Trial
 from tuner.present.report.interactive import front_figure, inlined_plotly
 from tuner.present.report.page import front_html, report_page

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from tests.present_tests.studies import study
+from tests.helpers.stored_studies import study
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.pictures import draw_front, draw_fronts, draw_hypervolume, draw_importance
 from tuner.present.report.view import TRIAL_AXIS, is_wide, view_of

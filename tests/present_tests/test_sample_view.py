@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from runners.topic_sample import TopicSample
+from runners.inspection.topic_sample import TopicSample
 from tuner.present.sample_view import sampled_study
 from tuner.study_file import parse_study
 

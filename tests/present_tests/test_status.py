@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from objectives.ratios import short
-from tests.builders.watched_run import watched_run
-from tests.present_tests.studies import failed, study
+from tests.helpers.stored_studies import failed, study
+from tests.helpers.watched_run import watched_run
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Progress, StudyState, Trial
 from tuner.present.status import Recommended, Status, status_of

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from objectives.scoring import Objective
-from tests.builders.studies import simulated_study
-from tests.builders.trials import SIZE, confirming, failed, trial
+from tests.helpers.studies import simulated_study
+from tests.helpers.trials import SIZE, confirming, failed, trial
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Goal

@@ -14,8 +14,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from search_spaces.properties_file import parse_properties, read_properties
-from tests.cli_tests.command import tuner
-from tests.present_tests.studies import WINNER, write_study
+from tests.helpers.command import tuner
+from tests.helpers.stored_studies import WINNER, write_study
 from tuner import api as tuner_api
 from tuner.cli.recommend import recommend
 from tuner.cli.show import compare, front, report, status

@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from search_spaces.properties_file import parse_properties
-from tests.cli_tests.command import tuner
-from tests.present_tests.studies import WINNER, study, taken_apart, write_study
+from tests.helpers.command import tuner
+from tests.helpers.stored_studies import WINNER, study, taken_apart, write_study
 from tests.present_tests.test_page import read
 from tuner.cli.recommend import explain, recommend
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound

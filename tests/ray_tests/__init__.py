@@ -1,0 +1,1 @@
+"""Tests of `runners.pools` on a Ray cluster of several nodes."""

@@ -11,14 +11,14 @@ from typing import Any
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.consumers.with_consumers import TailConsumers
+from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import RunnerError
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement, Window
-from runners.placement import Placement
-from runners.pool import Job
-from runners.ray_cluster import Code, RayCluster
-from runners.ray_pool import RayPool
+from runners.pools.placement import Placement
+from runners.pools.pool import Job
+from runners.pools.ray_cluster import Code, RayCluster
+from runners.pools.ray_pool import RayPool
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

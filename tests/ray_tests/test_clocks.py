@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.clock_offset import Offset, offset_of, on_our_clock
+from runners.consumer_runs.clock_offset import Offset, offset_of, on_our_clock
 
 SECONDS = st.floats(0.0, 5.0)
 

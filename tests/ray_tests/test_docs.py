@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runners.ray_cluster import resource_of
+from runners.pools.ray_cluster import resource_of
 from tuner.study_file import read_study_file
 
 ROOT = Path(__file__).parents[2]

@@ -3,8 +3,8 @@
 import pytest
 
 from runners.errors import RayUnfit
-from runners.ray_cluster import Code, check_alike, check_here, facts_here, packages
-from runners.ray_session import NOT_SHIPPED
+from runners.pools.ray_cluster import Code, check_alike, check_here, facts_here, packages
+from runners.pools.ray_session import NOT_SHIPPED
 
 OURS = {
     "host": "here",

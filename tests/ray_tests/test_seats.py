@@ -3,9 +3,9 @@
 import pytest
 
 from runners.errors import RayUnfit
-from runners.placement import ANYWHERE, Placement
-from runners.ray_cluster import RayCluster
-from runners.ray_seats import RayNode, apart, crowd, fit, missing
+from runners.pools.placement import ANYWHERE, Placement
+from runners.pools.ray_cluster import RayCluster
+from runners.pools.ray_seats import RayNode, apart, crowd, fit, missing
 
 HEAD = RayNode("h", "head", 0.0)
 A1 = RayNode("1", "node-a1", 2.0, frozenset({"zone:a"}))

@@ -4,8 +4,8 @@ from itertools import chain
 
 import pytest
 
-from runners.record_batch import RecordBatch
-from tests.builders.batches import arrivals, batch, batch_of, batched, sample_of
+from runners.inspection.record_batch import RecordBatch
+from tests.helpers.batches import arrivals, batch, batch_of, batched, sample_of
 from tuner.results.batch_ending import BatchEnding, Ending, ending_of
 
 MUCH = 10**9

@@ -10,7 +10,7 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces import ClientKind, ProducerConfig, java
-from tests.builders.studies import Steady, Told, of_kind, on_record, simulated_study
+from tests.helpers.studies import Steady, Told, of_kind, on_record, simulated_study
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind

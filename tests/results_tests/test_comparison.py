@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from objectives.scoring import Objective, score
-from tests.present_tests.studies import study
+from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.results.comparison import compare

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, results, trial
+from tests.helpers.trials import OBJECTIVES, SIZE, baseline, results, trial
 from tuner.model.trial import Kind, Trial
 from tuner.results.estimates import Estimates
 from tuner.results.search_state import SearchState

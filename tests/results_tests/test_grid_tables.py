@@ -5,7 +5,7 @@ from pathlib import Path
 
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
-from tests.builders.studies import simulated_study
+from tests.helpers.studies import simulated_study
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import Method, PhaseSpec

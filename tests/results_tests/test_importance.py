@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.present_tests.studies import failed, study
+from tests.helpers.stored_studies import failed, study
 from tuner.model.trial import Trial
 from tuner.results.explanation import FRONT, knob_importance
 

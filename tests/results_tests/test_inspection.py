@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from runners.record_batch import Merged
-from tests.builders.batches import batch, sample_of
+from runners.inspection.record_batch import Merged
+from tests.helpers.batches import batch, sample_of
 from tuner.results.inspection import Inspection, best_codec, inspected, ranked, savings_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders.trials import baseline, results, trial
+from tests.helpers.trials import baseline, results, trial
 from tuner.model.spec import Goal
 from tuner.results.nominees import nominees
 

@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.builders.trials import baseline, trial
-from tests.present_tests.studies import study
+from tests.helpers.stored_studies import study
+from tests.helpers.trials import baseline, trial
 from tuner.cli.show import status
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page

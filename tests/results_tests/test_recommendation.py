@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
-from tests.builders.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
+from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of

@@ -10,8 +10,8 @@ import pytest
 from objectives.scoring import Constraint, Objective
 from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import simulated_study
-from tests.builders.trials import OBJECTIVES, baseline, plan_of, results, trial
+from tests.helpers.studies import simulated_study
+from tests.helpers.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.size_verification import (

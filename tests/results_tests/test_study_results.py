@@ -8,7 +8,7 @@ import pytest
 
 from objectives.front import hypervolume
 from objectives.scoring import Constraint, Objective
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
+from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
 from tuner.results.search_state import SearchState

@@ -5,8 +5,8 @@ from html import escape
 from pathlib import Path
 
 from objectives.scoring import Constraint
-from tests.builders.trials import baseline, failed, results, trial
-from tests.present_tests.studies import study
+from tests.helpers.stored_studies import study
+from tests.helpers.trials import baseline, failed, results, trial
 from tuner.present.report.front_table import front_markdown
 from tuner.present.report.page import report_page
 from tuner.results.unmet_constraints import missed_constraints, missed_lines

@@ -1,1 +1,1 @@
-"""Tests of `runners` but for its clusters."""
+"""Tests of what the packages in `runners` share, and of whole measurements on a real broker."""

@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import LocalBroker
-from runners.host import BrokerCounters, HostProbe, free_disk_bytes, usage
-from runners.kernel_counters import HeldBack, SocketTimes, ThreadTime, thread_times, user_s
+from runners.host.kernel_counters import HeldBack, SocketTimes, ThreadTime, thread_times, user_s
+from runners.host.probe import BrokerCounters, HostProbe, free_disk_bytes, usage
 from runners.measurement import BrokerUse
-from tests.builders.client_threads import client_threads
-from tests.clusters_tests.waiting import eventually
-from tests.runners_tests.builders import reading
+from tests.helpers.client_threads import client_threads
+from tests.helpers.measurements import reading
+from tests.helpers.waiting import eventually
 
 BURNT_S = 0.05
 # A tick of the coarsest clock that a reading may come from.

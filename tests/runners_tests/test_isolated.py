@@ -13,8 +13,7 @@ from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.wrappers import Isolated, end_kept
 from search_spaces.errors import InvalidValue, RuleBroken
-from tests.clusters_tests.waiting import eventually
-from tests.runners_tests.children import (
+from tests.helpers.children import (
     CONFIG,
     WORKLOAD,
     DetailedError,
@@ -24,6 +23,7 @@ from tests.runners_tests.children import (
     child_of,
     running_owner,
 )
+from tests.helpers.waiting import eventually
 
 
 def kill(_: Window) -> WatchDecision:

@@ -14,7 +14,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Leased, named_topic, owned_topic
 from tests.conftest import TopicMaker
-from tests.runners_tests.children import CONFIG, WORKLOAD, Failing
+from tests.helpers.children import CONFIG, WORKLOAD, Failing
 
 
 class Topics:

@@ -6,7 +6,7 @@ import pytest
 
 from runners.histogram import Histogram
 from runners.measurement import LATENCY_AGREEMENT_RATIO, LatencyCheck, Resources, TimePoint
-from tests.runners_tests.builders import activity, counts, measurement, window
+from tests.helpers.measurements import activity, counts, measurement, window
 
 
 def test_equal_counts_agree() -> None:

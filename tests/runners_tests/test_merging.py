@@ -14,7 +14,7 @@ from runners.histogram import Histogram
 from runners.measurement import LatencyCheck, Measurement, Phase, Resources, TimePoint
 from runners.merging import merge, merge_windows, share
 from runners.workload import RecordSizes, Workload
-from tests.runners_tests.builders import activity, counts, measurement, window
+from tests.helpers.measurements import activity, counts, measurement, window
 
 WHOLE = Workload(RecordSizes.fixed(100), rate_records_per_s=5_000)
 RATIOS = st.floats(0.0, 1.0)

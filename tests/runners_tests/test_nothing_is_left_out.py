@@ -8,15 +8,17 @@ from collections.abc import Iterator
 import runners
 from runners.librdkafka.librdkafka_runner import GENERATORS
 from runners.librdkafka.threads import LoadClient
-from runners.pool import Pool
+from runners.pools.pool import Pool
 from runners.runner import Runner
+from tests.helpers.runner_contract import RunnerContract
 
 # The modules are imported instead of their classes, because pytest would collect imported classes a second time.
-from tests.runners_tests import test_load_clients, test_local_pool, test_ray_pool, test_runners
-from tests.runners_tests.fake_client import FakeClient
-from tests.runners_tests.load_client_contract import LoadClientContract
-from tests.runners_tests.pool_contract import PoolContract
-from tests.runners_tests.runner_contract import RunnerContract
+from tests.librdkafka_tests import test_load_clients
+from tests.librdkafka_tests.fake_client import FakeClient
+from tests.librdkafka_tests.load_client_contract import LoadClientContract
+from tests.pools_tests import test_local_pool, test_ray_pool
+from tests.pools_tests.pool_contract import PoolContract
+from tests.runners_tests import test_runners
 
 RUNNER_PARAMETERS = ["self", "config", "workload", "watch"]
 CLIENT_METHODS = ("send", "drain", "waiting", "purge", "close")

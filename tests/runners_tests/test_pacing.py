@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.clock import NS_PER_S
-from runners.pacing import Bursts, Schedule
+from runners.load.pacing import Bursts, Schedule
 from runners.workload import RecordSizes, Workload
 
 RATES = st.one_of(st.floats(0.01, 1e7), st.sampled_from([1 / 3, 1.0, 20_000.0, 999_999.0, 1e6, 102_400.0, 1e8]))

@@ -15,15 +15,15 @@ from runners.clusters.cluster import RunningCluster
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
-from runners.local_pool import LocalPool
 from runners.measurement import Measurement, Window
-from runners.pool import Done, Job
+from runners.pools.local_pool import LocalPool
+from runners.pools.pool import Done, Job
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
-from tests.runners_tests.children import child_of
+from tests.helpers.children import child_of
 
 CONFIG = ProducerConfig.parse({"acks": 1})
 STOP_S = 5.0

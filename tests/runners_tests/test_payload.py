@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runners.errors import WorkloadRefused
 from runners.librdkafka.native import _slots
-from runners.payload import (
+from runners.load.payload import (
     FEWEST_RECORDS,
     MAX_RECORDS,
     MIN_RECORDS,

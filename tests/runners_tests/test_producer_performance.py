@@ -7,9 +7,9 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import GeneratorError
-from runners.producer_performance import PerformanceSummary, _summaries, producer_performance, write_lines
-from tests.builders.kafka_tools import run_tool, set_producer_quota
+from runners.kafka_tools.producer_performance import PerformanceSummary, _summaries, producer_performance, write_lines
 from tests.conftest import TopicMaker
+from tests.helpers.kafka_tools import run_tool, set_producer_quota
 
 # The output of Kafka 4.3.1.
 PRINTED = """\

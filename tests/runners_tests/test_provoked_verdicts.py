@@ -22,10 +22,10 @@ from runners.workload import RecordSizes, Workload
 from runners.wrappers import Isolated
 from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.kafka_tools import set_producer_quota
 from tests.conftest import TopicMaker
-from tests.runners_tests import slow_network
-from tests.runners_tests.slow_network import OnSlowNetwork
+from tests.helpers import slow_network
+from tests.helpers.kafka_tools import set_producer_quota
+from tests.helpers.slow_network import OnSlowNetwork
 
 pytestmark = [pytest.mark.broker, pytest.mark.campaign, pytest.mark.alone]
 

@@ -7,7 +7,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.errors import LoadPaused
-from runners.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count
+from runners.load.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count
 
 CORES = 2
 

@@ -28,7 +28,7 @@ from search_spaces.client import Client, java, librdkafka
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
-from tests.runners_tests.runner_contract import Left, check_nothing_left
+from tests.helpers.runner_contract import Left, check_nothing_left
 
 pytestmark = pytest.mark.broker
 

@@ -12,12 +12,12 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.consumers.with_consumers import TailConsumers, WithConsumers
+from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
-from runners.pool import StartingAt
+from runners.pools.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
@@ -26,8 +26,8 @@ from search_spaces.client import java
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
-from tests.runners_tests.mock_cluster import PARTITIONS
-from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract, check_nothing_left
+from tests.helpers.mock_cluster import PARTITIONS
+from tests.helpers.runner_contract import CONFIG, PACED, Left, RunnerContract, check_nothing_left
 
 SHORTEST = Workload(RecordSizes.fixed(100), partitions=PARTITIONS, warmup_s=0.0, measured_s=0.1)
 

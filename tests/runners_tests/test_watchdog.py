@@ -10,8 +10,8 @@ from runners.clock import NS_PER_S
 from runners.clusters import memory
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally
-from runners.watchdog import Watchdog
-from tests.runners_tests.moved_clock import MovedClock
+from runners.load.watchdog import Watchdog
+from tests.helpers.moved_clock import MovedClock
 
 PATIENCE_S = 15.0
 DOWN = "_ALL_BROKERS_DOWN: 1/1 brokers are down"

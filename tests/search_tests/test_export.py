@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
-from tests.builders.studies import simulated_study
+from tests.helpers.studies import simulated_study
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec

@@ -12,7 +12,7 @@ from search_spaces.errors import NothingToSearch
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.studies import Steady, Told, simulated_study
+from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Method
 from tuner.model.trial import Kind

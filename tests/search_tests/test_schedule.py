@@ -7,7 +7,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tests.builders.trials import trial
+from tests.helpers.trials import trial
 from tuner.course.steadiness import capacity_of, has_enough_burn_ins, is_steady
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind

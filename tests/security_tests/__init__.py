@@ -1,0 +1,1 @@
+"""Tests of secrets, rights, hostile input and the threat model."""

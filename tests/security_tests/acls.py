@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact, operation_name
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.waiting import eventually
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "security.md"
 _ANSWER_S = 20.0

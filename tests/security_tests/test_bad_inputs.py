@@ -13,8 +13,8 @@ import pytest
 from search_spaces.errors import ConfigError, PropertiesFileError
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
+from tests.helpers.serving import study_file
 from tests.security_tests.mutations import flipped, mutated, try_all
-from tests.service_tests.serving import study_file
 from tuner.cli.options import target_of
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study

@@ -11,7 +11,7 @@ from runners.clusters.leftovers import find_leftovers, remove_leftovers
 from runners.clusters.topics import RECORD_KIND, OwnedTopics
 from runners.errors import TargetRefused
 from search_spaces.connection import ConnectionConfig
-from tests.cli_tests.command import tuner
+from tests.helpers.command import tuner
 from tests.security_tests.acls import (
     LIKE,
     OURS,

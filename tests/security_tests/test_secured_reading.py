@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import Producer
 
 from runners.clusters.topic_admin import TopicAdmin
-from tests.cli_tests.command import tuner
-from tests.clusters_tests.waiting import eventually
+from tests.helpers.command import tuner
+from tests.helpers.waiting import eventually
 from tests.security_tests.acls import READING, bindings, commands, documented, grant, grant_only, rights
 from tests.security_tests.secured import PASSWORD, Secured, principal, write_client
 

@@ -9,8 +9,8 @@ import pytest
 
 from runners.clusters.leftovers import find_leftovers
 from runners.places import state_root
-from tests.builders.kafka_tools import run_tool
-from tests.cli_tests.command import Ended, tuner
+from tests.helpers.command import Ended, tuner
+from tests.helpers.kafka_tools import run_tool
 from tests.security_tests.acls import OURS, YOURS, bindings, commands, documented, grant, grant_only, rights, without
 from tests.security_tests.secured import PASSWORD, TOPIC, USER, Secured, principal, write_client
 from tests.security_tests.studies import study_file, target_by_environment, target_by_file

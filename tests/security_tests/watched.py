@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from tests.cli_tests.command import Ended, arguments
+from tests.helpers.command import Ended, arguments
 
 _TIMEOUT_S: Final = 240.0
 _LOOK_S: Final = 0.1

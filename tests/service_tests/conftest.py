@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, eventually, serving
+from tests.helpers.serving import Serving, eventually, serving
+from tests.helpers.stored_studies import write_study
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.service_tests.serving import Response
+from tests.helpers.serving import Response
 from tuner.service.config import load_config
 from tuner.service.http.access import AccessControl
 from tuner.service.http.application import application

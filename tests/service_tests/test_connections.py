@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from tests.service_tests.serving import serving
+from tests.helpers.serving import serving
 from tuner.service.config import load_config
 from tuner.service.http.connections import PLACE, Connections
 from tuner.service.http.patient_server import PatientProtocol, Server, listen_at

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, eventually, serving
+from tests.helpers.serving import Serving, eventually, serving
+from tests.helpers.stored_studies import write_study
 from tuner.model.errors import StorageUnreachable
 from tuner.service.http.server import LineFormatter
 from tuner.service.problems import problem_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.service_tests.serving import Serving
+from tests.helpers.serving import Serving
 
 # The short campaign has a similar test, `test_schemathesis`.
 pytestmark = [pytest.mark.campaign, pytest.mark.long]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.studies import of_kind, on_record
-from tests.service_tests.serving import (
+from tests.helpers.serving import (
     Serving,
     at_work,
     ended,
@@ -17,6 +16,7 @@ from tests.service_tests.serving import (
     state_of,
     study_file,
 )
+from tests.helpers.studies import of_kind, on_record
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import tuner
-from tests.service_tests.serving import Serving, ended, serving, study_file
+from tests.helpers.command import tuner
+from tests.helpers.serving import Serving, ended, serving, study_file
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.service.config import ServiceConfig, load_config
 from tuner.service.limits import LimitsSection

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.present_tests.studies import write_study
+from tests.helpers.stored_studies import write_study
 from tests.service_tests.test_pages import page
 from tuner.model.facts import IN_MLFLOW
 from tuner.service.cache.query import ResultQuery

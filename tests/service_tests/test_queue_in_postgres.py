@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.postgres_server import PostgresServer
+from tests.helpers.cutting_proxy import CuttingProxy
+from tests.helpers.postgres_server import PostgresServer
 from tests.service_tests.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
-from tests.storage_tests.cutting_proxy import CuttingProxy
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable

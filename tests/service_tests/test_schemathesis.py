@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from tests.campaign_form import LONG_CAMPAIGN
-from tests.cli_tests.command import tuner
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, eventually, serving
+from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.command import tuner
+from tests.helpers.serving import Serving, eventually, serving
+from tests.helpers.stored_studies import write_study
 
 pytestmark = pytest.mark.campaign
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.service_tests.serving import at_work, eventually, serving, study_file
+from tests.helpers.serving import at_work, eventually, serving, study_file
 from tuner.service.config import load_config
 
 pytestmark = pytest.mark.broker

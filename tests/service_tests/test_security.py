@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import tuner
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, serving, study_file
+from tests.helpers.command import tuner
+from tests.helpers.serving import Serving, serving, study_file
+from tests.helpers.stored_studies import write_study
 from tuner.client import Client, ServiceRefused
 
 pytestmark = pytest.mark.campaign

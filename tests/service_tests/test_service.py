@@ -14,10 +14,10 @@ import pytest
 from search_spaces.client import librdkafka
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
-from tests.builders.studies import Told, simulated_study
-from tests.cli_tests.command import arguments, tuner
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, ended, eventually, serving, study_file
+from tests.helpers.command import arguments, tuner
+from tests.helpers.serving import Serving, ended, eventually, serving, study_file
+from tests.helpers.stored_studies import write_study
+from tests.helpers.studies import Told, simulated_study
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.run import run_study
 from tuner.model.spec import Goal, Method

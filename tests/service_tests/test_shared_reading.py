@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from tests.present_tests.studies import write_study
+from tests.helpers.stored_studies import write_study
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.reading_process import ReadingProcess
 from tuner.service.cache.response_cache import ResponseCache

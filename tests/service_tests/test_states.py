@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.present_tests.studies import write_study
+from tests.helpers.stored_studies import write_study
 from tests.service_tests.in_process import in_process
 from tuner.service.queue.job import JobState, Submission
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from runners.clusters.processes import ProcessIdentity
-from tests.cli_tests.command import arguments
-from tests.service_tests.serving import ended, eventually, serving, study_file
+from tests.helpers.command import arguments
+from tests.helpers.serving import ended, eventually, serving, study_file
 from tuner.service.config import ServiceConfig, load_config
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.experiment_tests.small import run_small
-from tests.present_tests.studies import write_study
+from tests.helpers.stored_studies import write_study
 from tests.service_tests.in_process import Service, in_process
 
 

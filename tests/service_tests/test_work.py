@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import Ended, tuner
-from tests.service_tests.serving import Serving, ended, eventually, serving, state_of, study_file
+from tests.helpers.command import Ended, tuner
+from tests.helpers.serving import Serving, ended, eventually, serving, state_of, study_file
 from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.builders.trials import failed, trial
+from tests.helpers.trials import failed, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Progress, StudyState
 from tuner.storage.protocols import ResultsStore

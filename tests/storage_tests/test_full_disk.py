@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.studies import Steady, Told, simulated_study
+from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.run import run_study
 from tuner.model.errors import RecordUnwritable
 from tuner.results.study_results import StudyResults

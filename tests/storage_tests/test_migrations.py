@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from runners.simulated import SimulatedRunner
-from tests.builders.trials import trial
-from tests.postgres_server import USER, PostgresServer
-from tests.storage_tests.shared import opened, storage_of
+from tests.helpers.postgres_server import USER, PostgresServer
+from tests.helpers.shared_storage import opened, storage_of
+from tests.helpers.trials import trial
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable

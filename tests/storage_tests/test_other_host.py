@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.studies import Steady, Told, simulated_study
-from tests.cli_tests.command import Ended, arguments
-from tests.postgres_server import PASSWORD, USER, PostgresServer
-from tests.storage_tests.shared import storage_of
+from tests.helpers.command import Ended, arguments
+from tests.helpers.postgres_server import PASSWORD, USER, PostgresServer
+from tests.helpers.shared_storage import storage_of
+from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.run import run_study
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal

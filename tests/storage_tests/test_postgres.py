@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.builders.trials import trial
-from tests.postgres_server import PASSWORD, PostgresServer
-from tests.storage_tests.cutting_proxy import CuttingProxy
-from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
+from tests.helpers.cutting_proxy import CuttingProxy
+from tests.helpers.postgres_server import PASSWORD, PostgresServer
+from tests.helpers.shared_storage import SHORT_LEASE_S, Opened, opened, storage_of
+from tests.helpers.trials import trial
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.trial import Progress, StudyState
@@ -201,8 +201,8 @@ def test_a_killed_driver_is_replaced_by_another_process(database: str, tmp_path:
     program = """
         import os, signal, sys
         from pathlib import Path
-        from tests.storage_tests.shared import SHORT_LEASE_S, storage_of
-        from tests.builders.trials import trial
+        from tests.helpers.shared_storage import SHORT_LEASE_S, storage_of
+        from tests.helpers.trials import trial
 
         with storage_of(sys.argv[1], lease_s=SHORT_LEASE_S).drive(Path(sys.argv[2]), "night", print) as store:
             store.append(trial(0), {"paced": [0.5]})

@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 from typing_extensions import override
 
-from tests.builders.trials import trial
+from tests.helpers.trials import trial
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, StudyState
@@ -203,7 +203,7 @@ def test_two_processes_read_each_others_trials(store: SqliteStore, tmp_path: Pat
     program = """
         import sys
         from pathlib import Path
-        from tests.builders.trials import trial
+        from tests.helpers.trials import trial
         from tuner.storage.sqlite import SqliteStore
 
         store = SqliteStore(Path(sys.argv[1]), create=False)

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from tests.postgres_server import PASSWORD
-from tests.storage_tests.shared import storage_of
+from tests.helpers.postgres_server import PASSWORD
+from tests.helpers.shared_storage import storage_of
 from tuner.model.errors import ExitCode, StorageMisnamed, exit_code_of
 from tuner.model.url import masked_url, secrets_in
 from tuner.storage.home import STORAGE_VARIABLE, storage_at

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.ray_cluster import Code
+from runners.pools.ray_cluster import Code
 from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
 from tests.study_file_tests.corpus import ENVIRON, EXAMPLES, GOOD, load

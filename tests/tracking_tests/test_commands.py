@@ -14,8 +14,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from runners.clusters.processes import free_ports
+from tests.helpers.mlflow_server import server
 from tests.tracking_tests.looking import files, runs
-from tests.tracking_tests.server import server
 from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
 from tuner.cli.mlflow_verbs import sync_study, ui
 from tuner.cli.recommend import recommend

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres_server import PASSWORD, PostgresServer
-from tests.storage_tests.shared import storage_of
+from tests.helpers.postgres_server import PASSWORD, PostgresServer
+from tests.helpers.shared_storage import storage_of
 from tests.tracking_tests.looking import runs
 from tests.tracking_tests.studies import baseline, confirming, study, trial
 from tuner.model.spec import Goal, TrackingSpec

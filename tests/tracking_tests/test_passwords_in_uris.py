@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.cli_tests.command import arguments
-from tests.postgres_server import PASSWORD
+from tests.helpers.command import arguments
+from tests.helpers.postgres_server import PASSWORD
 from tuner.study_file import StudyFileError, parse_study
 
 pytestmark = pytest.mark.campaign

@@ -7,7 +7,7 @@ import typer
 from rich.table import Column, Table
 
 from objectives.ratios import Ratio, ratio_of
-from runners.producer_performance import java_throughput
+from runners.kafka_tools.producer_performance import java_throughput
 from runners.reporting import Say, silent
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic

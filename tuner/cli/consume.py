@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 import typer
 
+from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writing
+from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
-from runners.consumers.on_topic import TopicConsumption
-from runners.consumers.own_topic import KEPT, Writing, fill, read_while_writing
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
 from runners.java_client import source

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runners.ray_cluster import RayCluster
+from runners.pools.ray_cluster import RayCluster
 from tuner import api
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from runners.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.clusters.stored_topics import StoredTopic, StoredTopics
 from runners.errors import WorkloadRefused
-from runners.java_client.batch_reader import BatchReader
+from runners.inspection.batch_reader import BatchReader
+from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
 from tuner.cli import options
 from tuner.model.errors import NothingToTell

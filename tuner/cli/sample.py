@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from runners.clusters.topic_reader import TopicReader
-from runners.topic_sample import SampleCount
+from runners.inspection.topic_sample import SampleCount
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.present.console import say

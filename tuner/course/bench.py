@@ -21,7 +21,7 @@ from runners.clusters.stored_records import once_replicated
 from runners.errors import BrokerLost, TargetError, TargetUnreachable
 from runners.limits import Limits
 from runners.measurement import Measurement, Window
-from runners.pool import Done, Job, Pool
+from runners.pools.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
 from tuner.course.racing import HOPELESS_RATIO, PhaseRule, ranges_of

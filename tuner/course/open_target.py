@@ -20,8 +20,8 @@ from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
-from runners.consumers.own_topic import KEPT
-from runners.consumers.with_consumers import TailConsumers, WithConsumers
+from runners.consumer_runs.own_topic import KEPT
+from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.java_runner import JavaRunner

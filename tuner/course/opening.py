@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from runners.errors import signals_unwrapped
-from runners.local_pool import LocalPool
-from runners.placement import Placement
 from runners.places import target_lock
-from runners.pool import Pool
-from runners.ray_cluster import RayCluster
-from runners.ray_pool import RayPool
+from runners.pools.local_pool import LocalPool
+from runners.pools.placement import Placement
+from runners.pools.pool import Pool
+from runners.pools.ray_cluster import RayCluster
+from runners.pools.ray_pool import RayPool
 from runners.reporting import Say
 from runners.runner import Runner
 from runners.wrappers import DELETION_S

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.errors import TargetError
-from runners.placement import Placement
-from runners.ray_cluster import RayCluster
+from runners.pools.placement import Placement
+from runners.pools.ray_cluster import RayCluster
 from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from runners.clusters.lost_broker import LONGEST_OUTAGE_S, kill_leader
 from runners.clusters.topics import Topic
-from runners.consumers.own_topic import fill_bytes
-from runners.consumers.with_consumers import TailConsumers
+from runners.consumer_runs.own_topic import fill_bytes
+from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
 from runners.limits import Limits
 from runners.measurement import Measurement

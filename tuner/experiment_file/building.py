@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
-from runners.ray_cluster import RayCluster
+from runners.pools.ray_cluster import RayCluster
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record

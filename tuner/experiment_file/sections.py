@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from objectives.row_metrics import ROW_METRICS
-from runners.ray_cluster import DEFAULT_WAIT_S, Code
+from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
 from tuner.model.paper import Artefact, Expectation

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
-from runners.placement import zones_without_ray
-from runners.ray_cluster import RayCluster
+from runners.pools.placement import zones_without_ray
+from runners.pools.ray_cluster import RayCluster
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig

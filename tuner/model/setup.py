@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from runners.placement import Placement
+from runners.pools.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)

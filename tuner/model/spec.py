@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Final
 
 from objectives.scoring import Constraint, Objective
-from runners.placement import zones_without_ray
-from runners.ray_cluster import DEFAULT_WAIT_S, Code
+from runners.pools.placement import zones_without_ray
+from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client
 from search_spaces.guarantee import Guarantee

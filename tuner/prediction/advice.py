@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from math import ceil, log
 from typing import Final
 
-from runners.java_client.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
+from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
+from runners.inspection.record_batch import UNCOMPRESSED
+from runners.inspection.topic_traffic import TopicTraffic
 from runners.performance_model.constants import CODECS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACTOR, record_overhead_bytes
-from runners.record_batch import UNCOMPRESSED
-from runners.topic_traffic import TopicTraffic
 from runners.workload import MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig

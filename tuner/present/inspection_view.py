@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from runners.batch_sampling import BatchSample
-from runners.record_batch import CODECS_BY_COST
-from runners.topic_traffic import Spread
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import CODECS_BY_COST
+from runners.inspection.topic_traffic import Spread
 from tuner.present.console import OUT
 from tuner.present.inspection_words import (
     IF_THEY_WAITED,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from runners.batch_sampling import BatchSample
-from runners.java_client.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
-from runners.record_batch import UNCOMPRESSED
+from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import UNCOMPRESSED
 from runners.reporting import counted
 from tuner.present.wording import number
 from tuner.results.batch_ending import BatchEnding, Ending

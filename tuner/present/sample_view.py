@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from runners.topic_sample import GZIP, TopicSample
+from runners.inspection.topic_sample import GZIP, TopicSample
 from runners.workload import MOST_KEYS, MOST_PEAK_RATIO
 from tuner.present.console import OUT
 

@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.batch_sampling import BatchSample
-from runners.record_batch import UNCOMPRESSED, RecordBatch
-from runners.topic_traffic import overlapping, streams, successions
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import UNCOMPRESSED, RecordBatch
+from runners.inspection.topic_traffic import overlapping, streams, successions
 
 _LEAST_BATCHES: Final = 5
 _NEARLY_ALL: Final = 0.9

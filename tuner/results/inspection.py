@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from runners.batch_sampling import BatchSample
-from runners.record_batch import CODECS_BY_COST, UNCOMPRESSED
-from runners.topic_traffic import TopicTraffic, traffic_of
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import CODECS_BY_COST, UNCOMPRESSED
+from runners.inspection.topic_traffic import TopicTraffic, traffic_of
 from tuner.results.batch_ending import BatchEnding, ending_of
 
 _NEARLY_BEST: Final = 1.05

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from objectives.scoring import Constraint
-from runners.ray_cluster import DEFAULT_WAIT_S, Code
+from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, MOST_KEYS, MOST_PEAK_RATIO, MOST_RATE_RECORDS_PER_S, RecordSizes
 from runners.zones.link import MAX_DELAY_MS
 from search_spaces.catalogue import Value

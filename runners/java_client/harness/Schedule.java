@@ -3,7 +3,7 @@ package harness;
 import com.fasterxml.jackson.databind.JsonNode;
 
 /**
- * When each record of a fixed rate is due, in nanoseconds after the start; see the Python module runners.pacing.
+ * When each record of a fixed rate is due, in nanoseconds after the start; see the Python module runners.load.pacing.
  *
  * <p>With bursts, each period begins with one. The first half of a period's records leave in it, at peak times the mean
  * rate, and the others evenly until the next period.

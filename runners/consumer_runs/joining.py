@@ -1,0 +1,115 @@
+"""End-to-end latency: from the moment at which a record should leave the producer until a consumer has it.
+
+The producer's load notes the partition and the offset of a sample of its records, and the consumers note when they took
+which offsets. Joining the two costs nothing while the load runs, and records need no extra bytes.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.clock import NS_PER_S, NS_PER_US
+from runners.consumer_runs.clock_offset import Offset, on_our_clock
+from runners.consumers.consumption import Arrivals, Consumption
+from runners.end_to_end import EndToEnd, SampledDeliveries
+from runners.histogram import Histogram
+
+_CLOCK_ERROR_RATIO: Final = 0.1
+"""If the clocks may differ by a larger part of the median end-to-end latency, the measurement has a warning."""
+
+
+def end_to_end_of(
+    deliveries: SampledDeliveries, consumption: Consumption, offsets: tuple[Offset, Offset] | None = None
+) -> EndToEnd:
+    """Join the producer's records with the consumers' arrivals.
+
+    Args:
+        deliveries: The sampled records of the producers.
+        consumption: What the consumers took. It has arrivals.
+        offsets: How far the monotonic clock of the consumers' host was ahead of the producer's before and after the
+            load; None if both had the same clock.
+    """
+    arrivals = consumption.arrivals
+    assert arrivals is not None, "consumers beside a producer note when records arrive"
+    if offsets is not None:
+        arrivals = replace(arrivals, at_ns=on_our_clock(arrivals.at_ns, *offsets))
+    taken_ns = arrival_times(arrivals, deliveries.partitions, deliveries.offsets)
+    found = taken_ns >= 0
+    intended, acknowledged, taken = deliveries.intended_ns[found], deliveries.acknowledged_ns[found], taken_ns[found]
+    counts = arrivals.last_offsets - arrivals.first_offsets + 1
+    in_phase = (arrivals.at_ns >= deliveries.start_ns) & (arrivals.at_ns < deliveries.end_ns)
+    seconds = (deliveries.end_ns - deliveries.start_ns) / NS_PER_S
+    missing, activity = int((~found).sum()), consumption.activity
+    warnings = list(consumption.warnings) + list(consumption.counts.differences())
+    if missing:
+        warnings.append(f"no consumer took {missing:,} of {len(found):,} sampled records")
+    latency = Histogram.of((taken - intended) // NS_PER_US)
+    within_ms = None if offsets is None else max(each.within_s for each in offsets) * 1e3
+    if within_ms is not None and latency.count:
+        warnings += _unsure(within_ms, latency.percentile_us(0.5) / 1e3)
+    return EndToEnd(
+        latency=latency,
+        fetch=Histogram.of((taken - acknowledged) // NS_PER_US),
+        consumers=consumption.reading.consumers,
+        sampled=len(found),
+        missing=missing,
+        records_per_s=float(counts[in_phase].sum()) / seconds,
+        behind_records=_behind(deliveries, arrivals),
+        client_cpu_ms_per_mb=consumption.client_cpu_ms_per_mb,
+        fetch_records=activity.fetch_records if activity else None,
+        fetch_bytes=activity.fetch_bytes if activity else None,
+        taken=consumption.counts.taken,
+        repeated=consumption.counts.repeated,
+        clock_error_ms=within_ms,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _unsure(within_ms: float, p50_ms: float) -> list[str]:
+    if within_ms <= _CLOCK_ERROR_RATIO * p50_ms:
+        return []
+    return [
+        f"the end-to-end latency (median {p50_ms:.2f} ms) may be wrong by {within_ms:.2f} ms, because producer and "
+        "consumers have the clocks of two hosts"
+    ]
+
+
+def arrival_times(arrivals: Arrivals, partitions: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when each record was first taken, in ns of the monotonic clock; -1 for a record that was not taken.
+
+    Args:
+        arrivals: What the consumers took.
+        partitions: Partition of each record, shape (n,).
+        offsets: Offset of each record, shape (n,).
+
+    Returns:
+        The times, shape (n,).
+    """
+    found = np.full(len(offsets), -1, dtype=np.int64)
+    for partition in np.unique(partitions).tolist():
+        runs = np.flatnonzero(arrivals.partitions == partition)
+        wanted = np.flatnonzero(partitions == partition)
+        if not len(runs):
+            continue
+        # Records that came twice make runs overlap. The earliest run with an offset is wanted, so runs are ordered by
+        # their first offset, and then by their time.
+        order = runs[np.lexsort((-arrivals.at_ns[runs], arrivals.first_offsets[runs]))]
+        place = np.searchsorted(arrivals.first_offsets[order], offsets[wanted], side="right") - 1
+        inside = place >= 0
+        inside[inside] = arrivals.last_offsets[order][place[inside]] >= offsets[wanted][inside]
+        found[wanted[inside]] = arrivals.at_ns[order][place[inside]]
+    return found
+
+
+def _behind(deliveries: SampledDeliveries, arrivals: Arrivals) -> int:
+    """Return how many records were acknowledged and not taken at the end of the phase, from the sampled offsets."""
+    behind = 0
+    before = deliveries.acknowledged_ns < deliveries.end_ns
+    for partition in np.unique(deliveries.partitions).tolist():
+        acknowledged = deliveries.offsets[before & (deliveries.partitions == partition)]
+        taken = arrivals.last_offsets[(arrivals.partitions == partition) & (arrivals.at_ns < deliveries.end_ns)]
+        if len(acknowledged):
+            behind += max(0, int(acknowledged.max()) - (int(taken.max()) if len(taken) else -1))
+    return behind

@@ -1,0 +1,193 @@
+"""A runner beside which consumers read, at the tail of the topic, the records that its producer writes."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
+from runners.consumer_runs.joining import end_to_end_of
+from runners.consumer_runs.topic_consumption import TopicConsumption
+from runners.consumers.consumption import Consumption, ReadWindow
+from runners.consumers.reading import Reading, Start
+from runners.errors import GeneratorError, RunnerError, WorkloadRefused
+from runners.limits import DEFAULT_LIMITS
+from runners.measurement import Measurement, Window, sent_bytes_of
+from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+
+_LONGEST_S: Final = 86_000.0
+_START_PATIENCE_S: Final = 60.0
+_LAST_RECORDS_PATIENCE_S: Final = 15.0
+"""How long the consumers may take to read what is left when the producer has ended."""
+_NO_MORE_S: Final = 2.0
+"""If no record arrives for this long, all were read: consumers report each second what they took."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailConsumers:
+    """The consumers that read a topic at its tail while producers write to it.
+
+    Attributes:
+        cluster: The cluster of the topic.
+        topic: The topic.
+        outage_s: How many seconds may pass without an answer while brokers are down.
+    """
+
+    cluster: RunningCluster
+    topic: Topic
+    outage_s: float = DEFAULT_LIMITS.outage_s
+
+    def load(self, config: ProducerConfig, workload: Workload) -> TopicConsumption:
+        """Return the load of the consumers beside a producer, whose client they have."""
+        reading = Reading(
+            start=Start.TAIL,
+            consumers=workload.consumers,
+            warmup_s=workload.warmup_s,
+            measured_s=_LONGEST_S,
+            keep_arrivals=True,
+            outage_s=self.outage_s,
+        )
+        return TopicConsumption(self.cluster, self.topic.name, reading, self.topic.owned, config.client)
+
+
+@dataclass(frozen=True, slots=True)
+class WithConsumers:
+    """A runner that measures a producer, by another runner, while consumers read its records.
+
+    A workload without consumers is measured as by the other runner alone.
+
+    Attributes:
+        runner: Measures the producer.
+        consumers: Read what the producer writes.
+        host: Where they run.
+    """
+
+    runner: Runner
+    consumers: TailConsumers
+    host: ConsumerHost = THIS_HOST
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Measure the config. If the workload has consumers, the measurement has `end_to_end`."""
+        if not workload.consumers:
+            return self.runner.run(config, workload, watch)
+        if config.acks == 0:
+            raise WorkloadRefused(
+                "end-to-end latency needs the offsets of the records, which a broker does not tell with acks=0; use "
+                "acks=1 or acks=all, or leave the consumers out"
+            )
+        measured: Measurement | None = None
+        began = False
+        try:
+            before = self.host.offset()
+            with self._consuming(config, workload) as consuming:
+                began = True
+                measured = self.runner.run(config, workload, consuming.watching_too(watch))
+                # If others write to the topic, what the consumers took does not tell whether ours is among it.
+                consumption = consuming.finish(measured.counts.acknowledged if self.consumers.topic.owned else None)
+            after = self.host.offset()
+        except RunnerError as error:
+            # An error of the runner already has the bytes that were sent. An error of the consumers has not.
+            if not began or measured is not None:
+                error.sent_bytes = 0 if measured is None else sent_bytes_of(measured)
+            raise
+        assert measured.deliveries is not None, "the load generators tell the offsets of their records"
+        offsets = None if before is None or after is None else (before, after)
+        seen = end_to_end_of(measured.deliveries, consumption, offsets)
+        warnings = (*measured.warnings, *(f"consumers: {each}" for each in seen.warnings))
+        return replace(measured, deliveries=None, end_to_end=seen, warnings=warnings)
+
+    @contextmanager
+    def _consuming(self, config: ProducerConfig, workload: Workload) -> Iterator["_Consuming"]:
+        """Start the consumers, and stop them when the context is left, also after an error."""
+        consuming = _Consuming(self.consumers.load(config, workload), self.host)
+        consuming.start()
+        try:
+            yield consuming
+        finally:
+            consuming.stop()
+
+
+@dataclass(slots=True)
+class _Consuming:
+    """Consumers that read in a thread until they are stopped."""
+
+    load: TopicConsumption
+    host: ConsumerHost
+    _thread: threading.Thread = field(init=False)
+    _started: threading.Event = field(default_factory=threading.Event)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _progress: threading.Event = field(default_factory=threading.Event)
+    _taken: int = 0
+    _outcome: list[Consumption | BaseException] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="tuner-consumers", daemon=True)
+
+    def start(self) -> None:
+        """Start the consumers, and wait until they read."""
+        self._thread.start()
+        if not self._started.wait(_START_PATIENCE_S):
+            self.stop()
+            raise GeneratorError(f"the consumers must be ready within {_START_PATIENCE_S:.0f} s, but were not")
+        self._raise_error()
+
+    def watching_too(self, watch: Watch) -> Watch:
+        """Return a function that also stops the producer's load if the consumers have ended before it."""
+
+        def watching(window: Window) -> WatchDecision:
+            decision = watch(window)
+            return decision if self._thread.is_alive() else WatchDecision.STOP
+
+        return watching
+
+    def finish(self, records: int | None) -> Consumption:
+        """Wait until the consumers have taken all records. Then stop them, and return what they took.
+
+        If records are missing after a while, the consumers are stopped all the same, and the counts show it.
+
+        Args:
+            records: How many records there are; None waits until no more arrive.
+        """
+        now_s = began_s = grew_s = time.monotonic()
+        taken = self._taken
+        while self._thread.is_alive() and now_s < began_s + _LAST_RECORDS_PATIENCE_S:
+            if self._taken != taken:
+                taken, grew_s = self._taken, now_s
+            if taken >= records if records is not None else now_s > grew_s + _NO_MORE_S:
+                break
+            self._progress.wait(0.1)
+            self._progress.clear()
+            now_s = time.monotonic()
+        self.stop()
+        self._raise_error()
+        (consumption,) = self._outcome
+        assert isinstance(consumption, Consumption)
+        return consumption
+
+    def stop(self) -> None:
+        """Stop the consumers, and wait until their processes have ended."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._outcome.append(self.host.consume(self.load, self._watch, self._started.set))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the consumers
+            self._outcome.append(error)
+        finally:
+            self._started.set()
+
+    def _watch(self, window: ReadWindow) -> WatchDecision:
+        self._taken += window.records
+        self._progress.set()
+        return WatchDecision.STOP if self._over.is_set() else WatchDecision.GO_ON
+
+    def _raise_error(self) -> None:
+        if self._outcome and isinstance(self._outcome[0], BaseException):
+            raise self._outcome[0]

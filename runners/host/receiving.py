@@ -1,0 +1,70 @@
+"""Estimates for how much of the time a TCP connection of a consumer was receiving.
+
+The kernel counts the bytes that a connection has received, but not for how long it received. So we look twice, a
+little apart, several times a second: if bytes came between the two looks, the connection was receiving. A connection
+that receives nearly all the time is limited by the network or by a busy peer, and one with gaps waits for its peer's
+answers.
+
+Source: `tcpi_bytes_received`, Linux, include/uapi/linux/tcp.h.
+"""
+
+import struct
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from runners.host.kernel_counters import Connection, tcp_infos
+
+_RECEIVED: Final = struct.Struct("=Q")
+_RECEIVED_OFFSET: Final = 128
+SHORTEST_S: Final = 0.002
+LONGEST_S: Final = 0.02
+_PARTS: Final = 8
+
+
+@dataclass(slots=True)
+class Receiving:
+    """Looks at the connections of a process, each time for some milliseconds.
+
+    Attributes:
+        pid: The process: this one, or one that it has started. None for this one.
+        looks: Number of looks so far.
+    """
+
+    pid: int | None = None
+    looks: int = 0
+    _first_bytes: dict[Connection, int] = field(default_factory=dict)
+    _last_bytes: dict[Connection, int] = field(default_factory=dict)
+    _receiving: Counter[Connection] = field(default_factory=Counter)
+
+    def look(self, exchange_s: float = 0.0) -> None:
+        """Look once, for an eighth of an exchange, and for 2 to 20 ms.
+
+        A slow network passes bytes in portions, some milliseconds apart. A look must be longer than that, and shorter
+        than the gap between two exchanges of a connection that waits for answers.
+
+        Args:
+            exchange_s: Mean time from a request to the end of its response; 0 if unknown.
+        """
+        before = self._received()
+        time.sleep(min(max(exchange_s / _PARTS, SHORTEST_S), LONGEST_S))
+        after = self._received()
+        self.looks += 1
+        for connection, count in after.items():
+            self._first_bytes.setdefault(connection, count)
+            self._last_bytes[connection] = count
+            self._receiving[connection] += count > before.get(connection, count)
+
+    def ratio(self) -> float | None:
+        """Return the share of the looks at which the connection that received most bytes was receiving.
+
+        The result is None if there was no look, or if the platform does not report the bytes.
+        """
+        received = {each: last - self._first_bytes[each] for each, last in self._last_bytes.items()}
+        busiest = max(received, key=lambda each: received[each], default=None)
+        return None if busiest is None else self._receiving[busiest] / self.looks
+
+    def _received(self) -> dict[Connection, int]:
+        infos = tcp_infos(self.pid)
+        return {connection: _RECEIVED.unpack_from(info, _RECEIVED_OFFSET)[0] for connection, info in infos}

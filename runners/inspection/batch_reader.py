@@ -1,0 +1,237 @@
+"""Reads record batches as they lie on the brokers, with the classes of Kafka's Java client.
+
+The batches are fetched, decompressed and compressed again in a Java process, which tells only sizes, times and ids. So
+no content of a record reaches this process. We use the Java client because it has all codecs and the same security
+settings as the cluster's other users; the Python clients that show batches know fewer of both.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from runners.clusters.stored_topics import BrokerAddress
+from runners.errors import BrokerLost, GeneratorError, TargetRefused
+from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+from runners.java_client.compiled import INSPECTOR, Harness
+from runners.java_client.jvm import Jvm, Message
+from runners.reporting import Say, silent
+from search_spaces.client import java
+from search_spaces.java_connection import connection_for_java
+
+MERGE_WAIT_MS: Final = 20
+"""Batches of a producer are put together if their records were created within this time."""
+MERGE_BYTES: Final = 65_536
+"""The largest size of such a batch, without compression."""
+_HEAP_BYTES: Final = 512 << 20
+_PATIENCE_S: Final = 120.0
+_CLIENT_ID: Final = "kafka-tuner-inspect"
+_CLOSED: Final = "EOFException"
+_CURRENT_FORMAT: Final = 2
+
+
+class ResponseNotRead(BrokerLost):
+    """The connection closed before a response had come: the broker ended it, or the response was too large for us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part of a partition that is to be read.
+
+    Attributes:
+        topic: The name of the topic.
+        partition: The number of the partition.
+        offset: Where to begin: with the batch that holds this offset.
+        end: No batch is read that begins here or later.
+        most_bytes: The highest number of bytes. A batch that is larger is read only if this part is the first of a
+            request that has something to read.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    end: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedBatches:
+    """What a broker has sent of a partition.
+
+    Attributes:
+        stretch: The batches.
+        next_offset: The offset after the last one; None if there was none.
+        first_offset: The first offset of the first one; None if there was none.
+        error: Kafka's name of the error; empty if there was none.
+    """
+
+    stretch: BatchSequence = field(default_factory=BatchSequence)
+    next_offset: int | None = None
+    first_offset: int | None = None
+    error: str = ""
+
+
+class BatchReader:
+    """A Java process that is connected to the brokers of a cluster."""
+
+    def __init__(
+        self,
+        connection: Mapping[str, str],
+        brokers: Iterable[BrokerAddress],
+        most_response_bytes: int,
+        progress: Say = silent,
+    ) -> None:
+        """Start the process. It connects to a broker when it first reads from it.
+
+        Args:
+            connection: Client properties under librdkafka's names.
+            brokers: The brokers to read from.
+            most_response_bytes: The connection is closed if a response is larger, so that it is not received.
+            progress: Receives the progress of a download.
+
+        Raises:
+            TargetRefused: The Java client does not take the connection's properties.
+            EmbeddedBrokerError: Java, or the client's jars, can't be had.
+            UnknownProperty: A property of the connection has no counterpart in the Java client.
+            InvalidValue: A property has a value that the Java client can't have.
+        """
+        version = java().version
+        properties = connection_for_java(connection, version)
+        harness = Harness.prepare(version, progress, INSPECTOR)
+        harness.check_login(connection.get("security.protocol", "plaintext"))
+        with ExitStack() as stack:
+            self._jvm = stack.enter_context(Jvm(harness, _HEAP_BYTES))
+            self.received_bytes = 0
+            answer = self._answer(
+                {
+                    "do": "connect",
+                    "properties": properties,
+                    "client_id": _CLIENT_ID,
+                    "brokers": [{"id": each.id, "host": each.host, "port": each.port} for each in set(brokers)],
+                    "most_response_bytes": most_response_bytes,
+                }
+            )
+            if answer["is"] == "refused":
+                raise TargetRefused(
+                    f"The connection's properties must be valid for the Java client, which reads record batches, but "
+                    f"it reports: {answer['because']}. Correct them."
+                )
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
+        """Send one request to a broker, and return what it has sent, in the order of `wanted`.
+
+        Args:
+            broker: The broker that leads the partitions.
+            wanted: The parts to read.
+            most_bytes: The highest number of bytes of all parts together. The first batch may be larger.
+
+        Raises:
+            ResponseNotRead: The connection was closed before the response had come.
+            BrokerLost: The broker did not answer.
+            TargetRefused: The broker refused us.
+        """
+        answer = self._answer(
+            {
+                "do": "fetch",
+                "broker": broker.id,
+                "most_bytes": most_bytes,
+                "merge_wait_ms": MERGE_WAIT_MS,
+                "merge_bytes": MERGE_BYTES,
+                "partitions": [
+                    {
+                        "topic": each.topic,
+                        "partition": each.partition,
+                        "offset": each.offset,
+                        "end": each.end,
+                        "most_bytes": each.most_bytes,
+                    }
+                    for each in wanted
+                ],
+            }
+        )
+        if answer["is"] == "refused":
+            raise _refusal(answer, broker)
+        self.received_bytes = int(answer["received_bytes"])
+        found = {(each["topic"], each["partition"]): each for each in answer["partitions"]}
+        return [_fetched(found.get((each.topic, each.partition), {"error": "UNKNOWN"})) for each in wanted]
+
+    def _answer(self, command: Message) -> Message:
+        try:
+            self._jvm.send(command)
+            return self._jvm.receive(_PATIENCE_S)
+        except TimeoutError:
+            raise BrokerLost(
+                f"No broker sent record batches within {_PATIENCE_S:.0f} s. Check that the brokers are running."
+            ) from None
+        except GeneratorError as error:
+            raise GeneratorError(f"the process that reads record batches ended too early: {error}") from None
+
+
+def _refusal(answer: Message, broker: BrokerAddress) -> Exception:
+    address, because = f"{broker.host}:{broker.port}", str(answer["because"]).rstrip(".")
+    if answer["kind"] == _CLOSED:
+        return ResponseNotRead(f"Broker {address} closed the connection before it sent record batches: {because}.")
+    if "Authentication" in answer["kind"] or "Authorization" in answer["kind"]:
+        return TargetRefused(f"Broker {address} refused the Java client: {because}.")
+    return BrokerLost(f"Broker {address} sent no record batches: {because}. Check that it is running.")
+
+
+def _fetched(told: Message) -> FetchedBatches:
+    if "error" in told:
+        return FetchedBatches(error=str(told["error"]))
+    batches: list[Mapping[str, Any]] = told["batches"]
+    usable, set_aside = [], Counter[str]()
+    for each in batches:
+        if reason := _unusable(each):
+            set_aside[reason] += 1
+        else:
+            usable.append(_batch(each))
+    merged = sum((_merged(each) for each in told["merged"]), Merged())
+    return FetchedBatches(
+        BatchSequence(tuple(usable), merged, dict(set_aside)),
+        next_offset=batches[-1]["last_offset"] + 1 if batches else None,
+        first_offset=batches[0]["base_offset"] if batches else None,
+    )
+
+
+def _unusable(told: Mapping[str, Any]) -> str:
+    """Return why a batch says nothing of its producer; empty if it does."""
+    if told["format"] < _CURRENT_FORMAT:
+        return "old format"
+    if told["damaged"]:
+        return "damaged"
+    if told["control"]:
+        return "control"
+    if "plain_bytes" not in told:
+        return "too large"
+    return "" if told["whole"] else "compacted"
+
+
+def _batch(told: Mapping[str, Any]) -> RecordBatch:
+    return RecordBatch(
+        base_offset=told["base_offset"],
+        last_offset=told["last_offset"],
+        records=told["records"],
+        bytes=told["bytes"],
+        plain_bytes=told["plain_bytes"],
+        codec=told["codec"],
+        producer_id=told["producer_id"] if told["producer_id"] >= 0 else None,
+        transactional=told["transactional"],
+        first_created_ms=told["first_created_ms"],
+        last_created_ms=told["last_created_ms"],
+        appended_ms=told.get("appended_ms"),
+        first_record_bytes=told["first_record_bytes"],
+        coded_bytes=told["coded"],
+    )
+
+
+def _merged(told: Mapping[str, Any]) -> Merged:
+    return Merged(told["batches"], 1, told["records"], told["bytes"], told["plain_bytes"], told["coded"])

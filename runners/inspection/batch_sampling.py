@@ -1,0 +1,248 @@
+"""Chooses which record batches of topics are read, and keeps to a number of bytes.
+
+The newest batches of a partition can't be asked for: a broker reads forwards, and nobody knows how many records a batch
+has. So a partition is read twice. The first time, reading begins as many records before the end as batches are wanted.
+If that gives fewer batches, because they have several records each, those before them are read too: as many as it takes
+by what the first time has shown.
+
+A broker sends no part of a batch. If the next batch of a partition is larger than what was asked for, the partition
+comes back empty. It is then asked for alone, since a broker sends the first batch of a request whatever its size.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from runners.clusters.stored_topics import BrokerAddress, StoredPartition, StoredTopic
+from runners.inspection.batch_reader import FetchedBatches, ResponseNotRead, Wanted
+from runners.inspection.record_batch import BatchSequence
+
+LEAST_BYTES: Final = 1_000_000
+"""The least that a sample may be allowed to read: batches of a megabyte are usual."""
+_RESPONSES: Final = 5
+"""A response may have at most the bytes of the whole sample, divided by this number."""
+_SHARE: Final = 0.4
+"""The part of the bytes that each of the two readings may take. The rest is for batches that are asked for alone."""
+_MOST_PARTITIONS: Final = 200
+_LEAST_BATCHES: Final = 10
+_OVERHEAD_BYTES: Final = 120
+"""What a response needs for a partition, besides the topic's name and the batches."""
+_FILL: Final = 0.9
+"""How much of a response is asked for: the protocol needs the rest."""
+_ALONE_BYTES: Final = 65_536
+
+
+class BatchFetcher(Protocol):
+    """Reads batches; see `BatchReader`."""
+
+    @property
+    def received_bytes(self) -> int:
+        """The bytes that have been received so far."""
+
+    def fetch(self, broker: BrokerAddress, wanted: Sequence[Wanted], most_bytes: int) -> list[FetchedBatches]:
+        """Send one request to a broker; see `BatchReader.fetch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLimits:
+    """How much is read.
+
+    Attributes:
+        batches: About how many batches of each topic.
+        most_bytes: The highest number of bytes that are received, over all topics.
+    """
+
+    batches: int
+    most_bytes: int
+
+    @property
+    def most_response_bytes(self) -> int:
+        """The highest number of bytes of one response."""
+        return self.most_bytes // _RESPONSES
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSample:
+    """Record batches of a topic.
+
+    Attributes:
+        topic: The topic, and what lies in it.
+        stretches: Batches that follow each other, by the number of the partition.
+        unread: Why partitions that were chosen gave no batch, by their number.
+    """
+
+    topic: StoredTopic
+    stretches: Mapping[int, BatchSequence]
+    unread: Mapping[int, str]
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """Where we are in a partition."""
+
+    topic: str
+    partition: StoredPartition
+    wanted: int
+    share_bytes: int
+    offset: int = 0
+    end: int = 0
+    spent_bytes: int = 0
+    first_offset: int | None = None
+    read: BatchSequence = field(default_factory=BatchSequence)
+    behind: BatchSequence | None = None
+    alone: bool = False
+    done: bool = False
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        """Begin as many records before the end as batches are wanted."""
+        self.end = self.partition.end
+        self.offset = max(self.partition.begin, self.end - self.wanted)
+
+    @property
+    def stretch(self) -> BatchSequence:
+        """The batches: those of both readings if they meet, otherwise those of the longer one."""
+        if self.behind is None:
+            return self.read
+        if self.offset >= self.end:
+            return self.read + self.behind
+        return max(self.behind, self.read, key=lambda each: len(each.batches))
+
+    @property
+    def batches(self) -> int:
+        return len(self.stretch.batches)
+
+    @property
+    def most_bytes(self) -> int:
+        return max(_ALONE_BYTES, self.share_bytes) if self.alone else self.share_bytes - self.spent_bytes
+
+    def part(self, most_bytes: int) -> Wanted:
+        return Wanted(self.topic, self.partition.number, self.offset, self.end, most_bytes)
+
+    def take(self, found: FetchedBatches) -> None:
+        """Add what a broker has sent, and decide where to go on."""
+        if found.error:
+            self.why, self.done = found.error, True
+        elif found.next_offset is None:
+            # The next batch is larger than what was asked for, or there is none, if it was asked for alone.
+            self.done = self.alone or self.batches >= _LEAST_BATCHES
+            self.alone = True
+        else:
+            self.read += found.stretch
+            self.first_offset = found.first_offset if self.first_offset is None else self.first_offset
+            self.offset = found.next_offset
+            self.spent_bytes += sum(each.bytes for each in found.stretch.batches)
+            if self.offset >= self.end or len(self.read.batches) >= self.wanted:
+                self._go_back()
+            elif not self.alone and self.spent_bytes >= self.share_bytes:
+                self.done = True
+
+    def _go_back(self) -> None:
+        """Read the batches before those that were read, if there were too few; otherwise we are done."""
+        batches, first = len(self.read.batches), self.first_offset
+        assert first is not None
+        if self.behind is not None or batches >= self.wanted or first <= self.partition.begin:
+            self.done = True
+            return
+        offsets = (self.end - first) / max(1, batches)
+        self.offset = max(self.partition.begin, self.end - round(offsets * self.wanted))
+        self.behind, self.read, self.end, self.spent_bytes = self.read, BatchSequence(), first, 0
+
+
+def sample_batches(reader: BatchFetcher, topics: Sequence[StoredTopic], limits: SampleLimits) -> list[BatchSample]:
+    """Return some of the newest batches of each topic.
+
+    Args:
+        reader: Reads them.
+        topics: The topics.
+        limits: How much is read. If a topic has batches that are too large for what is left, it gets none.
+
+    Raises:
+        BrokerLost: A broker did not answer.
+        TargetRefused: A broker refused us.
+    """
+    chosen = {topic.name: _chosen(topic, max(1, _MOST_PARTITIONS // max(1, len(topics)))) for topic in topics}
+    count = max(1, sum(len(partitions) for partitions in chosen.values()))
+    share_bytes = int(_SHARE * (limits.most_bytes - limits.most_response_bytes) / count)
+    cursors = [
+        _Cursor(name, partition, max(_LEAST_BATCHES, -(-limits.batches // len(partitions))), share_bytes)
+        for name, partitions in chosen.items()
+        for partition in partitions
+    ]
+    room_bytes = int(_FILL * limits.most_response_bytes)
+    while (going := [each for each in cursors if not each.done]) and _left(reader, limits):
+        together = [each for each in going if not each.alone]
+        for leader, several in _requests(together, room_bytes) if together else _alone(going):
+            if _left(reader, limits):
+                _read(reader, leader, several, room_bytes)
+    for each in cursors:
+        if not each.done and not each.batches:
+            each.why = f"its batches are larger than {_size(share_bytes)}, and no more bytes may be read"
+    return [_sample(topic, [each for each in cursors if each.topic == topic.name]) for topic in topics]
+
+
+def _left(reader: BatchFetcher, limits: SampleLimits) -> bool:
+    """Return whether the largest response still fits into what may be read."""
+    return reader.received_bytes + limits.most_response_bytes <= limits.most_bytes
+
+
+def _chosen(topic: StoredTopic, most: int) -> list[StoredPartition]:
+    """Return the partitions with the most records, but none without any."""
+    filled = [each for each in topic.partitions if each.records]
+    return sorted(filled, key=lambda each: -(each.recent or each.records))[:most]
+
+
+def _requests(cursors: Iterable[_Cursor], room_bytes: int) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
+    """Yield requests whose responses have room for all that is asked for."""
+    by_leader: dict[BrokerAddress, list[_Cursor]] = defaultdict(list)
+    for each in cursors:
+        by_leader[each.partition.leader].append(each)
+    for leader, own in by_leader.items():
+        several, used = list[_Cursor](), 0
+        for each in own:
+            needed = min(each.most_bytes, room_bytes) + _OVERHEAD_BYTES + len(each.topic)
+            if several and used + needed > room_bytes:
+                yield leader, several
+                several, used = [], 0
+            several.append(each)
+            used += needed
+        yield leader, several
+
+
+def _alone(cursors: Iterable[_Cursor]) -> Iterator[tuple[BrokerAddress, list[_Cursor]]]:
+    """Yield a request for each topic, those of which we know least first.
+
+    Of a topic, the partition of which we know most is read on, because only batches that follow each other tell how
+    long their producer waits.
+    """
+    by_topic: dict[str, list[_Cursor]] = defaultdict(list)
+    for each in cursors:
+        by_topic[each.topic].append(each)
+    for own in sorted(by_topic.values(), key=lambda own: sum(each.batches for each in own)):
+        longest = max(own, key=lambda each: each.batches)
+        yield longest.partition.leader, [longest]
+
+
+def _read(reader: BatchFetcher, leader: BrokerAddress, cursors: Sequence[_Cursor], room_bytes: int) -> None:
+    parts = [each.part(max(1, min(each.most_bytes, room_bytes))) for each in cursors]
+    try:
+        found = reader.fetch(leader, parts, room_bytes)
+    except ResponseNotRead:
+        if len(cursors) == 1:
+            cursors[0].done = True
+            cursors[0].why = f"the connection was closed: by the broker, or for a batch of over {_size(room_bytes)}"
+        for each in cursors:
+            each.alone = True
+        return
+    for cursor, part in zip(cursors, found, strict=True):
+        cursor.take(part)
+
+
+def _sample(topic: StoredTopic, cursors: Iterable[_Cursor]) -> BatchSample:
+    stretches = {each.partition.number: each.stretch for each in cursors if each.first_offset is not None}
+    return BatchSample(topic, stretches, {each.partition.number: each.why for each in cursors if each.why})
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e3:,.0f} kB"

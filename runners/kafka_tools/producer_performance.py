@@ -1,0 +1,178 @@
+"""Runs a workload through Kafka's own `ProducerPerformance` (4.3), the benchmark that every Kafka user knows.
+
+We give it a file of different lines to send, so that all values differ, as in our own generator. Without a file, the
+tool would spend its time drawing random letters. The tool accepts a number of records, but not a number of seconds. So
+we compute the number of records from the rate that we expect.
+"""
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from runners.kafka_tools.performance_tool import SHOWN_COMPLAINTS, run_performance_tool, tool_failed
+from runners.workload import Workload
+from search_spaces.client import ClientKind
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.to_java import translate_to_java
+
+_FILE_BYTES: Final = 16 * 1024 * 1024
+_MAX_LINES: Final = 200_000
+_MIN_LINES: Final = 200
+_SPARE_S: Final = 60.0
+_SLOWEST_SHARE: Final = 10
+_TOOL: Final = "org.apache.kafka.tools.ProducerPerformance"
+
+_SUMMARY = re.compile(
+    r"^(?P<records>\d+) (?P<steady>steady state )?records sent, "
+    r"(?P<records_per_s>[\d.]+) records/sec \((?P<mib_per_s>[\d.]+) MB/sec\), "
+    r"([\d.]+|NaN) ms avg latency, [\d.]+ ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceSummary:
+    """One summary line of `kafka-producer-perf-test`.
+
+    Attributes:
+        records: Number of acknowledged records; failed records are not included.
+        records_per_s: Acknowledged records per second.
+        mib_per_s: What the tool calls MB/sec: units of 1,048,576 bytes. Source: `ProducerPerformance`, Kafka 4.3.
+    """
+
+    records: int
+    records_per_s: float
+    mib_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceReport:
+    """The result of one run of `kafka-producer-perf-test`.
+
+    Attributes:
+        whole: Summary of all records.
+        steady: Summary of the records after the warm-up; None if no warm-up was requested.
+        complaints: The first errors that the tool printed. The tool continues when records fail, and ends with status
+            0.
+    """
+
+    whole: PerformanceSummary
+    steady: PerformanceSummary | None
+    complaints: tuple[str, ...]
+
+
+def java_throughput(
+    cluster: RunningCluster,
+    topic: Topic,
+    config: ProducerConfig,
+    workload: Workload,
+    expected_records_per_s: float,
+    heap_bytes: int | None = None,
+) -> PerformanceSummary:
+    """Run a workload with the Java producer, and return the tool's summary of the records after the warm-up.
+
+    Args:
+        cluster: The cluster to send to.
+        topic: The topic to write to.
+        config: The config. One in librdkafka's properties is translated by `search_spaces.translate_to_java`.
+        workload: The workload, with one fixed record size. Keys are not sent.
+        expected_records_per_s: Roughly the rate that the run will reach. It decides how many records are sent, so that
+            the run takes about as many seconds as the workload says.
+        heap_bytes: The size of the heap; None for Java's default.
+
+    Raises:
+        RunnerError: The tool failed. The message quotes its output.
+    """
+    size = workload.record_sizes.largest_bytes
+    warmup = max(1, int(expected_records_per_s * workload.warmup_s))
+    records = warmup + max(1, int(expected_records_per_s * workload.measured_s))
+    seconds = workload.warmup_s + workload.measured_s
+    with tempfile.TemporaryDirectory(prefix="tuner-payload-") as folder:
+        report = producer_performance(
+            cluster.bootstrap,
+            topic.name,
+            records=records,
+            payload_file=write_lines(Path(folder) / "payload.txt", size, workload.seed),
+            records_per_s=workload.rate_records_per_s,
+            warmup_records=warmup,
+            properties=config.values if config.client.kind is ClientKind.JAVA else translate_to_java(config).properties,
+            heap_bytes=heap_bytes,
+            timeout_s=seconds * _SLOWEST_SHARE + _SPARE_S,
+        )
+    return report.steady or report.whole
+
+
+def write_lines(path: Path, size_bytes: int, seed: int) -> Path:
+    """Write distinct lines of `size_bytes` letters each, as `--payload-file` needs them, and return the file's path."""
+    lines = int(np.clip(_FILE_BYTES // size_bytes, _MIN_LINES, _MAX_LINES))
+    letters = np.random.default_rng(seed).integers(ord("A"), ord("Z") + 1, size=(lines, size_bytes + 1), dtype=np.uint8)
+    letters[:, size_bytes] = ord("\n")
+    path.write_bytes(letters.tobytes())
+    return path
+
+
+def producer_performance(
+    bootstrap: str,
+    topic: str,
+    *,
+    records: int,
+    payload_file: Path,
+    records_per_s: float | None = None,
+    warmup_records: int = 0,
+    properties: Mapping[str, str] | None = None,
+    heap_bytes: int | None = None,
+    timeout_s: float,
+) -> PerformanceReport:
+    """Run Kafka's own `ProducerPerformance`, version 4.3.
+
+    Args:
+        bootstrap: Bootstrap addresses, as `host:port[,host:port]`.
+        topic: Topic to write to.
+        records: Number of records to send, including the warm-up.
+        payload_file: A text file with one value per line.
+        records_per_s: Rate that the tool keeps roughly; None sends as fast as possible.
+        warmup_records: Number of records at the start that count as warm-up, so that `steady` leaves them out.
+        properties: Producer properties under their Java names. They are passed in a file, because the tool splits
+            properties on its command line at every `=`.
+        heap_bytes: The size of the heap; None for Java's default.
+        timeout_s: Seconds that the run may take.
+
+    Raises:
+        GeneratorError: The tool failed, did not end in time, or printed no summary.
+        JavaNotFound: There is no usable Java runtime.
+        JarsUnavailable: Kafka's jars could not be fetched.
+    """
+    warmup = ["--warmup-records", str(warmup_records)] if warmup_records else []
+    rate = "-1" if records_per_s is None else str(records_per_s)
+    arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
+    arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
+    ran = run_performance_tool(_TOOL, arguments, properties or {}, heap_bytes, timeout_s)
+    summaries = _summaries(ran.stdout)
+    if ran.returncode != 0 or False not in summaries:
+        raise tool_failed(_TOOL, ran)
+    complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:SHOWN_COMPLAINTS]
+    return PerformanceReport(whole=summaries[False], steady=summaries.get(True), complaints=complaints)
+
+
+def _summaries(output: str) -> dict[bool, PerformanceSummary]:
+    """Return the summaries that the tool printed.
+
+    The key False has the summary of all records, and the key True has the summary of the records after the warm-up.
+
+    The tool's progress lines are left out: they don't match the pattern, because they have no percentiles.
+    """
+    found = {}
+    for line in output.splitlines():
+        if match := _SUMMARY.match(line.strip()):
+            found[match["steady"] is not None] = PerformanceSummary(
+                records=int(match["records"]),
+                records_per_s=float(match["records_per_s"]),
+                mib_per_s=float(match["mib_per_s"]),
+            )
+    return found

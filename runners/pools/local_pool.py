@@ -1,0 +1,138 @@
+"""A pool that runs benchmark jobs in this process, with one thread per producer.
+
+Its runners should be `Isolated`, so that child processes send the load.
+"""
+
+import contextlib
+import itertools
+import multiprocessing
+import queue
+import threading
+import time
+from typing import Final
+
+from runners.measurement import Window
+from runners.merging import share
+from runners.pools.pool import Done, Job, Underway, WorkerReport, produce, runner_of, whoami
+from runners.runner import Runner, Watch, go_on
+from runners.workload import Workload
+from runners.wrappers import end_kept
+from search_spaces.producer_config import ProducerConfig
+
+_LEAD_S: Final = 0.1
+_FAREWELL_S: Final = 2.5
+_POLL_S: Final = 0.02
+
+_numbers = itertools.count()
+
+
+class LocalPool:
+    """A `Pool` that needs no Ray, because it runs each producer of a job in a thread of this process.
+
+    A thread can't be ended from outside, so `close` can end a job in two cases only. If the job's runner is `Isolated`,
+    `close` kills its child process. If the runner calls `watch` during the run, the job stops at the next call. Any
+    other job continues to run after `close`.
+    """
+
+    def __init__(self, capacity: int = 1) -> None:
+        """Make the pool. It starts a thread only when a job is submitted.
+
+        Args:
+            capacity: Number of jobs that may run at the same time.
+        """
+        self.capacity = capacity
+        self._messages: queue.SimpleQueue[tuple[Underway, int, Window | WorkerReport]] = queue.SimpleQueue()
+        self._running: list[Underway] = []
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
+
+    def submit(self, job: Job, watch: Watch = go_on) -> None:
+        """Start a job in new threads, one for each of its producers.
+
+        Raises:
+            ValueError: `capacity` jobs are already running.
+        """
+        if len(self._running) >= self.capacity:
+            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
+        underway = Underway(job, watch)
+        self._running.append(underway)
+        self._begin(underway)
+
+    def next_done(self) -> Done | None:
+        """Wait until the next job ends; return None if no job is running."""
+        while self._running:
+            underway, producer, message = self._messages.get()
+            underway.take(producer, message)
+            if not underway.over:
+                continue
+            if underway.repeatable:
+                self._begin(underway)
+                continue
+            self._running.remove(underway)
+            return underway.done(whoami())
+        return None
+
+    def close(self) -> None:
+        """Stop all jobs, kill their child processes, and wait up to 2.5 s for the threads to end."""
+        self._closing.set()
+        deadline = time.monotonic() + _FAREWELL_S
+        while self._live_threads() and time.monotonic() < deadline:
+            ours = {thread.name for thread in self._live_threads()}
+            for child in multiprocessing.active_children():
+                if child.name in ours:
+                    with contextlib.suppress(ValueError):  # its own thread has closed it meanwhile
+                        child.kill()
+            time.sleep(_POLL_S)
+        self._running.clear()
+        end_kept()
+
+    def _live_threads(self) -> list[threading.Thread]:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        return self._threads
+
+    def _begin(self, underway: Underway) -> None:
+        stop = threading.Event()
+        underway.begin(stop.set)
+        job = underway.job
+        count = len(job.runners)
+        wait_s = _LEAD_S + job.lead_s if count > 1 else 0.0
+        begin_unix_s = time.time() + wait_s
+        for producer in range(count):
+            thread = threading.Thread(
+                target=self._run_producer,
+                args=(
+                    underway,
+                    producer,
+                    runner_of(job, producer, begin_unix_s, wait_s),
+                    job.config,
+                    share(job.workload, count, producer),
+                    stop,
+                ),
+                name=f"tuner-job-{next(_numbers)}",
+                daemon=True,
+            )
+            self._threads = [*self._live_threads(), thread]
+            thread.start()
+
+    def _run_producer(
+        self,
+        underway: Underway,
+        producer: int,
+        runner: Runner,
+        config: ProducerConfig,
+        workload: Workload,
+        stop: threading.Event,
+    ) -> None:
+        def stopped() -> bool:
+            if self._closing.is_set():
+                raise _PoolClosed
+            return stop.is_set()
+
+        report = produce(
+            runner, config, workload, lambda window: self._messages.put((underway, producer, window)), stopped
+        )
+        self._messages.put((underway, producer, report))
+
+
+class _PoolClosed(Exception):
+    """Raised in the thread of a producer to end its run, because the pool was closed."""

@@ -1,0 +1,357 @@
+"""The interface of pools, which run benchmark jobs, and the code that all pools share.
+
+A job has one runner for each of its producers. The load is divided among the producers, and their windows and
+measurements are merged.
+
+The driver, which is the process that runs the study, sets one moment at which all producers of a job start
+(`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
+apart, usually still in the warm-up. If they began further apart than 5 % of the measured phase, the merged measurement
+has a warning. If they began further apart than half of it, and than a second, the job is repeated once; if that happens
+again, the outcome is an error.
+"""
+
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
+from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
+from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
+from runners.measurement import Measurement, TimePoint, Window, sent_bytes_of
+from runners.merging import merge, merge_windows
+from runners.pools.placement import ANYWHERE, Placement
+from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.workload import Workload
+from search_spaces.errors import ConfigError
+from search_spaces.producer_config import ProducerConfig
+
+Outcome = Measurement | RunnerError | ConfigError
+CONSUMERS_START_S: Final = 3.0
+"""How long consumers may take to start beside the first of several producers. If they take longer, it begins later."""
+_TOGETHER_RATIO: Final = 0.05
+"""Producers that began further apart than this share of the measured time give a warning."""
+_MOST_APART_RATIO, _MOST_APART_S = 0.5, 1.0
+"""Producers that began further apart than this share of the measured time, and than this time, give no measurement."""
+_ATTEMPTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One benchmark for a pool: a config, a workload and the runners that measure the config.
+
+    Attributes:
+        key: Identifies the job for the caller.
+        runners: One runner per producer, all picklable. They run at the same time, from a common start.
+        config: The config to measure.
+        workload: The whole workload; `runners.merging.share` divides it among the producers.
+        on_attempt: Called before each attempt, before any record is sent, with the number of the attempt, from 1. It
+            returns the runners of this attempt, as many as in `runners`. It is called in the thread that submits jobs
+            or waits for them. With None, each attempt has the same runners.
+        consumers: Read what the producers write, if the workload has consumers; None if there is no topic to read.
+        placement: Where the producers and the consumers run. Only a Ray cluster has zones.
+    """
+
+    key: str
+    runners: tuple[Runner, ...]
+    config: ProducerConfig
+    workload: Workload
+    on_attempt: Callable[[int], tuple[Runner, ...]] | None = None
+    consumers: TailConsumers | None = None
+    placement: Placement = ANYWHERE
+
+    @property
+    def lead_s(self) -> float:
+        """How long several producers wait for the consumers, which start before the first of them."""
+        waits = self.consumers is not None and self.workload.consumers and len(self.runners) > 1
+        return CONSUMERS_START_S if waits else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A finished job and its outcome.
+
+    Attributes:
+        job: The job as it was submitted.
+        outcome: The merged measurement of all producers, or the error that prevented it.
+        attempts: Number of attempts: 2 if the job was repeated because a worker was lost or stood still.
+        worker: Names of the processes that measured, as host/process id, separated by commas.
+        sent_bytes: Bytes of values and keys that all producers sent in the last attempt; None if a producer could not
+            report it.
+    """
+
+    job: Job
+    outcome: Outcome
+    attempts: int
+    worker: str
+    sent_bytes: int | None = None
+
+
+class Pool(Protocol):
+    """Runs benchmark jobs, at most `capacity` at the same time. Only one thread may use a pool."""
+
+    @property
+    def capacity(self) -> int:
+        """Number of jobs that may run at the same time."""
+
+    def submit(self, job: Job, watch: Watch = go_on) -> None:
+        """Start a job.
+
+        `next_done` calls `watch` in its caller's thread, in order, once for each window that all producers have
+        completed. The load never waits for `watch`. When `watch` has returned `STOP`, the run ends with the next
+        window, and `watch` is not called again. If the job is repeated, `watch` is called for its windows from number 0
+        again. If `watch` raises an error, the job is stopped and `next_done` raises that error.
+
+        Raises:
+            ValueError: `capacity` jobs are already running, or the job has more producers than the pool has workers for
+                one job.
+        """
+
+    def next_done(self) -> Done | None:
+        """Wait until the next job ends.
+
+        A job whose worker died, hung or stood still for a while is repeated once. If that happens again, the outcome is
+        a `WorkerLost` or a `LoadPaused`.
+
+        Returns:
+            The job with its outcome, or None if no job is running.
+        """
+
+    def close(self) -> None:
+        """Cancel the running jobs and leave no process behind.
+
+        It may be called repeatedly, and after any error.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class StartingAt:
+    """A runner that waits for a moment of the wall clock and then measures with another runner.
+
+    The producers of one job get the same moment, so that they start together even on different hosts.
+
+    Attributes:
+        runner: The runner that measures.
+        unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts at once.
+        longest_s: The longest wait, in seconds. It matters if the wall clock was set back after `unix_s` was chosen.
+    """
+
+    runner: Runner
+    unix_s: float
+    longest_s: float
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Wait until the moment to start, and then measure the config with `runner`."""
+        wait_s = self.unix_s - time.time()
+        if wait_s > 0:
+            time.sleep(min(wait_s, self.longest_s))
+        return self.runner.run(config, workload, watch)
+
+
+def runner_of(job: Job, producer: int, begin_unix_s: float, longest_s: float, host: ConsumerHost = THIS_HOST) -> Runner:
+    """Return the runner of one producer of a job, which waits for the common start.
+
+    The first producer has the consumers beside it, which start before it. They read what all producers write.
+
+    Args:
+        job: The job.
+        producer: The number of the producer, from 0.
+        begin_unix_s: The common start, in seconds since 1970 on the clock of the producer's host.
+        longest_s: The longest wait for it, in seconds.
+        host: Where the consumers run.
+    """
+    runner = StartingAt(job.runners[producer], begin_unix_s, longest_s)
+    if producer or job.consumers is None:
+        return runner
+    return WithConsumers(runner, job.consumers, host)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """The result of one producer of a job.
+
+    Attributes:
+        outcome: The producer's measurement, or the error that prevented it.
+        began_unix_s: When the producer's load began, in seconds since 1970; None if it completed no window.
+    """
+
+    outcome: Outcome
+    began_unix_s: float | None = None
+
+
+def produce(
+    runner: Runner,
+    config: ProducerConfig,
+    workload: Workload,
+    tell: Callable[[Window], None],
+    stopped: Callable[[], bool],
+) -> WorkerReport:
+    """Run one producer of a job, and return its measurement or the error that prevented it.
+
+    Args:
+        runner: The runner to run.
+        config: The config to measure.
+        workload: This producer's share of the workload.
+        tell: Called with each window when it ends.
+        stopped: Called after each window. It returns whether the process that runs the study wants the run to end.
+    """
+    began: float | None = None
+
+    def watch(window: Window) -> WatchDecision:
+        nonlocal began
+        if began is None:
+            began = time.time() - window.at_s
+        tell(window)
+        return WatchDecision.STOP if stopped() else WatchDecision.GO_ON
+
+    outcome: Outcome
+    try:
+        measured = runner.run(config, workload, watch)
+        outcome = replace(measured, warnings=(*measured.warnings, *priority_warnings()))
+    except (RunnerError, ConfigError) as error:
+        outcome = error
+    except Exception as error:  # noqa: BLE001 - any defect must reach the driver as an error, not as silence
+        outcome = GeneratorError(f"the runner failed: {type(error).__name__}: {error}")
+    return WorkerReport(outcome, began)
+
+
+def whoami() -> str:
+    """Return the name of this process, as host/process id."""
+    return f"{socket.gethostname()}/{os.getpid()}"
+
+
+def priority_warnings() -> tuple[str, ...]:
+    """Return a warning if this process has a low priority."""
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    if niceness <= 0:
+        return ()
+    return (
+        f"the load ran with niceness {niceness}, so other processes came first; start Ray's nodes with "
+        "RAY_worker_niceness=0 (Ray's default for its workers is 15)",
+    )
+
+
+def _sent_bytes(outcome: Outcome) -> int | None:
+    """Return the bytes of values and keys that a producer sent; None if it could not report them."""
+    if isinstance(outcome, Measurement):
+        return sent_bytes_of(outcome)
+    return 0 if isinstance(outcome, ConfigError) else outcome.sent_bytes  # a config is refused before a record is sent
+
+
+class Underway:
+    """A running job: its attempts, and the windows and reports that its producers have sent.
+
+    Attributes:
+        job: The job.
+        attempts: Number of attempts that have been started.
+    """
+
+    def __init__(self, job: Job, watch: Watch) -> None:
+        self.job = job
+        self.attempts = 0
+        self._watch = watch
+
+    def begin(self, stop: Callable[[], None]) -> None:
+        """Begin a new attempt, and discard the windows and reports of the previous attempt.
+
+        Args:
+            stop: Called at most once per attempt, to ask all producers to end soon.
+        """
+        self.attempts += 1
+        if self.job.on_attempt is not None:
+            self.job = replace(self.job, runners=self.job.on_attempt(self.attempts))
+        self._stop_producers = stop
+        self._stop_requested = False
+        self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
+        self._series: list[TimePoint] = []
+        self._reports: dict[int, WorkerReport] = {}
+
+    def take(self, producer: int, message: Window | WorkerReport) -> None:
+        """Handle a window (part of the run) or the final report that a producer has sent.
+
+        When all producers have sent the window with the same number, the merged window is passed to `watch`.
+        """
+        if isinstance(message, WorkerReport):
+            self._reports[producer] = message
+            if not isinstance(message.outcome, Measurement):
+                self._stop()
+            return
+        self._windows[producer].append(message)
+        while all(self._windows):
+            window = merge_windows([waiting.popleft() for waiting in self._windows])
+            self._series.append(TimePoint.of(window))
+            if not self._stop_requested:
+                self._show_window(window)
+
+    def _show_window(self, window: Window) -> None:
+        try:
+            decision = self._watch(window)
+        except BaseException:
+            self._stop()
+            raise
+        if decision is WatchDecision.STOP:
+            self._stop()
+
+    def _stop(self) -> None:
+        if not self._stop_requested:
+            self._stop_requested = True
+            self._stop_producers()
+
+    @property
+    def over(self) -> bool:
+        """Whether all producers of the job have sent their final reports."""
+        return len(self._reports) == len(self.job.runners)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether to run the job again: it gave no measurement, and has an attempt left.
+
+        It gives none if a worker was lost or stood still, or if the producers began too far apart, as new Java
+        processes do.
+        """
+        lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
+        return (lost or self._too_far_apart) and self.attempts < _ATTEMPTS
+
+    @property
+    def _apart_s(self) -> float:
+        began = [report.began_unix_s for report in self._reports.values() if report.began_unix_s is not None]
+        return max(began, default=0.0) - min(began, default=0.0)
+
+    @property
+    def _too_far_apart(self) -> bool:
+        return self._apart_s > max(_MOST_APART_S, _MOST_APART_RATIO * self.job.workload.measured_s)
+
+    def done(self, worker: str) -> Done:
+        """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
+        sent = [_sent_bytes(report.outcome) for report in self._reports.values()]
+        known = [each for each in sent if each is not None]
+        in_all = sum(known) if len(known) == len(sent) else None
+        return Done(self.job, self._outcome(), self.attempts, worker, in_all)
+
+    def _outcome(self) -> Outcome:
+        # The reports are in the order of their arrival. The first error is the cause of the others, except that a
+        # lost worker is always the cause, and so is one that stood still.
+        errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
+        for error in errors:
+            if isinstance(error, WorkerLost):
+                return WorkerLost(f"a worker died {self.attempts} times: {error}")
+        for error in errors:
+            if isinstance(error, LoadPaused):
+                return LoadPaused(f"{error}. There were {self.attempts} attempts, and none gave a measurement")
+        if errors:
+            return errors[0]
+        if self._too_far_apart:
+            return GeneratorError(
+                f"the producers did not send at the same time: in {self.attempts} attempts they began "
+                f"{self._apart_s:.1f} s apart, and {self.job.workload.measured_s:g} s are measured; measure longer"
+            )
+        reports = [self._reports[producer] for producer in range(len(self.job.runners))]
+        measurements = [report.outcome for report in reports if isinstance(report.outcome, Measurement)]
+        merged = merge(measurements, self.job.workload, self._series)
+        if self._apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:
+            return merged
+        warning = f"the producers began {self._apart_s:.2f} s apart: for that time, only some of them sent"
+        return replace(merged, warnings=(*merged.warnings, warning))

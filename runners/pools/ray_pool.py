@@ -1,0 +1,266 @@
+"""A pool of Ray workers, which uses a Ray that we start on this host or an existing Ray cluster.
+
+Nobody else uses a Ray that we start. On an existing Ray cluster, other studies may want to measure the same Kafka
+cluster, the target. A Ray actor, whose name is derived from the target, then reserves the target for this pool. The
+actor ends with this process, however the process ends. The workers of a job run in the zones that were requested, each
+on its own node if there are enough nodes. All workers of a job begin at the same moment of our clock. If a node leaves,
+the job that used the node is repeated once on the remaining nodes.
+
+Ray itself is told to repeat no job and to restart no worker. A process can have only one pool at a time. Results arrive
+as a stream of small compressed messages, so nothing stays in Ray's object store.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from typing_extensions import override
+
+from runners.child import PATIENCE_S
+from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
+from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_unwrapped
+from runners.measurement import Window
+from runners.merging import share
+from runners.pools.placement import ANYWHERE, Placement
+from runners.pools.pool import Done, Job, Pool, Underway, WorkerReport, runner_of
+from runners.pools.ray_cluster import RayCluster
+from runners.pools.ray_consumers import RayConsumerHost
+from runners.pools.ray_crew import RayCrew, unpacked
+from runners.pools.ray_seats import Seats, reason
+from runners.pools.ray_session import hold, own_ray, running_ray
+from runners.reporting import Say, silent
+from runners.runner import Watch, go_on
+
+_LOOK_S: Final = 0.2
+_PATIENCE_S: Final = PATIENCE_S + 60.0
+"""Longest time in seconds without a message of a worker. The worker itself notices sooner that its load process hangs.
+"""
+_LEAD_S: Final = 1.0
+_SETTLE_S: Final = 2.0
+"""Within this time Ray ends the processes that a dead worker had started; 1.4 to 1.7 s were measured with Ray 2.60."""
+
+
+class RayPool(Pool):
+    """A `Pool` of Ray actors that are started once and used for all jobs."""
+
+    def __init__(
+        self,
+        home: Path,
+        slots: int = 1,
+        producers: int = 1,
+        cluster: RayCluster | None = None,
+        target: str | None = None,
+        jobs: Sequence[tuple[Placement, int]] = (),
+        on_wait: Say = silent,
+        tell: Say = silent,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        """Start Ray or connect to it, and start the workers. This takes seconds.
+
+        Args:
+            home: The tuner's folder, which holds Ray's access token if we start Ray ourselves.
+            slots: Number of jobs that may run at the same time.
+            producers: The largest number of producers of a job.
+            cluster: An existing Ray cluster; None starts Ray on this host.
+            target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use the
+                Kafka cluster at a time, so we wait until no other pool uses it.
+            jobs: On an existing Ray cluster, where the jobs will run, and with how many producers. The workers of the
+                first are started now. By default, all jobs have `producers` on any nodes.
+            on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
+            tell: Called with a short sentence that says what went wrong and what was done about it.
+            patience_s: A worker that sends no message for this many seconds of its job is killed and counts as lost.
+                The config's `linger.ms` is added.
+
+        Raises:
+            GeneratorError: Ray could not be started or reached, or it has no room for the workers.
+            RayUnfit: The cluster lacks something that was requested, or has other versions than this host.
+        """
+        self._own = cluster is None
+        self._producers = producers
+        self._patience_s = patience_s
+        self._runs = 0
+        self._slots: list[_Slot] = []
+        with contextlib.ExitStack() as stack:
+            session = own_ray(home, slots * producers) if cluster is None else running_ray(cluster, tell)
+            self._ray = stack.enter_context(session)
+            stack.callback(self._kill_workers)
+            seats = None
+            if cluster is not None:
+                seats = Seats(self._ray, cluster, tell)
+                for placement, count in jobs:  # unsuitable nodes are reported before we take a target that others use
+                    seats.nodes(placement.zones_of_workers(count))
+                if target is not None:
+                    self._guard = hold(self._ray, target, on_wait)
+            first, count = jobs[0] if jobs and not self._own else (ANYWHERE, producers)
+            for _ in range(slots):
+                slot = _Slot(RayCrew(self._ray, seats, tell))
+                self._slots.append(slot)
+                slot.crew.complete(first.zones_of_workers(count))
+            self._stack = stack.pop_all()
+
+    @override
+    @property
+    def capacity(self) -> int:
+        return len(self._slots)
+
+    @override
+    def submit(self, job: Job, watch: Watch = go_on) -> None:
+        if len(job.runners) > self._producers:
+            raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
+        free = next((slot for slot in self._slots if slot.underway is None), None)
+        if free is None:
+            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
+        free.underway = Underway(job, watch)
+        self._begin(free, free.underway)
+
+    @override
+    def next_done(self) -> Done | None:
+        while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
+            began = time.monotonic()
+            # Each wait is short, because signals are not handled during a wait.
+            with signals_unwrapped():
+                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
+            # If this process itself stood still, the workers were not silent for all that time.
+            waited_s = min(time.monotonic() - began, _LOOK_S)
+            for stream, slot, number in streams:
+                message = None
+                if any(stream is each for each in ready):
+                    slot.silent_s[number], message = 0.0, self._message(slot, number)
+                else:
+                    slot.silent_s[number] += waited_s
+                    message = self._report_if_hung(slot, number)
+                if message is not None and (done := self._take(slot, number, message)):
+                    return done
+        return None
+
+    @override
+    def close(self) -> None:
+        self._stack.close()
+
+    def _begin(self, slot: "_Slot", underway: Underway) -> None:
+        self._runs += 1
+        run = self._runs
+        count = len(underway.job.runners)
+        placement = underway.job.placement
+        # Ray on this host has room for the largest job, whose workers are kept.
+        slot.crew.complete(placement.zones_of_workers(self._producers if self._own else count))
+        if count > 1:
+            slot.crew.set_clocks(count)
+        hands = slot.crew.hands[:count]
+        host: ConsumerHost = THIS_HOST
+        if placement.consumer_zone is not None:
+            consumers = slot.crew.hands[count]
+            host = RayConsumerHost(consumers.actor, consumers.name, run)
+
+        def stop() -> None:
+            for hand in hands:
+                hand.actor.stop.options(concurrency_group="control").remote(run)
+
+        underway.begin(stop)
+        job = underway.job
+        if underway.attempts > 1:
+            time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
+        wait_s = _LEAD_S + job.lead_s if count > 1 else 0.0
+        begin_unix_s = time.time() + wait_s
+        slot.silent_s = dict.fromkeys(range(count), 0.0)
+        slot.streams = {
+            number: hand.actor.run.options(num_returns="streaming").remote(
+                run,
+                runner_of(job, number, begin_unix_s + hand.clock.ahead_s, wait_s, host),
+                job.config,
+                share(job.workload, count, number),
+            )
+            for number, hand in enumerate(hands)
+        }
+
+    def _report_if_hung(self, slot: "_Slot", number: int) -> WorkerReport | None:
+        """Kill a producer's worker that has been silent for too long, and return the report in its place."""
+        assert slot.underway is not None
+        patience_s = self._patience_s + slot.underway.job.config.linger_ms / 1e3
+        if slot.silent_s[number] <= patience_s:
+            return None
+        if self._own:
+            _kill_tree(slot.crew.hands[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
+        name = slot.crew.lose(number)
+        return WorkerReport(WorkerLost(f"the worker {name} sent nothing for {patience_s:.0f} s and was killed"))
+
+    def _take(self, slot: "_Slot", number: int, message: Window | WorkerReport) -> Done | None:
+        """Handle one message of a producer; return the job if this message finished the job, or else None."""
+        if isinstance(message, WorkerReport):
+            del slot.streams[number]
+            if isinstance(message.outcome, ConsumersLost):
+                slot.crew.lose(len(slot.crew.hands) - 1)
+        underway = slot.underway
+        assert underway is not None
+        underway.take(number, message)
+        if not underway.over:
+            return None
+        if underway.repeatable:
+            self._begin(slot, underway)
+            return None
+        slot.underway = None
+        return underway.done(", ".join(self._workers_of(slot, underway.job)))
+
+    def _workers_of(self, slot: "_Slot", job: Job) -> Iterator[str]:
+        """Yield the names of the workers that ran a job."""
+        for hand in slot.crew.hands[: len(job.runners)]:
+            yield hand.name
+        if job.placement.consumer_zone is not None:
+            yield f"consumers {slot.crew.hands[len(job.runners)].name}"
+
+    def _message(self, slot: "_Slot", number: int) -> Window | WorkerReport:
+        errors = self._ray.exceptions
+        try:
+            with signals_unwrapped():
+                packed = self._ray.get(next(slot.streams[number]))
+        except (errors.RayActorError, errors.WorkerCrashedError) as error:
+            name = slot.crew.lose(number)
+            return WorkerReport(
+                WorkerLost(f"the worker {name} ended before its job was done; Ray says: {reason(error)}")
+            )
+        except errors.RayError as error:
+            return WorkerReport(GeneratorError(f"a worker returned no result; Ray says: {error}"))
+        message: Window | WorkerReport = unpacked(packed)
+        if not isinstance(message, WorkerReport) or message.began_unix_s is None:
+            return message
+        return replace(message, began_unix_s=message.began_unix_s - slot.crew.hands[number].clock.ahead_s)
+
+    def _kill_workers(self) -> None:
+        """Kill the workers and the processes that they started.
+
+        On other hosts, Ray kills those processes itself after the worker's death.
+        """
+        for slot in self._slots:
+            for hand in slot.crew.dismiss():
+                if self._own:
+                    _kill_tree(hand.pid)
+        self._slots = []
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The workers for one job at a time, and the job that they run.
+
+    Attributes:
+        crew: The workers.
+        streams: Streams of messages from the running producers, by the producer's number.
+        silent_s: For how many seconds each producer has sent no message, by the producer's number.
+        underway: The running job; None if the workers are free.
+    """
+
+    crew: RayCrew
+    streams: dict[int, Any] = field(default_factory=dict)
+    silent_s: dict[int, float] = field(default_factory=dict)
+    underway: Underway | None = None
+
+
+def _kill_tree(pid: int) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for each in [*process.children(recursive=True), process]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()

@@ -1,1 +1,0 @@
-"""Studies, trials and runners that the tests of several packages build their cases from."""

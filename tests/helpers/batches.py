@@ -1,0 +1,102 @@
+"""Builders of record batches, and of samples of them."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from runners.clusters.stored_topics import BrokerAddress, StoredPartition, StoredTopic
+from runners.inspection.batch_sampling import BatchSample
+from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
+
+BROKER = BrokerAddress(1, "127.0.0.1", 9092)
+HEADER_BYTES = 61
+RECORD_BYTES = 100
+
+
+def batch(**changes: object) -> RecordBatch:
+    """A batch of one record of 100 B that was created at 1,000 ms, of a producer without an id."""
+    made = RecordBatch(
+        base_offset=0,
+        last_offset=0,
+        records=1,
+        bytes=HEADER_BYTES + RECORD_BYTES,
+        plain_bytes=HEADER_BYTES + RECORD_BYTES,
+        codec="none",
+        producer_id=None,
+        transactional=False,
+        first_created_ms=1_000,
+        last_created_ms=1_000,
+        appended_ms=None,
+        first_record_bytes=RECORD_BYTES,
+        coded_bytes={"gzip": 100, "snappy": 120, "lz4": 110, "zstd": 105},
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def batch_of(
+    records: Sequence[tuple[float, int]],
+    codec: str = "none",
+    ratio: float = 1.0,
+    producer_id: int | None = None,
+) -> RecordBatch:
+    """A batch of records.
+
+    Args:
+        records: When each was created, in milliseconds, and its size.
+        codec: How it is compressed.
+        ratio: To which share of their size the records are compressed.
+        producer_id: The id of its producer.
+    """
+    size = sum(size for _, size in records)
+    return batch(
+        records=len(records),
+        bytes=HEADER_BYTES + round(ratio * size),
+        plain_bytes=HEADER_BYTES + size,
+        codec=codec,
+        producer_id=producer_id,
+        first_created_ms=int(records[0][0]),
+        last_created_ms=int(records[-1][0]),
+        first_record_bytes=records[0][1],
+        coded_bytes={"lz4": HEADER_BYTES + size // 2},
+    )
+
+
+def arrivals(count: int, mean_ms: float, seed: int = 0, sizes: Sequence[int] = (200, 1_000)) -> list[tuple[float, int]]:
+    """Records that come independently of each other: when each is created, in milliseconds, and its size."""
+    drawn, now_ms, records = random.Random(seed), 1_000_000.0, []
+    for _ in range(count):
+        now_ms += drawn.expovariate(1 / mean_ms)
+        records.append((now_ms, drawn.choice(list(sizes))))
+    return records
+
+
+def batched(records: Iterable[tuple[float, int]], linger_ms: float, batch_bytes: int) -> list[list[tuple[float, int]]]:
+    """Records in batches, as a producer makes them that is never slowed down."""
+    batches: list[list[tuple[float, int]]] = []
+    for at_ms, size in records:
+        last = batches[-1] if batches else None
+        room = last is not None and HEADER_BYTES + sum(each for _, each in last) + size <= batch_bytes
+        if last is not None and room and at_ms - last[0][0] <= linger_ms:
+            last.append((at_ms, size))
+        else:
+            batches.append([(at_ms, size)])
+    return batches
+
+
+def stored(*offsets: tuple[int, int], name: str = "orders", recent: int | None = None) -> StoredTopic:
+    """A topic with a partition for each pair of the first offset and the offset after the last record."""
+    partitions = [
+        StoredPartition(number, BROKER, begin, end, end - begin if recent is None else recent)
+        for number, (begin, end) in enumerate(offsets)
+    ]
+    return StoredTopic(name, tuple(partitions))
+
+
+def sample_of(*stretches: Sequence[RecordBatch], merged: Merged | None = None, name: str = "orders") -> BatchSample:
+    """A sample with a partition for each of these stretches. The first one has what longer waits would bring."""
+    found = {
+        number: BatchSequence(tuple(batches), (merged if merged and not number else None) or Merged())
+        for number, batches in enumerate(stretches)
+    }
+    ends = [(0, max(1, sum(each.records for each in batches))) for batches in stretches]
+    return BatchSample(stored(*ends, name=name), found, {})

@@ -1,0 +1,93 @@
+"""A process that has imported most of the tuner, and forks a copy of itself for each command that a test runs.
+
+Starting Python and importing takes most of the time of a short command. The copy behaves like a new process: it has its
+own exit code and output, and ends as the interpreter does.
+"""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+_PROGRAM: Final = "from tests.helpers.forking import become_each_command; become_each_command()"
+_CHECKOUT: Final = Path(__file__).parents[2]
+_IMPORTED_FIRST: Final = ("tuner.cli.run", "tuner.cli.verify", "tuner.cli.show", "tuner.present.report.bundle")
+
+
+class ForkingProcess:
+    """The process, as seen by the tests. It ends with the process that started it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            cwd=_CHECKOUT,  # where `tests` can be imported from
+            # Tests find the processes of their studies by these variables.
+            env={name: value for name, value in os.environ.items() if not name.startswith("KAFKA_TUNER_")},
+        )
+
+    def begin(self, words: Sequence[str], out: str, err: str) -> int:
+        """Start `tuner` with these arguments, and return its process id.
+
+        The command runs in the current folder, and sees the environment variables as they are now.
+
+        Args:
+            words: The arguments of `tuner`.
+            out: A file for its standard output.
+            err: A file for its standard error.
+        """
+        self._write([words, out, err, str(Path.cwd()), dict(os.environ)])
+        return int(self._read())
+
+    def exit_code(self) -> int:
+        """Wait until the command has ended, and return its exit code: below 0 if a signal ended it."""
+        return os.waitstatus_to_exitcode(int(self._read()))
+
+    def _write(self, request: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+
+def become_each_command() -> None:
+    """Fork a copy for each request, and become that command in the copy. This is what the process runs."""
+    for module in _IMPORTED_FIRST:
+        __import__(module)
+    from tuner.cli import main
+
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        words, out, err, folder, environment = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            break
+        _answer(pid)
+        _answer(os.waitpid(pid, 0)[1])
+    else:
+        return
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
+        opened = os.open(path, os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_TRUNC)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    sys.stdin = os.fdopen(0)
+    sys.argv[1:] = words
+    main()
+
+
+def _answer(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()

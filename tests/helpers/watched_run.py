@@ -1,0 +1,65 @@
+"""Runs a study and records the progress that other processes can read meanwhile."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from runners.measurement import Window
+from tests.helpers.studies import simulated_study
+from tuner.course.reporter import SilentReporter, Standing, SyncOutcome
+from tuner.course.run import run_study
+from tuner.model.trial import Progress, StudyState, Trial
+from tuner.storage.files import read_progress
+
+SHOWN = 2
+"""Number of trials that `FullMirror` shows. It never shows later ones."""
+
+
+@dataclass(slots=True)
+class Watching(SilentReporter):
+    """A reporter that reads the study's progress file at each window and trial, as another process would.
+
+    Attributes:
+        folder: The study's folder.
+        told: What it read, in order.
+    """
+
+    folder: Path
+    told: list[Progress] = field(default_factory=list)
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        self._look()
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        progress = read_progress(self.folder)
+        assert progress is not None
+        self.told.append(progress)
+
+
+class FullMirror:
+    """A `Mirror` that shows only the first `SHOWN` trials."""
+
+    def start(self, remember: Callable[[str, Any], None]) -> None:
+        """Do nothing."""
+
+    def poke(self) -> None:
+        """Do nothing."""
+
+    def behind(self, on_record: int) -> int:
+        return max(0, on_record - SHOWN)
+
+    def finish(self, timeout_s: float, state: StudyState) -> SyncOutcome:
+        return SyncOutcome(SHOWN, 1, "nowhere", "there is no place for more")
+
+
+def watched_run(folder: Path) -> list[Progress]:
+    """Run a whole study of one record size, with ablation, and return the progress that was read meanwhile."""
+    spec = simulated_study((1000,), trials=12)
+    confirm = replace(spec.confirm, nominees=2, looks=1, ablation_rounds=1)
+    watching = Watching(folder)
+    run_study(replace(spec, confirm=confirm), "", folder, watching, FullMirror())
+    return watching.told
