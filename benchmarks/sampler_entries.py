@@ -8,16 +8,12 @@ import numpy as np
 import optuna
 
 from benchmarks.problems.searched import Problem
-from runners.workload import RecordSizes
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.prediction.calibration import SPREAD, moved, similar_host
 from tuner.search.expectation import ModelExpectation, expectation_of
 from tuner.search.knob_space import KnobSpace
 from tuner.search.samplers import PointsSampler, strategy_of
 from tuner.search.strategy import Strategy
-
-OBJECTIVES: Final = StudySpec("samplers", WorkloadSpec((RecordSizes.fixed(1_000),))).objectives
-"""The objectives of every search: throughput and p99 latency, which are the default of a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ def _botorch(problem: Problem, seed: int) -> Strategy:
 
 def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
     workload = WorkloadSpec((problem.size,), producers=problem.producers)
-    return StudySpec("samplers", workload, baseline=problem.defaults, search=search)
+    return StudySpec("samplers", workload, objectives=problem.objectives, baseline=problem.defaults, search=search)
 
 
 ENTRIES: Final = {

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.problems.searched import Problem, Volume, before, problem_of
-from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
+from benchmarks.sampler_entries import ENTRIES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
 from search_spaces.guarantee import Guarantee
@@ -85,7 +85,8 @@ def course(task: tuple[str, str, int, int, float]) -> Course:
     problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], before(name)
     others: tuple[SearchState, ...] = ()
     if other is not None and entry.transfer:
-        others = (_state(search(_problem(other, noise_ratio), entry, seed, BEFORE_TRIALS, ()).trials),)
+        before_it = _problem(other, noise_ratio)
+        others = (_state(before_it, search(before_it, entry, seed, BEFORE_TRIALS, ()).trials),)
     found = search(problem, entry, seed, trials, others)
     mean_s = float(np.mean(found.ask_s)) if found.ask_s else 0.0
     covered = [round(each, 4) for each in found.covered]
@@ -93,8 +94,8 @@ def course(task: tuple[str, str, int, int, float]) -> Course:
     return Course(name, sampler, seed, configs, grid_covered, covered, round(mean_s, 5))
 
 
-def _state(trials: Sequence[Trial]) -> SearchState:
-    state = SearchState(trials[0].record_bytes, OBJECTIVES)
+def _state(problem: Problem, trials: Sequence[Trial]) -> SearchState:
+    state = SearchState(trials[0].record_bytes, problem.objectives)
     for trial in trials:
         state.add(trial)
     return state
@@ -116,7 +117,8 @@ def _problem(name: str, noise_ratio: float) -> Problem:
 def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SearchState]) -> Search:
     """Run one search as a study would: the starting points come first, and the baseline returns every few trials."""
     settings = SearchSpec(method=entry.method, trials=trials, seed=seed)
-    spec = StudySpec("samplers", WorkloadSpec((problem.size,)), baseline=problem.defaults, search=settings)
+    workload, objectives = WorkloadSpec((problem.size,)), problem.objectives
+    spec = StudySpec("samplers", workload, objectives=objectives, baseline=problem.defaults, search=settings)
     searches = {RecordSizes.parse(each.record_bytes): each for each in others}
     searches[problem.size] = SearchState(str(problem.size), spec.objectives)
     strategy = entry.make(problem, seed)
@@ -151,7 +153,7 @@ def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: in
     """Return the trial of a proposed config, with noisy metrics, from which the sampler learns."""
     config = proposal.config
     metrics = problem.metrics(config, number, seed)
-    judged = score(metrics, OBJECTIVES, ())
+    judged = score(metrics, problem.objectives, ())
     return Trial(
         record_bytes=str(problem.size),
         number=number,

@@ -17,7 +17,7 @@ from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.serial_line import serial_line
 from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
 from benchmarks.problems.truth import Simulate, Truth
-from objectives.scoring import LEAST_HELD_RATIO
+from objectives.scoring import LEAST_HELD_RATIO, Objective
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import perform
 from runners.workload import RecordSizes, Workload
@@ -28,7 +28,9 @@ from tuner.course.racing import HOPELESS_RATIO
 from tuner.prediction.calibration import SPREAD, moved
 
 TABLES: Final = {"table": embedded_grid, "java-table": java_grid, "java-table:100": small_records_java_grid}
-"""The measured tables that can be searched. `problem_of` takes these names."""
+"""The measured tables that can be searched. `problem_of` takes these names, also with `_OF_MEDIAN` behind them."""
+_OF_MEDIAN: Final = "/median"
+_P99: Final = "latency_p99_ms"
 _NOISE_SEED: Final = 7_919
 _UNLIKE: Final = 0.3
 """How much the constants of a cluster called `like-...` differ, as a standard deviation of their logarithms."""
@@ -61,8 +63,12 @@ class Problem(Protocol):
     def is_remote(self) -> bool:
         """Whether the search is told that the cluster is not on the producer's host."""
 
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Throughput, and a percentile of the latency."""
+
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
-        """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
+        """Return the true gains of a config over the defaults, in throughput and latency; (0, 0) if infeasible."""
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
         """Return the metrics that a trial of a config measures, with noise.
@@ -84,15 +90,17 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     """Return the problem with a given name.
 
     Args:
-        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
+        name: A name in `TABLES`; with `/median` behind it, the latency that is optimised is the median in place of the
+            p99. Or the cluster and the record size, such as `embedded:1000`. A third part of the name,
             which only `before` uses, is ignored. The cluster `like-embedded` is the same form of model as `embedded`
             with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
             `1000/3` stands for three producers.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
-    if read := TABLES.get(name):
+    if read := TABLES.get(name.removesuffix(_OF_MEDIAN)):
         table = read()
-        return TableProblem(table, table.rows[0].sizes, noise_ratio)
+        latency = "latency_p50_ms" if name.endswith(_OF_MEDIAN) else _P99
+        return TableProblem(table, table.rows[0].sizes, noise_ratio, latency)
     cluster, load, *_ = name.split(":")
     size, _, producers = load.partition("/")
     if producers and not (producers.isdecimal() and int(producers)):
@@ -121,7 +129,7 @@ def before(name: str) -> str | None:
 class Volume:
     """The area that a search has covered: the hypervolume of its Pareto front.
 
-    The axes are the logarithms of the gains in throughput and in p99 over the client's defaults, which are the origin.
+    The axes are the logarithms of the gains in throughput and in latency over the client's defaults, the origin.
     """
 
     def __init__(self) -> None:
@@ -185,6 +193,11 @@ class SimulatedProblem:
         """Whether the cluster is not on the producer's host."""
         return not self.cluster.shared_host
 
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Throughput and p99, which are the default of a study."""
+        return _objectives(_P99)
+
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
         """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
         return self._outcome(config)[1]
@@ -239,11 +252,13 @@ class TableProblem:
         table: The table. Its configs are the search space, and its columns of properties are the knobs.
         size: The record size.
         noise_ratio: The noise that is added to the measured values, as a standard deviation of their logarithms.
+        latency: The percentile of the latency that is optimised.
     """
 
     table: MeasuredTable
     size: RecordSizes
     noise_ratio: float = 0.05
+    latency: str = _P99
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -282,12 +297,17 @@ class TableProblem:
         """The tables were measured with one producer."""
         return 1
 
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Throughput, and the percentile of the latency that is optimised."""
+        return _objectives(self.latency)
+
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
-        """Return the measured gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
+        """Return the measured gains of a config over the defaults, in throughput and latency; (0, 0) if infeasible."""
         ours, defaults = self._true(config), self._defaults
         if ours["held_rate_ratio"] < LEAST_HELD_RATIO:
             return 0.0, 0.0
-        return ours["mb_per_s"] / defaults["mb_per_s"], defaults["latency_p99_ms"] / ours["latency_p99_ms"]
+        return ours["mb_per_s"] / defaults["mb_per_s"], defaults[self.latency] / ours[self.latency]
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
         """Return the measured metrics of a config with added noise.
@@ -297,8 +317,8 @@ class TableProblem:
         true = self._true(config)
         speed, slow = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=2) * self.noise_ratio)
         told = {name: true[name] for name in ("delivered_ratio", "held_rate_ratio")}
-        told["latency_p99_ms"] = true["latency_p99_ms"] * float(slow)
-        told["latency_p50_ms"] = true["latency_p50_ms"]
+        told |= {name: true[name] for name in ("latency_p50_ms", _P99)}
+        told[self.latency] *= float(slow)
         if told["held_rate_ratio"] >= HOPELESS_RATIO:
             told["mb_per_s"] = true["mb_per_s"] * float(speed)
             told["records_per_s"] = told["mb_per_s"] * 1e6 / self.size.mean_bytes
@@ -337,3 +357,7 @@ class TableProblem:
         """Return a key that is equal for configs with the same values of all knobs."""
         names = [parameter.sets for parameter in self.space.parameters]
         return " ".join(config.in_force.text(name) for name in names)
+
+
+def _objectives(latency: str) -> tuple[Objective, ...]:
+    return Objective("mb_per_s"), Objective(latency)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optuna.distributions import FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 
 from objectives.dominance import dominated_by
 from objectives.front import hypervolume
@@ -278,6 +278,16 @@ def test_candidates_keep_the_rules_and_differ_from_their_parents() -> None:
     assert same.mean() < 0.25
     again = rows.copy()
     assert np.array_equal(KNOBS.allowed(again), rows, equal_nan=True)
+
+
+def test_candidates_for_a_whole_number_are_whole_numbers() -> None:
+    axis = PlainSpace({"level": IntDistribution(1, 9)}).axes[0]
+    candidates, chance = Candidates([axis], lambda rows: rows), np.random.default_rng(0)
+    made = candidates.around(np.array([[axis.position(4)]]), np.ones(1), chance)
+    for rows in (made, candidates.nearby(made[-1:], 40, 0.1, chance)):
+        levels = axis.numbers(rows[:, 0])
+        assert levels == pytest.approx(np.rint(levels))
+        assert len(set(np.rint(levels))) > 2
 
 
 def test_a_held_axis_keeps_its_position_whatever_the_parents_have() -> None:

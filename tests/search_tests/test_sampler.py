@@ -3,15 +3,18 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import optuna
 import pytest
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import StudyDirection
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 from optuna.trial import TrialState
 
+from tuner.regression.solving import Array
 from tuner.search.bayesian.axes import PlainSpace
+from tuner.search.bayesian.candidates import Candidates
 from tuner.search.bayesian.sampler import UNMEASURED, BayesianSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore::FutureWarning")
@@ -41,6 +44,26 @@ def test_the_bottom_of_a_valley_is_found_in_few_trials(seed: int) -> None:
     by_chance.optimize(valley, n_trials=30)
     assert study.best_value < 150, "the value is 1,000 at a distance of 1 from the bottom"
     assert study.best_value < by_chance.best_value
+
+
+def test_where_there_are_few_configs_proposals_are_not_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    anywhere = Candidates.anywhere
+
+    def counted(self: Candidates, count: int, rng: np.random.Generator) -> Array:
+        drawn.append(count)
+        return anywhere(self, count, rng)
+
+    def hollow(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_int("x", 0, 7), trial.suggest_int("y", 0, 7)
+        return 1000 * ((x - 5) ** 2 + (y - 2) ** 2)
+
+    board = PlainSpace({"x": IntDistribution(0, 7), "y": IntDistribution(0, 7)})
+    study = study_of(BayesianSampler(board, seed=0, startup_trials=3))
+    monkeypatch.setattr(Candidates, "anywhere", counted)
+    study.optimize(hollow, n_trials=40)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 40, "no config is measured twice"
+    assert len(drawn) == 40, "each proposal draws once: a share of its candidates, or itself if nothing is known"
 
 
 def test_the_search_depends_on_the_seed_only() -> None:

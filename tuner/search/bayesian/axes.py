@@ -70,6 +70,13 @@ class Axis:
         """The distance between two neighbouring positions of an ordered parameter; 0 for other parameters."""
         return 1.0 / max(1, self._count - 1) if self.ordered else 0.0
 
+    def snapped(self, positions: Array) -> Array:
+        """Return the nearest positions of whole numbers, if the parameter is a whole number."""
+        if not isinstance(self.distribution, IntDistribution):
+            return positions
+        low, step = self.distribution.low, self.distribution.step
+        return self.at(low + np.rint((self.numbers(positions) - low) / step) * step)
+
     @property
     def special(self) -> float | None:
         """The position of the special value on the axis; None if the parameter has no special value."""
@@ -119,7 +126,7 @@ class Axis:
             return rng.integers(self.words, size=count).astype(np.float64)
         if self.ordered:
             return rng.integers(self._count, size=count) / max(1, self._count - 1)
-        even: Array = rng.integers(steps, size=count) / (steps - 1)
+        even = self.snapped(rng.integers(steps, size=count) / (steps - 1))
         special = self.special
         return even if special is None else np.where(rng.random(count) < 1 / (steps + 1), special, even)
 

@@ -88,7 +88,8 @@ class Candidates:
             if not axis.words and index not in self.held:
                 steps = rng.standard_normal(len(moved)) * near_sd
                 chosen = inside & (rng.random(len(moved)) < 0.4)
-                moved[:, index] = np.where(chosen, np.clip(moved[:, index] + steps, 0, 1), moved[:, index])
+                near = axis.snapped(np.clip(moved[:, index] + steps, 0, 1))
+                moved[:, index] = np.where(chosen, near, moved[:, index])
         return self.allowed(moved)
 
     def _change(self, children: Array, rng: np.random.Generator) -> None:
@@ -104,7 +105,7 @@ class Candidates:
             if not axis.words:
                 moves = rng.standard_normal(len(children)) * _NEAR_SD
                 moves = np.copysign(np.maximum(np.abs(moves), axis.least_step), moves)
-                near = np.clip(children[:, index] + moves, 0, 1)
+                near = axis.snapped(np.clip(children[:, index] + moves, 0, 1))
                 fresh = np.where(rng.random(len(children)) < self.near_ratio, near, fresh)
             children[:, index] = np.where(changed[:, index], fresh, children[:, index])
 

@@ -292,16 +292,19 @@ def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) ->
     Returns:
         The parameters and the coordinates of each new config.
     """
-    taken, found = {*taken}, []
-    for row in rows[:_MOST_ROUNDED]:
+    taken, found, tried = {*taken}, [], 0
+    for row in rows:
+        # Where a parameter has few values, most of the best candidates are configs that were measured already.
+        if key_of(row) in taken:
+            continue
         params = observed.space.settled(_values_at(observed.space, row))
         at = observed.settled_row(params)
-        key = key_of(at)
-        if key not in taken:
-            taken.add(key)
+        if (key := key_of(at)) not in taken:
             found.append((params, at))
-            if len(found) == count:
-                break
+        taken |= {key, key_of(row)}
+        tried += 1
+        if len(found) == count or tried == _MOST_ROUNDED:
+            break
     return found
 
 
