@@ -178,6 +178,23 @@ def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
     assert off(calibration.constants, "latency_p50_ms") < 0.5
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
+@pytest.mark.parametrize("linger_ms", ["0", "20"])
+def test_constants_that_are_left_out_change_no_prediction(
+    codec: str, linger_ms: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = observed(embedded_grid())
+    calibration = calibrate([each for seen in list(table.values())[::10] for each in seen])
+    load = paced_load(table)
+    config = ProducerConfig.parse({"compression.type": codec, "linger.ms": linger_ms, "batch.size": "131072"})
+    fast = predict(calibration, config, load)
+    monkeypatch.setattr("tuner.prediction.predicting._without_effect", lambda settings, workload: set())
+    whole = predict(calibration, config, load)
+    assert whole.values.keys() == fast.values.keys()
+    for metric, interval in whole.values.items():
+        assert (interval.low, interval.high) == pytest.approx((fast.values[metric].low, fast.values[metric].high))
+
+
 def test_most_real_measurements_lie_in_their_intervals() -> None:
     table = observed(embedded_grid())
     chosen = chosen_probes(list(table), 12, paced_load(table), EMBEDDED)

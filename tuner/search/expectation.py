@@ -117,7 +117,7 @@ def begins_with_model(spec: StudySpec) -> bool:
     """
     load = spec.workload
     on_one_host = load.producers == 1 or spec.ray_address is None
-    described = on_one_host and load.peak_ratio == 1
+    described = on_one_host and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
     known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
     return spec.search.method is Method.BAYESIAN and spec.search.performance_model and described and bool(known)
 
