@@ -131,6 +131,12 @@ def test_several_producers_on_one_host_are_expected_to_share_it() -> None:
     assert gains * [1, -1] == pytest.approx(of_three, abs=0.02)
 
 
+def test_searches_for_the_java_client_begin_with_the_model() -> None:
+    spec = StudySpec("searched", WorkloadSpec((SIZE,)), search=SearchSpec(method=Method.BAYESIAN))
+    spec = replace(spec, baseline=ProducerConfig.parse({}, java()))
+    assert expectation_of(spec, SIZE, SearchSpace.of(1_000, spec.baseline), 10_000.0) is not None
+
+
 def test_some_searches_expect_nothing() -> None:
     spec = StudySpec("searched", WorkloadSpec((SIZE,)), search=SearchSpec(method=Method.BAYESIAN))
     space = SearchSpace.of(1_000, spec.baseline)
@@ -140,7 +146,6 @@ def test_some_searches_expect_nothing() -> None:
         replace(spec, search=replace(spec.search, performance_model=False)),
         replace(spec, workload=replace(spec.workload, producers=2), ray_address="auto"),
         replace(spec, objectives=(Objective("client_cpu_ms_per_mb"),)),
-        replace(spec, baseline=ProducerConfig.parse({}, java())),
     ):
         assert expectation_of(other, SIZE, space, 10_000.0) is None
 

@@ -15,7 +15,6 @@ from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import ClientKind
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
@@ -112,12 +111,11 @@ def begins_with_model(spec: StudySpec) -> bool:
     """Return whether the searches of a study begin with the performance model.
 
     They do not if the study file says so, if the search method learns nothing from it, if the model knows none of the
-    objectives, for loads with bursts, for the producers of a Ray cluster, which run on several hosts, and for the Java
-    client, for which searches with records of 1 kB were faster without the model (`docs/evidence/search.md`).
+    objectives, for loads with bursts, and for several producers on a Ray cluster, which run on several hosts.
     """
     load = spec.workload
     on_one_host = load.producers == 1 or spec.ray_address is None
-    described = on_one_host and load.peak_ratio == 1 and spec.client.kind is ClientKind.LIBRDKAFKA
+    described = on_one_host and load.peak_ratio == 1
     known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
     return spec.search.method is Method.BAYESIAN and spec.search.performance_model and described and bool(known)
 
