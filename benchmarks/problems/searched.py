@@ -27,10 +27,15 @@ from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO
 from tuner.prediction.calibration import SPREAD, moved
 
-TABLES: Final = {"table": embedded_grid, "java-table": java_grid, "java-table:100": small_records_java_grid}
-"""The measured tables that can be searched. `problem_of` takes these names, also with `_OF_MEDIAN` behind them."""
-_OF_MEDIAN: Final = "/median"
-_P99: Final = "latency_p99_ms"
+_P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"
+TABLES: Final = {
+    "table": (embedded_grid, _P99),
+    "java-table": (java_grid, _P99),
+    "java-table/median": (java_grid, _MEDIAN),
+    "java-table:100": (small_records_java_grid, _P99),
+    "java-table:100/median": (small_records_java_grid, _MEDIAN),
+}
+"""The measured tables that can be searched, and the latency that is optimised. `problem_of` takes these names."""
 _NOISE_SEED: Final = 7_919
 _UNLIKE: Final = 0.3
 """How much the constants of a cluster called `like-...` differ, as a standard deviation of their logarithms."""
@@ -90,16 +95,15 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     """Return the problem with a given name.
 
     Args:
-        name: A name in `TABLES`; with `/median` behind it, the latency that is optimised is the median in place of the
-            p99. Or the cluster and the record size, such as `embedded:1000`. A third part of the name,
+        name: A name in `TABLES`, or the cluster and the record size, such as `embedded:1000`. A third part of the name,
             which only `before` uses, is ignored. The cluster `like-embedded` is the same form of model as `embedded`
             with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
             `1000/3` stands for three producers.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
-    if read := TABLES.get(name.removesuffix(_OF_MEDIAN)):
+    if name in TABLES:
+        read, latency = TABLES[name]
         table = read()
-        latency = "latency_p50_ms" if name.endswith(_OF_MEDIAN) else _P99
         return TableProblem(table, table.rows[0].sizes, noise_ratio, latency)
     cluster, load, *_ = name.split(":")
     size, _, producers = load.partition("/")
