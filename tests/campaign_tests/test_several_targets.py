@@ -56,13 +56,13 @@ class Overtaken:
             return sum(what == "end" for what, _ in self.events[since:])
 
 
-def two_places(**search: Any) -> StudySpec:
+def two_targets(**search: Any) -> StudySpec:
     return replace(simulated_study((100,), **search), targets=(Target(), Target()), objectives=THROUGHPUT)
 
 
 def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) -> None:
     runner = Overtaken(others=5)
-    run_study(two_places(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
+    run_study(two_targets(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
     trials = on_record(tmp_path)
     assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "no trial was overtaken"
     assert {trial.state for trial in trials} == {State.COMPLETE}
@@ -75,7 +75,7 @@ def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) 
 
 def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> None:
     runner = Overtaken(others=1)
-    run_study(two_places(trials=6), "", tmp_path, Told(), simulated=runner)
+    run_study(two_targets(trials=6), "", tmp_path, Told(), simulated=runner)
     first_search = next(n for n, (_, config) in enumerate(runner.events) if config != BASELINE.fingerprint)
     alone = [what for what, _ in runner.events[:first_search]]
     assert alone == ["begin", "end"] * (len(alone) // 2)
@@ -106,7 +106,7 @@ class StoppingAt(Told):
     ],
 )
 def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: Path, method: Method) -> None:
-    spec = two_places(trials=14, baseline_every=100, method=method, rounds=0)
+    spec = two_targets(trials=14, baseline_every=100, method=method, rounds=0)
     run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     runner = Overtaken(others=3)
     with pytest.raises(Stopped):
