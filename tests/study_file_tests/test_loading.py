@@ -89,5 +89,5 @@ def test_a_study_cannot_have_the_name_of_a_file_beside_studies(tmp_path: Path, t
 
 
 def test_the_study_files_that_tests_write_are_accepted() -> None:
-    spec = parse(study_text("night", "1000", "100:70,1000:30"))
-    assert (spec.name, [str(size) for size in spec.workload.record_sizes]) == ("night", ["1000", "100:70,1000:30"])
+    spec = parse(study_text("night", "1000", "100:0.7,1000:0.3"))
+    assert (spec.name, [str(size) for size in spec.workload.record_sizes]) == ("night", ["1000", "100:0.7,1000:0.3"])
