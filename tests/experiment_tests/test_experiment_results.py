@@ -16,7 +16,7 @@ from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
 from tuner.model.paper import Comparison, Expectation, Finding
-from tuner.present.experiment_plan import planned_lines
+from tuner.present.experiment_plan_view import planned_lines
 from tuner.present.experiment_view import (
     because,
     experiment_lines,
