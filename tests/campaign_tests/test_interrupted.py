@@ -35,12 +35,6 @@ executor: {{kind: local}}
 """
 
 
-@pytest.fixture
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
-    return tmp_path / "studies"
-
-
 def study_file(
     folder: Path,
     target: str = "",

@@ -11,13 +11,22 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.helpers.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tests.helpers.studies import (
+    BASELINE,
+    THROUGHPUT,
+    Steady,
+    Stopped,
+    Stopping,
+    Told,
+    of_kind,
+    on_record,
+    simulated_study,
+)
 from tests.helpers.waiting import eventually
-from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Kind, State
 
 
 @dataclass(slots=True)
@@ -85,19 +94,6 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
     assert len(alone) == 2 * (len(burn_ins) + 1)
 
 
-class Stopped(BaseException):
-    """Stops a study, as Ctrl-C does."""
-
-
-class StoppingAt(Told):
-    """A reporter that stops the study when its third trial of the search ends, while another trial is running."""
-
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
-        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
-            raise Stopped
-
-
 @pytest.mark.parametrize(
     "method",
     [
@@ -110,7 +106,7 @@ def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: 
     run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     runner = Overtaken(others=3)
     with pytest.raises(Stopped):
-        run_study(spec, "", tmp_path / "stopped", StoppingAt(), simulated=runner)
+        run_study(spec, "", tmp_path / "stopped", Stopping(), simulated=runner)
     held = runner.held
     assert held not in {trial.fingerprint for trial in on_record(tmp_path / "stopped")}
     run_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())
