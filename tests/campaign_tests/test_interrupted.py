@@ -12,7 +12,7 @@ from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.clients import CLIENTS, brokers_in, holders, left_by_java
+from tests.helpers.clients import CLIENTS, brokers_in, holders, left_by_java
 from tests.helpers.command import arguments, tuner
 from tests.helpers.studies import of_kind, on_record, simulated_study, state_told
 from tests.helpers.waiting import eventually

@@ -17,8 +17,8 @@ from runners.clusters.cluster import RunningCluster
 from search_spaces import ProducerConfig, client_of
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.clients import CLIENTS, holders, left_by_java
 from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.clients import CLIENTS, holders, left_by_java
 from tests.helpers.studies import (
     THROUGHPUT,
     Steady,

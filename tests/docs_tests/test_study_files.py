@@ -12,7 +12,7 @@ import yaml
 
 from runners.simulated import SimulatedRunner
 from tests.docs_tests.pages import Block, blocks, is_experiment
-from tests.experiment_tests.small import ToldOfExperiment
+from tests.helpers.small_experiment import ToldOfExperiment
 from tuner.course.experiment import run_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.results.checked_findings import FindingOutcome

@@ -9,7 +9,7 @@ import pytest
 
 import tuner
 from runners.simulated import SimulatedRunner
-from tests.experiment_tests.small import SEARCHES, ToldOfExperiment, run_small, small
+from tests.helpers.small_experiment import SEARCHES, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
 from tuner.course.experiment import run_experiment
 from tuner.experiment_file import parse_experiment

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.experiment_tests.small import ToldOfExperiment, run_small
+from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.tracking_tests.looking import runs
 from tuner.model.facts import FINISHED_AT
 from tuner.model.spec import TrackingSpec
