@@ -6,6 +6,7 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -77,6 +78,14 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for variable in ("MLFLOW_TRACKING_URI", "RAY_ADDRESS", "KAFKA_TUNER_STORAGE"):
             patch.delenv(variable, raising=False)
         yield
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the commands and the service of this test keep studies. It does not exist yet."""
+    root = tmp_path / "studies"
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    return root
 
 
 @pytest.fixture(scope="session")

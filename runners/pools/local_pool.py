@@ -12,8 +12,8 @@ import time
 from typing import Final
 
 from runners.measurement import Window
-from runners.merging import share
 from runners.pools.pool import Done, Job, Underway, WorkerReport, produce, runner_of, whoami
+from runners.pools.producers import share
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import end_kept

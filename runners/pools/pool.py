@@ -22,8 +22,8 @@ from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
 from runners.measurement import Measurement, TimePoint, Window, sent_bytes_of
-from runners.merging import merge, merge_windows
 from runners.pools.placement import ANYWHERE, Placement
+from runners.pools.producers import merge, merge_windows
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
@@ -47,7 +47,7 @@ class Job:
         key: Identifies the job for the caller.
         runners: One runner per producer, all picklable. They run at the same time, from a common start.
         config: The config to measure.
-        workload: The whole workload; `runners.merging.share` divides it among the producers.
+        workload: The whole workload; `runners.pools.producers.share` divides it among the producers.
         on_attempt: Called before each attempt, before any record is sent, with the number of the attempt, from 1. It
             returns the runners of this attempt, as many as in `runners`. It is called in the thread that submits jobs
             or waits for them. With None, each attempt has the same runners.

@@ -24,9 +24,9 @@ from runners.child import PATIENCE_S
 from runners.consumer_runs.consumer_host import THIS_HOST, ConsumerHost
 from runners.errors import ConsumersLost, GeneratorError, WorkerLost, signals_unwrapped
 from runners.measurement import Window
-from runners.merging import share
 from runners.pools.placement import ANYWHERE, Placement
 from runners.pools.pool import Done, Job, Pool, Underway, WorkerReport, runner_of
+from runners.pools.producers import share
 from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_consumers import RayConsumerHost
 from runners.pools.ray_crew import RayCrew, unpacked

@@ -8,7 +8,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from search_spaces import java
 from tests.campaign_tests.brokers import our_topics
-from tests.campaign_tests.clients import holders, left_by_java
+from tests.helpers.clients import holders, left_by_java
 from tests.helpers.command import tuner
 from tests.helpers.studies import of_kind, on_record
 from tests.helpers.waiting import eventually

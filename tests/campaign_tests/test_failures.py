@@ -10,8 +10,8 @@ from tests.campaign_tests.invariants import STANDSTILL_S, Invariants, standstill
 from tests.campaign_tests.served_failures import SERVED, served_studies
 from tests.campaign_tests.small_disk import fill_disk
 from tests.helpers.campaign_form import LONG_CAMPAIGN
+from tests.helpers.invented_studies import trial
 from tests.helpers.postgres_server import PostgresServer, served
-from tests.tracking_tests.studies import trial
 from tuner.model.spec import Executor
 
 SHORT = (

@@ -25,9 +25,9 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
+from tuner.inspection.batch_ending import Ending
+from tuner.inspection.topic_savings import Inspection, inspected
 from tuner.present.inspection_words import remarks
-from tuner.results.batch_ending import Ending
-from tuner.results.inspection import Inspection, inspected
 
 pytestmark = pytest.mark.broker
 

@@ -12,7 +12,7 @@ from runners.clusters.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.clients import CLIENTS, brokers_in, holders, left_by_java
+from tests.helpers.clients import CLIENTS, brokers_in, holders, left_by_java
 from tests.helpers.command import arguments, tuner
 from tests.helpers.studies import of_kind, on_record, simulated_study, state_told
 from tests.helpers.waiting import eventually
@@ -33,12 +33,6 @@ confirm: {{rounds: 1}}
 safety: {{min_free_disk: {free}}}
 executor: {{kind: local}}
 """
-
-
-@pytest.fixture
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
-    return tmp_path / "studies"
 
 
 def study_file(

@@ -17,11 +17,20 @@ from runners.clusters.cluster import RunningCluster
 from search_spaces import ProducerConfig, client_of
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.clients import CLIENTS, holders, left_by_java
 from tests.helpers.campaign_form import LONG_CAMPAIGN
-from tests.helpers.studies import THROUGHPUT, Steady, Told, of_kind, on_record, real_study, simulated_study
+from tests.helpers.clients import CLIENTS, holders, left_by_java
+from tests.helpers.studies import (
+    THROUGHPUT,
+    Steady,
+    Stopped,
+    Stopping,
+    Told,
+    of_kind,
+    on_record,
+    real_study,
+    simulated_study,
+)
 from tests.helpers.waiting import eventually
-from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
@@ -106,19 +115,6 @@ def assert_attachments(folder: Path, trials: list[Trial]) -> None:
             assert store.attachment(trial, SATURATED) or store.attachment(trial, PACED)
     finally:
         store.close()
-
-
-class Stopped(BaseException):
-    """Stops a study, as Ctrl-C does."""
-
-
-class Stopping(Told):
-    """A reporter that stops the study after the third trial of the search, which is stored by then."""
-
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
-        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
-            raise Stopped
 
 
 @pytest.mark.parametrize(

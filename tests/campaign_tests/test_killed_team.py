@@ -23,9 +23,9 @@ from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.mlflow_server import kill as kill_mlflow
 from tests.helpers.mlflow_server import server as mlflow_server
 from tests.helpers.postgres_server import PASSWORD, PostgresServer, served
+from tests.helpers.ray_nodes import Nodes, running_nodes
 from tests.helpers.serving import Serving, at_work, eventually, serving, state_of
 from tests.helpers.shared_storage import storage_of
-from tests.ray_tests.nodes import Nodes, running_nodes
 from tuner.model.errors import StudyError
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, State, Trial

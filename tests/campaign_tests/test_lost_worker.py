@@ -10,7 +10,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.measurement import Phase, Window
 from search_spaces import ProducerConfig, client_of
 from tests.campaign_tests.brokers import our_topics
-from tests.campaign_tests.clients import holders, left_by_java
+from tests.helpers.clients import holders, left_by_java
 from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_study, simulated_study
 from tests.helpers.waiting import eventually
 from tests.pools_tests.pool_runners import Dying

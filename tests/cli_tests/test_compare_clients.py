@@ -11,6 +11,8 @@ from tuner.cli.compare_clients import compare_clients
 from tuner.model.errors import StudyNotFound
 from tuner.results.study_results import load_results
 
+pytestmark = pytest.mark.usefixtures("studies")
+
 QUICK = ("compare-clients", "--executor", "simulated", "--warmup", "0", "--seconds", "1", "--rounds", "2")
 JAVA_STUDY = """\
 study: of-java
@@ -20,13 +22,6 @@ search: {trials: 6, startup_trials: 3, burn_in_max: 0}
 confirm: {rounds: 3, max_rounds: 3, looks: 1, ablation_rounds: 0}
 executor: {kind: simulated}
 """
-
-
-@pytest.fixture(autouse=True)
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "studies"
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
-    return root
 
 
 def written(path: Path, text: str) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from tests.docs_tests.program import options_of, options_of_service
 from tests.helpers.command import tuner
-from tuner.cli.app import REMOTE_VERBS, VERBS
+from tuner.cli.verbs import REMOTE_VERBS, VERBS
 
 _HEAVY: Final = (
     "confluent_kafka",

@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.java_client.compiled import INSPECTOR
-from tests.campaign_tests.clients import left_by_java, with_word
 from tests.conftest import TopicMaker
+from tests.helpers.clients import left_by_java, with_word
 from tests.helpers.command import arguments, tuner
 from tests.helpers.waiting import eventually
 

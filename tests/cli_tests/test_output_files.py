@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from tests.helpers.command import arguments, tuner
-from tests.tracking_tests.studies import baseline, confirming, study, trial
+from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tuner.cli.bench import bench
 from tuner.cli.plan import init
 from tuner.cli.recommend import recommend

@@ -23,13 +23,6 @@ executor: {kind: simulated}
 """
 
 
-@pytest.fixture
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "studies"
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
-    return root
-
-
 def test_init_writes_a_file_that_plan_reads_and_the_schema_accepts(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     assert tuner("init", str(path)).code == 0

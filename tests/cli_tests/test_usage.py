@@ -105,7 +105,7 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
             stack.callback(inner.close)  # it removes the interruption from the context of its error
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("tuner.cli.app._INTERRUPTIONS", [])
+    monkeypatch.setattr("tuner.cli.interruption._INTERRUPTIONS", [])
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     monkeypatch.setattr("tuner.cli.plan.schema", verb)
     monkeypatch.setattr("sys.argv", ["tuner", "schema"])

@@ -16,6 +16,8 @@ from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
 from tuner.storage.home import storage_at
 
+pytestmark = pytest.mark.usefixtures("studies")
+
 QUICK = ("--executor", "simulated", "--warmup", "0", "--seconds", "1")
 STUDY = """\
 study: small
@@ -27,13 +29,6 @@ search: {trials: 6, startup_trials: 3, burn_in_max: 1}
 confirm: {rounds: 3, max_rounds: 3, looks: 1, ablation_rounds: 0}
 executor: {kind: simulated}
 """
-
-
-@pytest.fixture(autouse=True)
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "studies"
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
-    return root
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from runners.clusters.container import DEFAULT_IMAGE, ContainerCluster, variable
 from runners.clusters.java import KafkaJava, find_java
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
-from tests.container_tests.engine import docker_engine, has_image
+from tests.helpers.container_engine import docker_engine, has_image
 
 STAND_IN = "kafka-tuner-test/kafka:stand-in"
 BASE = "python:3.11-slim-bookworm"

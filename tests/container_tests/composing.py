@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.container_tests.engine import OWN_IMAGE, has_image
+from tests.helpers.container_engine import OWN_IMAGE, has_image
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = ROOT / "compose.yaml"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.container_tests.engine import OWN_IMAGE, docker_engine, has_image
+from tests.helpers.container_engine import OWN_IMAGE, docker_engine, has_image
 
 Starter = Callable[..., Any]
 

@@ -13,9 +13,9 @@ from runners.clusters.existing import ExistingCluster
 from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import TargetError
-from tests.container_tests.engine import OWN_IMAGE
 from tests.container_tests.studies import short_study
 from tests.helpers.command import arguments
+from tests.helpers.container_engine import OWN_IMAGE
 
 pytestmark = [pytest.mark.docker, pytest.mark.campaign]
 

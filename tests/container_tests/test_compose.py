@@ -10,7 +10,7 @@ import yaml
 
 from runners.clusters.container import DEFAULT_IMAGE
 from tests.container_tests.composing import FILE, ROOT, Project
-from tests.container_tests.engine import OWN_IMAGE
+from tests.helpers.container_engine import OWN_IMAGE
 from tuner.service.config import load_config
 
 _OWN: Final = "${KAFKA_TUNER_IMAGE:-kafka-tuner}"

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 from testcontainers.core.container import DockerContainer
 
-from tests.container_tests.engine import OWN_IMAGE
 from tests.container_tests.studies import short_study
+from tests.helpers.container_engine import OWN_IMAGE
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 
 pytestmark = [pytest.mark.docker, pytest.mark.campaign]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import tuner
+from tests.helpers.service_in_process import in_process
 from tests.helpers.serving import Response
-from tests.service_tests.in_process import in_process
 from tuner.course import estimate
 from tuner.course.least_limits import check_limits
 from tuner.model.errors import ExitCode, LimitTooLow, exit_code_of

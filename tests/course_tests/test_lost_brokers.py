@@ -21,7 +21,7 @@ from tuner.model.trial import PACED, Kind, Proposal
 
 
 @dataclass
-class Told:
+class RecordingTarget:
     """A target that keeps what it is told, in order."""
 
     events: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Told:
 def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_cluster(
     killed_s: float, windows_before: int
 ) -> None:
-    target = Told()
+    target = RecordingTarget()
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=5.0, rate_records_per_s=100)
 
     def job(trial: int, setup: Setup) -> TrialJob:
@@ -72,7 +72,7 @@ def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_clust
 
 
 @dataclass
-class Coming(Told):
+class Coming(RecordingTarget):
     """A target that has lost a broker each time that a trial begins, a number of times."""
 
     lost: int = 0

@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from tuner.cli.app import REMOTE_VERBS, VERBS, app
+from tuner.cli.app import app
+from tuner.cli.verbs import REMOTE_VERBS, VERBS
 
 _SERVER = "KAFKA_TUNER_SERVER"
 _SOME_SERVICE = "http://127.0.0.1:8080"

@@ -5,7 +5,7 @@ import re
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
 from objectives.outcome import OUTCOME_METRICS
 from search_spaces import Role, java, librdkafka
-from tuner.cli.app import REMOTE_VERBS, VERBS
+from tuner.cli.verbs import REMOTE_VERBS, VERBS
 from tuner.model.errors import ExitCode
 from tuner.service.http.application import openapi_document
 from tuner.study_file import json_schema

@@ -12,7 +12,7 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.experiment_tests.small import SEARCHES, SMALL, Told, run_small, small
+from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study
 from tuner.course.experiment import run_experiment
 from tuner.course.experiment_steps import rows_of_round
@@ -35,7 +35,7 @@ def test_each_round_measures_every_row_in_another_order_and_returns_to_the_contr
 
 
 def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> None:
-    told = Told()
+    told = ToldOfExperiment()
     results = run_small(tmp_path / "small", told)
     assert results.finished
     burnt_in = [trial for trial in told.trials if trial.kind is Kind.BURN_IN]
@@ -47,7 +47,7 @@ def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> N
 
 
 def test_before_the_rounds_every_row_is_measured_once_at_full_speed(tmp_path: Path) -> None:
-    told = Told()
+    told = ToldOfExperiment()
     text = SMALL.replace("load: {", "load: {rate_records_per_s: 500, ")
     spec = run_small(tmp_path / "small", told, text).spec
     burnt_in = [step.row for step in told.steps if step.round is None]
@@ -79,23 +79,23 @@ def test_the_results_of_each_experiment_that_comes_along_are_read(name: str, tmp
     text = named_experiments()[name]
     spec = parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(spec, text, tmp_path / name, Told(stop_after=1), simulated=SimulatedRunner())
+        run_experiment(spec, text, tmp_path / name, ToldOfExperiment(stop_after=1), simulated=SimulatedRunner())
     assert load_experiment(tmp_path / name).spec.rows == spec.rows
 
 
 def test_an_experiment_that_was_stopped_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    whole = Told()
+    whole = ToldOfExperiment()
     run_small(tmp_path / "whole", whole)
     with pytest.raises(KeyboardInterrupt):
-        run_small(tmp_path / "small", first := Told(stop_after=11))
+        run_small(tmp_path / "small", first := ToldOfExperiment(stop_after=11))
     assert not load_experiment(tmp_path / "small").finished
-    results = run_small(tmp_path / "small", second := Told())
+    results = run_small(tmp_path / "small", second := ToldOfExperiment())
     assert results.finished
     # Brokers are new after a pause, so each row has a burn-in again.
     assert [trial.row for trial in second.trials[:4]] == [trial.row for trial in first.trials[:4]]
     stored = [*first.trials, *(trial for trial in second.trials if trial.kind is Kind.MEASUREMENT)]
     assert [(trial.row, trial.round) for trial in stored] == [(trial.row, trial.round) for trial in whole.trials]
-    assert run_small(tmp_path / "small", third := Told()).finished
+    assert run_small(tmp_path / "small", third := ToldOfExperiment()).finished
     assert not third.trials
     assert "small is finished" in third.said[-1]
 
@@ -108,16 +108,16 @@ def test_an_experiment_with_other_rows_is_not_mixed_with_the_stored_ones(tmp_pat
 
 def test_more_rounds_continue_an_experiment(tmp_path: Path) -> None:
     run_small(tmp_path / "small")
-    results = run_small(tmp_path / "small", told := Told(), SMALL.replace("rounds: 4", "rounds: 5"))
+    results = run_small(tmp_path / "small", told := ToldOfExperiment(), SMALL.replace("rounds: 4", "rounds: 5"))
     assert {trial.round for trial in told.trials} == {None, 4}
     assert len(results.control.by_round("mb_per_s")) == 5
-    again = run_small(tmp_path / "small", told := Told())
+    again = run_small(tmp_path / "small", told := ToldOfExperiment())
     assert (again.spec.rounds, again.finished, told.trials) == (5, True, [])
 
 
 def test_another_control_does_not_change_how_often_the_rows_of_a_round_are_measured(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run_small(tmp_path / "small", Told(stop_after=7))
+        run_small(tmp_path / "small", ToldOfExperiment(stop_after=7))
     changed = SMALL.replace("control: {record_bytes: 1000, acks: 1}", "control: {record_bytes: 100, acks: all}")
     results = run_small(tmp_path / "small", text=changed)
     measured = {row.row.name: Counter(trial.round for trial in row.trials) for row in results.rows}
@@ -135,7 +135,7 @@ class Broken:
 
 def test_burn_ins_that_fail_end_an_experiment_too(tmp_path: Path) -> None:
     text = SMALL.replace("rounds: 4", "rounds: 4\nsafety: {max_failures_in_a_row: 2}")
-    told = Told()
+    told = ToldOfExperiment()
     with pytest.raises(TooManyFailures, match="it does not start"):
         run_small(tmp_path / "small", told, text, Broken())
     assert [trial.kind for trial in told.trials] == [Kind.BURN_IN] * 2

@@ -7,7 +7,7 @@ import pytest
 
 from runners.pools.placement import Placement
 from runners.pools.ray_cluster import RayCluster
-from tests.experiment_tests.small import SEARCHES, SMALL, small
+from tests.helpers.small_experiment import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
 from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.experiment_file.searches import on_ray

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from objectives.scoring import Objective, score
 from search_spaces.guarantee import Guarantee
@@ -53,7 +54,7 @@ def write_study(
     change: Change = lambda trial: trial,
     facts: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    study_file: str = "study: overnight\nworkload:\n  record_sizes: [1000]\n",
+    study_file: str | None = None,
 ) -> Path:
     """Write a study's folder.
 
@@ -65,7 +66,7 @@ def write_study(
         change: Applied to each trial before it is stored.
         facts: Facts that replace those of `FACTS`.
         progress: The last progress report of the process that ran the study.
-        study_file: Text of the study file.
+        study_file: Text of the study file; by default one with these record sizes.
     """
     kept = {**FACTS, "record_sizes": list(record_sizes), **(facts or {})}
     metrics = tuple(Objective(name) for name in kept["objectives"])
@@ -84,10 +85,16 @@ def write_study(
             store.append(change(trial))
     store._file.rows("COMMIT")
     store.close()
-    (folder / STUDY_FILE).write_text(study_file, encoding="utf-8")
+    text = study_text(str(kept["name"]), *record_sizes) if study_file is None else study_file
+    (folder / STUDY_FILE).write_text(text, encoding="utf-8")
     if progress is not None:
         write_progress(folder, progress)
     return folder
+
+
+def study_text(name: str, *record_sizes: str) -> str:
+    """Return the text of a study file with this name and these record sizes."""
+    return yaml.safe_dump({"study": name, "workload": {"record_bytes": list(record_sizes)}})
 
 
 def study(folder: Path, **options: Any) -> StudyResults:

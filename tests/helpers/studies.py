@@ -109,6 +109,20 @@ class Told(SilentReporter):
         self.trials.append(trial)
 
 
+class Stopped(BaseException):
+    """Stops a study, as Ctrl-C does."""
+
+
+class Stopping(Told):
+    """A reporter that stops the study after the third trial of the search, which is stored by then."""
+
+    @override
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        super().trial(standing, trial)
+        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
+            raise Stopped
+
+
 def state_told(folder: Path) -> StudyState | None:
     """Return the state that the driver of a study reported last; None if it reported nothing."""
     told = read_progress(folder)

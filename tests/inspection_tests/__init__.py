@@ -1,1 +1,1 @@
-"""Tests of `runners.inspection`."""
+"""Tests of `runners.inspection` and `tuner.inspection`."""

@@ -6,7 +6,7 @@ from objectives.bottlenecks import Bottleneck
 from objectives.verdict import Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
-MIB = 1.048576  # the thesis's megabyte, see tests.simulated_tests.test_simulated_table
+MIB = 1.048576  # the thesis's megabyte, see tests.benchmarks_tests.test_simulated_table
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from search_spaces.catalogue import Value
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tests.search_spaces_tests.choosers import Random
+from tests.helpers.choosers import Random
 
 DEFAULTS = ProducerConfig.parse({})
 SPACES = {size: SearchSpace.of(size, DEFAULTS) for size in (10, 1_000, 100_000)}

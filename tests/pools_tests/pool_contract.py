@@ -13,8 +13,8 @@ import pytest
 
 from runners.errors import BrokerLost, GeneratorError, WorkerLost
 from runners.measurement import Measurement, Window
-from runners.merging import share
 from runners.pools.pool import Done, Job, Pool
+from runners.pools.producers import share
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload

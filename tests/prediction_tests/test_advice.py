@@ -12,11 +12,11 @@ from runners.performance_model.stages import record_overhead_bytes
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.batches import BROKER, arrivals, batch, batch_of, batched, sample_of
+from tuner.inspection.topic_savings import Inspection, inspected
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import calibrate, uncalibrated
 from tuner.prediction.observations import Observation
 from tuner.present.advice_view import advice_lines, advice_record, command
-from tuner.results.inspection import Inspection, inspected
 
 DAY_S = 86_400.0
 RECORDS = arrivals(2_000, mean_ms=2.0)

@@ -7,10 +7,10 @@ import pytest
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
+from tuner.inspection.batch_ending import BatchEnding, Ending
+from tuner.inspection.topic_savings import Inspection, inspected, ranked
 from tuner.present.inspection_view import inspection_lines, inspection_record, ranking_record
 from tuner.present.inspection_words import in_short, linger, notes, percent, remarks
-from tuner.results.batch_ending import BatchEnding, Ending
-from tuner.results.inspection import Inspection, inspected, ranked
 
 HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
 MUCH = 10**9

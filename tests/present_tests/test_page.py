@@ -73,7 +73,7 @@ def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
         "librdkafka 2.16.0",
         "host: cores2",
         "workload: partitions3",
-        "record_sizes: [1000]",
+        "record_bytes: - '100' - '1000'",
         "of their median apart",
     ):
         assert expected in words

@@ -13,12 +13,12 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
-from tests.campaign_tests.clients import CLIENTS, holders
 from tests.conftest import TopicMaker
+from tests.helpers.clients import CLIENTS, holders
 from tests.helpers.mock_cluster import running_mock_cluster
+from tests.helpers.ray_nodes import AHEAD_S, Nodes, running_nodes
 from tests.helpers.studies import of_kind, on_record
 from tests.helpers.waiting import eventually
-from tests.ray_tests.nodes import AHEAD_S, Nodes, running_nodes
 from tuner.model.trial import Kind, State
 from tuner.storage.sqlite import SqliteStore
 

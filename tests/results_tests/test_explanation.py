@@ -9,8 +9,8 @@ import pytest
 from runners.workload import RecordSizes
 from search_spaces.parameters import KnobChange
 from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
-from tests.helpers.known_runner import LZ4_GAIN, KnownRunner
 from tests.helpers.trials import baseline, confirming, plan_of, results, trial
+from tests.results_tests.known_runner import LZ4_GAIN, KnownRunner
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study

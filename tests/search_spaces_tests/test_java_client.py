@@ -32,7 +32,7 @@ from search_spaces import (
 )
 from search_spaces.domains import Ends, Range
 from search_spaces.java_client.limits import MOST_HEAP_BYTES, framing_bytes, heap_bytes_for
-from tests.search_spaces_tests.choosers import Random
+from tests.helpers.choosers import Random
 from tests.search_spaces_tests.real_java_client import RELEASES, constructed, differences
 
 DEFAULTS = ProducerConfig.parse({}, java())

@@ -18,7 +18,7 @@ from search_spaces import (
     UnknownProperty,
     Value,
 )
-from tests.search_spaces_tests.choosers import Random
+from tests.helpers.choosers import Random
 
 IN_FLIGHT = "max.in.flight.requests.per.connection"
 

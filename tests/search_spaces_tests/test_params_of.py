@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from search_spaces import ProducerConfig, SearchSpace, Value
 from search_spaces.librdkafka.levels import DEFAULT_LEVELS
-from tests.search_spaces_tests.choosers import Replay
+from tests.helpers.choosers import Replay
 
 DEFAULTS = ProducerConfig.parse({})
 RECORDS = 500

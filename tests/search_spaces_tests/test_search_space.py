@@ -2,9 +2,7 @@
 
 import pickle
 from collections import Counter
-from collections.abc import Sequence
 
-import optuna
 import pytest
 from confluent_kafka import Producer
 from hypothesis import event, given, settings
@@ -20,7 +18,7 @@ from search_spaces import (
     librdkafka,
 )
 from search_spaces.domains import Words
-from tests.search_spaces_tests.choosers import Random, Recorder, Replay
+from tests.helpers.choosers import Random, Recorder, Replay
 from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.spaces import spaces
 
@@ -175,35 +173,6 @@ def test_every_knob_is_a_property_with_a_source() -> None:
         assert parameter.default == DEFAULTS.effective(parameter.sets)
         assert len(parameter.source) > 20
         assert parameter.text
-
-
-class OptunaChooser:
-    def __init__(self, trial: optuna.Trial) -> None:
-        self._trial = trial
-
-    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        return self._trial.suggest_int(name, low, high, log=log)
-
-    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        return self._trial.suggest_float(name, low, high, log=log)
-
-    def choice(self, name: str, choices: Sequence[str]) -> str:
-        return str(self._trial.suggest_categorical(name, list(choices)))
-
-
-def test_optuna_searches_a_space_from_the_baseline() -> None:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    space = SearchSpace.of(100, DEFAULTS, floor=DURABILITY["any"])
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
-    params = space.params_of(DEFAULTS)
-    assert params is not None
-    study.enqueue_trial(dict(params))
-    for _ in range(60):
-        trial = study.ask()
-        config = space.draw(OptunaChooser(trial))
-        assert trial.params.keys() == (space.params_of(config) or {}).keys()
-        study.tell(trial, config.linger_ms + config.acks)
-    assert study.trials[0].params == params
 
 
 @pytest.mark.parametrize("record_bytes", [1, 2])

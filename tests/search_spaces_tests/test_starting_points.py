@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from search_spaces import Guarantee, KnobChange, ProducerConfig, SearchSpace, Value, check_record
 from search_spaces.knobs import StartingPoint
 from search_spaces.librdkafka.knobs import STARTING_POINTS
-from tests.search_spaces_tests.choosers import Replay
+from tests.helpers.choosers import Replay
 from tests.search_spaces_tests.spaces import BASELINES, spaces
 
 DEFAULTS = ProducerConfig.parse({})

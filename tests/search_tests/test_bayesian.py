@@ -20,7 +20,7 @@ from search_spaces.knobs import IN_FLIGHT
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tests.search_spaces_tests.choosers import Replay
+from tests.helpers.choosers import Replay
 from tests.search_spaces_tests.spaces import spaces
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array

@@ -15,12 +15,13 @@ from objectives.outcome import metrics_of
 from objectives.scoring import score
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from search_spaces.guarantee import DURABILITY
 from search_spaces.knobs import Stage
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
+from tests.helpers.choosers import Replay
 from tests.helpers.trials import OBJECTIVES, baseline, results, trial
-from tests.search_spaces_tests.choosers import Replay
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.present.plan_view import plan_record, spaces_of
@@ -29,7 +30,7 @@ from tuner.search.bayesian import observations
 from tuner.search.expectation import begins_with_model
 from tuner.search.samplers import MissingExtra, strategy_of
 from tuner.search.schedule import STAGES, searched_from
-from tuner.search.strategy import Strategy
+from tuner.search.strategy import OptunaChooser, Strategy
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ProducerConfig.parse({})
@@ -490,3 +491,18 @@ def test_a_knob_with_one_value_belongs_to_no_stage() -> None:
     space = SearchSpace.of(1_000, DEFAULTS, changes=pinned)
     names = {parameter.name for parameter in space.parameters}
     assert names - searched_from(space).keys() == {"compression.level.lz4"}
+
+
+def test_optuna_searches_a_space_from_the_baseline() -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    space = SearchSpace.of(100, DEFAULTS, floor=DURABILITY["any"])
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
+    params = space.params_of(DEFAULTS)
+    assert params is not None
+    study.enqueue_trial(dict(params))
+    for _ in range(60):
+        trial = study.ask()
+        config = space.draw(OptunaChooser(trial))
+        assert trial.params.keys() == (space.params_of(config) or {}).keys()
+        study.tell(trial, config.linger_ms + config.acks)
+    assert study.trials[0].params == params

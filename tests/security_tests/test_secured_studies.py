@@ -17,19 +17,12 @@ from tests.security_tests.studies import study_file, target_by_environment, targ
 from tests.security_tests.test_secured_broker import KEPT_OUT, kept_out
 from tests.security_tests.watched import Watcher, holding
 
-pytestmark = [pytest.mark.broker, pytest.mark.campaign]
+pytestmark = [pytest.mark.broker, pytest.mark.campaign, pytest.mark.usefixtures("studies")]
 
 SECRET = "Gr4nted-t0-tests"  # the part of the password that stays the same under any quoting
 VARIABLE = "TUNER_TEST_KAFKA_PASSWORD"
 REJECTED = ("wrong password", "unknown CA", "no certificate", "plaintext to TLS")
 """The cases that the short campaign also tries with a command."""
-
-
-@pytest.fixture(autouse=True)
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "studies"
-    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
-    return root
 
 
 def measured(ended: Ended, secured: Secured) -> None:

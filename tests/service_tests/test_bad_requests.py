@@ -11,11 +11,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.helpers.service_in_process import Service, in_process
 from tests.helpers.serving import study_file
 from tests.helpers.stored_studies import write_study
 from tests.security_tests.mutations import ODD, flipped, mutated, try_all
 from tests.security_tests.test_bad_inputs import STUDIES, of_lengths
-from tests.service_tests.in_process import Service, in_process
 
 TEXTS: Final = (*STUDIES, study_file("first"), study_file("second", sizes="100, 1000"))
 VALUES: Final[tuple[Any, ...]] = (

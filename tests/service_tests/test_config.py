@@ -1,5 +1,6 @@
 """The config file, the tokens, the reading of submitted studies, and the import time of other commands."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from filelock import FileLock
 
+from tuner import client
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
@@ -147,6 +149,13 @@ def test_other_commands_do_not_import_the_web_framework() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_the_client_needs_only_the_standard_library() -> None:
+    nodes = list(ast.walk(ast.parse(Path(client.__file__).read_text())))
+    imported = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    imported += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize(

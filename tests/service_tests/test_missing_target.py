@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service_tests.in_process import in_process
+from tests.helpers.service_in_process import in_process
 from tuner.service.queue.job import Submission
 
 EVERYWHERE = Submission("everywhere", "1", "study: everywhere", ("embedded", "lab-2"))

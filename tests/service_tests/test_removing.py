@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.service_in_process import Service, in_process
 from tests.helpers.serving import Response, study_file
 from tests.helpers.stored_studies import write_study
-from tests.service_tests.in_process import Service, in_process
 from tuner.service.queue.job import JobState
 from tuner.service.worker.study_process import remove_files
 from tuner.storage.sqlite import FolderStorage

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.service_in_process import in_process
 from tests.helpers.stored_studies import write_study
-from tests.service_tests.in_process import in_process
 from tuner.service.queue.job import JobState, Submission
 
 NO_PROCESS = "no process is running this study"

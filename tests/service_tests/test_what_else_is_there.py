@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiment_tests.small import run_small
+from tests.helpers.service_in_process import Service, in_process
+from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import write_study
-from tests.service_tests.in_process import Service, in_process
 
 
 @pytest.fixture

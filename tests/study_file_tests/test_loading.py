@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners.workload import RecordSizes
+from tests.helpers.stored_studies import study_text
 from tests.study_file_tests.corpus import LEAST, parse
 from tuner.model.spec import PRESETS, Goal, StudySpec, WorkloadSpec
 from tuner.study_file import StudyFileError, read_study_file
@@ -85,3 +86,8 @@ def test_a_study_cannot_have_the_name_of_a_file_beside_studies(tmp_path: Path, t
     (tmp_path / "mlflow.db.yaml").write_text(text)
     with pytest.raises(StudyFileError, match=r"must not have the name of another file .* but got 'mlflow\.db'"):
         read_study_file(tmp_path / "mlflow.db.yaml")
+
+
+def test_the_study_files_that_tests_write_are_accepted() -> None:
+    spec = parse(study_text("night", "1000", "100:0.7,1000:0.3"))
+    assert (spec.name, [str(size) for size in spec.workload.record_sizes]) == ("night", ["1000", "100:0.7,1000:0.3"])

@@ -14,9 +14,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from runners.clusters.processes import free_ports
+from tests.helpers.invented_studies import OBJECTIVES, baseline, confirming, study, trial
 from tests.helpers.mlflow_server import server
 from tests.tracking_tests.looking import files, runs
-from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
 from tuner.cli.mlflow_verbs import sync_study, ui
 from tuner.cli.recommend import recommend
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.experiment_tests.small import Told, run_small
+from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.tracking_tests.looking import runs
 from tuner.model.facts import FINISHED_AT
 from tuner.model.spec import TrackingSpec
@@ -19,7 +19,7 @@ ITS_RUN = "tags.`tuner.kind` = 'experiment'"
 
 
 def test_an_experiment_that_failed_has_failed_in_mlflow(root: Path, client: "MlflowClient") -> None:
-    run_small(root / "small", Told())
+    run_small(root / "small", ToldOfExperiment())
     store = SqliteStore(root / "small", create=False)
     finished_at = store.facts()[FINISHED_AT]
     store.set_fact(FINISHED_AT, None)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runners.clusters.processes import free_ports
+from tests.helpers.invented_studies import baseline, confirming, plan, study, trial
 from tests.helpers.mlflow_server import kill, server
 from tests.tracking_tests.looking import numbers, runs
-from tests.tracking_tests.studies import baseline, confirming, plan, study, trial
 from tuner.model.facts import CONFIRMING, IN_MLFLOW
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.model.trial import StudyState

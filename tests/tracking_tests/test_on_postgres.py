@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tests.helpers.postgres_server import PASSWORD, PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.tracking_tests.looking import runs
-from tests.tracking_tests.studies import baseline, confirming, study, trial
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.storage.home import ROOT_VARIABLE

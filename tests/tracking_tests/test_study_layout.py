@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runners.clusters.processes import ProcessIdentity
+from tests.helpers.invented_studies import BEGAN, baseline, confirming, failed, plan, study, trial
 from tests.tracking_tests.looking import files, numbers, runs
-from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, plan, study, trial
 from tuner.model.facts import CONFIRMING, FINISHED_AT, RATES
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Progress, StudyState

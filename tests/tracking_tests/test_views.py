@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.tracking_tests.studies import baseline, study, trial
+from tests.helpers.invented_studies import baseline, study, trial
 from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingError, TrackingLocation, links_of, sync

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.helpers.invented_studies import baseline, study, trial
 from tests.tracking_tests.looking import numbers, runs
-from tests.tracking_tests.studies import baseline, study, trial
 from tuner.model.spec import TrackingSpec
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync

@@ -1,191 +1,26 @@
-"""The root of the command line: the table of its subcommands (verbs), and the exit codes and messages of errors."""
+"""The root of the command line: its options, its subcommands (verbs), and the exit codes and messages of errors."""
 
 import errno
 import importlib
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from tuner.cli.interruption import (
+    Interrupted,
+    catch_signals,
+    interruption_of,
+    leave_closed_terminals,
+    terminal_is_closed,
+)
+from tuner.cli.verbs import REMOTE_VERBS, VERBS
 from tuner.present.console import ERR, UNWRAPPED
 
-VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": ("run:run", "Search for the best producer configs, and confirm the winners against your current config."),
-    "init": ("plan:init", "Write a new study file that lists the settings with their defaults and explains them."),
-    "plan": (
-        "plan:plan",
-        "Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.",
-    ),
-    "schema": ("plan:schema", "Print the JSON Schema of study files, so that an editor can check and complete them."),
-    "status": (
-        "show:status",
-        "Show the progress of a study: trials done, best results so far, time left, current step, failures.",
-    ),
-    "studies": (
-        "studies:studies",
-        "List your studies, newest first. Each line shows the state, the trials and the best proven gain.",
-    ),
-    "trials": ("studies:trials", "Show the trials of a study: kind, metrics and config of each."),
-    "front": (
-        "show:front",
-        "Show the Pareto front of a study: the configs that no other config beats in every objective.",
-    ),
-    "grid": ("show:grid", "Show the tables of a grid search: each metric by the values of two knobs."),
-    "recommend": (
-        "recommend:recommend",
-        "Show the config to use for each record size, with its measured gain, ready to paste.",
-    ),
-    "confirm": (
-        "run:confirm",
-        "Measure the best configs of a study again, alternating with the baseline, to find out which gains are real.",
-    ),
-    "verify": (
-        "verify:verify",
-        "Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.",
-    ),
-    "lint": (
-        "lint:lint",
-        "Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.",
-    ),
-    "translate": (
-        "translate:translate",
-        "Translate a producer's properties file from librdkafka to the Java client, or back.",
-    ),
-    "explain": (
-        "recommend:explain",
-        "Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.",
-    ),
-    "compare": (
-        "show:compare",
-        "Compare two studies: their Pareto fronts, and their best configs for each record size and goal.",
-    ),
-    "report": (
-        "show:report",
-        "Write the report of a study, with recommendations, fronts and all trials, as one HTML file.",
-    ),
-    "export": (
-        "export:export",
-        "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
-    ),
-    "experiment": (
-        "experiment:app",
-        "Measure a fixed list of configs and loads in rounds, or repeat the experiments of five papers.",
-    ),
-    "cost": (
-        "cost:cost",
-        "Compute what a terabyte costs with the baseline and with the recommended config, from unit prices of yours.",
-    ),
-    "calibrate": (
-        "calibrate:calibrate",
-        "Measure a few configs that calibrate the performance model, for tuner predict without a study.",
-    ),
-    "predict": (
-        "predict:predict",
-        "Predict what a config would do, from what a study has measured, without sending anything.",
-    ),
-    "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
-    "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
-    "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
-    "sync": (
-        "mlflow_verbs:sync_study",
-        "Bring MLflow up to date with a study, for example after the MLflow server was down.",
-    ),
-    "bench": ("bench:bench", "Measure one producer config: its throughput, its latency, and what limited it."),
-    "consume": (
-        "consume:consume",
-        "Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.",
-    ),
-    "doctor": (
-        "doctor:doctor",
-        "Check this host and your cluster, and measure how fast the load generator is on this host.",
-    ),
-    "sample": (
-        "sample:sample",
-        "Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.",
-    ),
-    "inspect": (
-        "inspect:inspect",
-        "Read some of a topic's newest record batches, and say how its producers batch and compress today.",
-    ),
-    "cleanup": (
-        "broker:cleanup",
-        "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",
-    ),
-    "compare-tools": (
-        "compare_tools:compare_tools",
-        "Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.",
-    ),
-    "compare-clients": (
-        "compare_clients:compare_clients",
-        "Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.",
-    ),
-    "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
-    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine. It runs until you stop it."),
-}
-"""Each verb (subcommand of `tuner`) with `module:function`, which implements it, and the first sentence of its help.
-
-The sentences are copies of those in the functions, so that `tuner --help` can print them without importing the modules.
-"""
-REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": ("remote_run:run", "Submit a study to the service, and follow it until it ends."),
-    "plan": (
-        "remote_run:plan",
-        "Show what a study would do on the service, without any traffic: trials, time, bytes, search space.",
-    ),
-    "status": ("remote:status", "Show the progress of a study on the service."),
-    "trials": ("remote:trials", "Show the trials of a study on the service: kind, metrics and config of each."),
-    "front": ("remote:front", "Show the Pareto front of a study on the service."),
-    "grid": ("remote:grid", "Show the tables of a grid search on the service."),
-    "recommend": ("remote:recommend", "Show the config to use, from a study on the service, ready to paste."),
-    "report": ("remote:report", "Write the report of a study on the service as one HTML file."),
-    "studies": (
-        "remote:studies",
-        "List the studies on the service, newest first, with their state, their trials and the best gain that is "
-        "proven.",
-    ),
-    "explain": (
-        "remote:explain",
-        "Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.",
-    ),
-    "predict": (
-        "remote:predict",
-        "Predict what a config would do, from what a study on the service has measured, without sending anything.",
-    ),
-    "compare": (
-        "remote:compare",
-        "Compare two studies on the service: the fronts, and the best configs for each record size and goal.",
-    ),
-    "confirm": (
-        "remote_work:confirm",
-        "Have the service measure the best configs of a study again, alternating with the baseline.",
-    ),
-    "verify": (
-        "remote_work:verify",
-        "Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.",
-    ),
-    "fork": (
-        "remote_work:fork",
-        "Have the service begin a new study with those trials of another study that fit the new settings.",
-    ),
-    "rm": (
-        "remote_work:rm",
-        "Remove studies from the service for good. The command asks before it removes anything.",
-    ),
-    "sync": (
-        "remote_work:sync",
-        "Have the service bring MLflow up to date with a study, for example after the MLflow server was down.",
-    ),
-    "pause": ("remote_run:pause", "Stop a study on the service until you resume it."),
-    "resume": ("remote_run:resume", "Continue a study on the service that was paused or that failed."),
-    "cancel": ("remote_run:cancel", "Stop a study on the service for good; its results are kept."),
-}
-"""The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _SERVER: Final = "KAFKA_TUNER_SERVER"
 _VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "float": "X", "float range": "X"}
@@ -308,64 +143,9 @@ def _root(
         os.environ[STORAGE_VARIABLE] = storage  # the processes that we start read it there, too
 
 
-class Interrupted(BaseException):
-    """Raised on Ctrl-C, on SIGTERM, and on SIGHUP, as when an SSH session is closed.
-
-    It is no KeyboardInterrupt, which the command-line library would catch. Its text, if it has one, says what the
-    command leaves running.
-    """
-
-
-_TERMINALS: Final[list[int]] = []
-"""Those of the file descriptors 0 to 2 that are a terminal when the command line starts."""
-
-
-_INTERRUPTIONS: Final[list[Interrupted]] = []
-"""What `_on_signal` has raised. An error of the clean-up may lack it as its context, because of `ExitStack.close`."""
-
-
-def _on_signal(number: int, _: FrameType | None) -> None:
-    # The same signal again ends the process at once, so that the user can leave even if the clean-up hangs. But a shell
-    # and the kernel both send SIGHUP if a session is closed, and systemd sends SIGTERM as well.
-    signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    if _INTERRUPTIONS:
-        return
-    _leave_closed_terminals(hung_up=number == signal.SIGHUP)
-    interruption = Interrupted()
-    _INTERRUPTIONS.append(interruption)
-    raise interruption
-
-
-def _leave_closed_terminals(*, hung_up: bool) -> None:
-    """Write to nowhere in place of a closed terminal, because an error of writing would end the clean-up.
-
-    Args:
-        hung_up: Whether all terminals are known to be closed, or about to be.
-    """
-    for descriptor in _TERMINALS:
-        if hung_up or not os.isatty(descriptor):
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nowhere, descriptor)
-            os.close(nowhere)
-
-
-def _interruption(error: BaseException) -> Interrupted | None:
-    """Return the interruption that an error is, or that was before it; None if there was none."""
-    seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, Interrupted):
-        # A library written in C wraps the exception that a signal handler raises while the library runs.
-        seen = seen.__context__
-    return seen or next(iter(_INTERRUPTIONS), None)
-
-
 def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
-    _TERMINALS[:] = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _on_signal)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
-        signal.signal(signal.SIGHUP, _on_signal)
+    catch_signals()
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
         app.rich_markup_mode = None
@@ -378,10 +158,10 @@ def start() -> None:
         # Imported here, so that `tuner --help` does not wait for the import.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
-        if isinstance(error, OSError) and error.errno == errno.EIO and not all(map(os.isatty, _TERMINALS)):
-            error = Interrupted()  # the terminal is closed, and SIGHUP has not come yet
-            _leave_closed_terminals(hung_up=True)
-        interruption = _interruption(error)
+        if isinstance(error, OSError) and error.errno == errno.EIO and terminal_is_closed():
+            error = Interrupted()  # SIGHUP has not come yet
+            leave_closed_terminals(hung_up=True)
+        interruption = interruption_of(error)
         if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
             left = str(interruption) or "nothing is left behind; run the same command again"
             if isinstance(error, EXPECTED):  # the clean-up failed

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli import options
-from tuner.cli.app import Interrupted
+from tuner.cli.interruption import Interrupted
 from tuner.cli.recommend import study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError

@@ -21,7 +21,7 @@ from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.present.console import OUT, say, warn
-from tuner.present.experiment_plan import planned_lines, planned_record
+from tuner.present.experiment_plan_view import planned_lines, planned_record
 from tuner.present.experiment_progress import ExperimentProgress
 from tuner.present.experiment_view import (
     experiment_lines,

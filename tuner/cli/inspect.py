@@ -13,11 +13,11 @@ from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.inspection.topic_savings import Inspection, inspected, ranked
 from tuner.model.errors import NothingToTell
 from tuner.present.advice_view import advice_lines, advice_record
 from tuner.present.console import OUT, say
 from tuner.present.inspection_view import inspection_record, print_inspection, print_ranking, ranking_record
-from tuner.results.inspection import Inspection, inspected, ranked
 from tuner.storage.home import find_study
 
 if TYPE_CHECKING:

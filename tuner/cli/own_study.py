@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.cli.app import Interrupted
+from tuner.cli.interruption import Interrupted
 from tuner.cli.study_from_options import naming_options
 from tuner.course.run import run_study
 from tuner.model.spec import Executor, StudySpec

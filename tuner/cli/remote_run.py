@@ -14,8 +14,8 @@ import typer
 
 from runners.reporting import printable
 from tuner.cli import options
-from tuner.cli.app import Interrupted
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
+from tuner.cli.interruption import Interrupted
 from tuner.cli.plan import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions, option_of, with_study_options
 from tuner.client import Client, ServiceRefused

@@ -22,10 +22,10 @@ from runners.runner import Runner
 from tuner.course.beginning import mlflow_experiment, tracking_fact
 from tuner.course.bench import Bench
 from tuner.course.environment import machine_name, topic_shape
+from tuner.course.equipment import Equipment, opened, telling_errors
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
 from tuner.course.open_target import OpenTarget
-from tuner.course.opening import Equipment, opened, telling_errors
 from tuner.course.reading_row import measure_reading
 from tuner.course.reporter import ExperimentReporter, Mirror
 from tuner.course.scoring import trial_of

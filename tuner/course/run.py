@@ -29,8 +29,8 @@ from tuner.course.bench import Bench
 from tuner.course.budget import Budget, check_new, deadline_of
 from tuner.course.driver import drive
 from tuner.course.environment import topic_shape
+from tuner.course.equipment import Equipment, opened, telling_errors
 from tuner.course.open_target import OpenTarget
-from tuner.course.opening import Equipment, opened, telling_errors
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop

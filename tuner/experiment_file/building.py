@@ -201,7 +201,7 @@ class Builder:
             return None
         properties = {**file.config, **({} if searched else others)}
         try:
-            section = _load(load, file.load)
+            section = _load(load)
             config = ProducerConfig.parse(read_properties_of(file.client, properties, Role.PRODUCER), file.client)
             workload = section.workload(file.seed)
             check_record(config, workload.record_sizes.largest_bytes, workload.key_bytes or None)
@@ -315,7 +315,7 @@ class Builder:
             yield finding
 
 
-def _load(values: Mapping[str, Any], defaults: LoadSection) -> LoadSection:
+def _load(values: Mapping[str, Any]) -> LoadSection:
     """Return the load with these settings, which may be values as a file writes them or values already read.
 
     Raises:

@@ -20,9 +20,9 @@ from runners.performance_model.stages import BATCH_HEADER_BYTES, ESTIMATION_FACT
 from runners.workload import MOST_PARTITIONS, RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
+from tuner.inspection.topic_savings import Inspection, best_codec
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.predicting import Interval, estimate, reasons_not_covered
-from tuner.results.inspection import Inspection, best_codec
 
 _MOST_COMPRESSIBLE: Final = 0.99
 _TRIED: Final = 200

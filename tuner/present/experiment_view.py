@@ -10,7 +10,7 @@ from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
 from tuner.model.row import RowValue, setting_text
 from tuner.present.csv_text import csv_of
-from tuner.present.experiment_plan import properties_text
+from tuner.present.experiment_plan_view import properties_text
 from tuner.present.wording import aligned, number
 from tuner.results.checked_findings import Checked, Compared, FindingOutcome
 from tuner.results.experiment_results import ExperimentResults

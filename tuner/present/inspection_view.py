@@ -7,6 +7,8 @@ from typing import Any, Final
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import CODECS_BY_COST
 from runners.inspection.topic_traffic import Spread
+from tuner.inspection.batch_ending import BatchEnding
+from tuner.inspection.topic_savings import Inspection, RankedTopic
 from tuner.present.console import OUT
 from tuner.present.inspection_words import (
     IF_THEY_WAITED,
@@ -19,8 +21,6 @@ from tuner.present.inspection_words import (
     remarks,
 )
 from tuner.present.wording import aligned, number
-from tuner.results.batch_ending import BatchEnding
-from tuner.results.inspection import Inspection, RankedTopic
 
 SCHEMA_VERSION: Final = 1
 RANKING_RULE: Final = (

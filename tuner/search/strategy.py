@@ -108,7 +108,7 @@ class Strategy:
     def _draw(self, index: int) -> tuple[ProducerConfig, dict[str, Any]]:
         """Ask the Optuna study for a trial, and return its config and its parameters."""
         asked = self._asked[index] = self.study.ask()
-        config = self._space.space.draw(_Suggest(asked))
+        config = self._space.space.draw(OptunaChooser(asked))
         return config, dict(asked.params)
 
     def tell(self, trial: Trial, index: int | None = None) -> None:
@@ -200,7 +200,7 @@ class Strategy:
         self.study.add_trials([trials[number] for number in sorted({*best, *newest})])
 
 
-class _Suggest:
+class OptunaChooser:
     """Chooses the value of each parameter by asking an Optuna trial for a suggestion (a `Chooser`)."""
 
     def __init__(self, trial: optuna.Trial) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 import typer
 from sphinx.pycode import ModuleAnalyzer
 
-from tuner.cli.app import REMOTE_VERBS, VERBS, app
+from tuner.cli.app import app
+from tuner.cli.verbs import REMOTE_VERBS, VERBS
 from tuner.model.errors import ExitCode
 
 from .markdown import code, entry, fenced, heading, prose, sentence, together

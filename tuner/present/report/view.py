@@ -150,7 +150,7 @@ def view_of(size: SizeResults) -> ReportView:
         y_metric=y_metric,
         feasible=feasible,
         infeasible=tuple(point for point in points if not point.trial.feasible),
-        front=_front(size, feasible, baseline, x_metric, y_metric),
+        front=_front(size, feasible, baseline, x_metric),
         is_curve=len(size.objectives) <= 2,
         baseline=baseline,
     )
@@ -195,9 +195,7 @@ def _reach(size: SizeResults, trial: Trial, metric: str, value: float) -> tuple[
     return (0.0, 0.0) if found is None else (max(0.0, value - found.low), max(0.0, found.high - value))
 
 
-def _front(
-    size: SizeResults, feasible: tuple[Point, ...], baseline: Point | None, x_metric: str, y_metric: str
-) -> tuple[Point, ...]:
+def _front(size: SizeResults, feasible: tuple[Point, ...], baseline: Point | None, x_metric: str) -> tuple[Point, ...]:
     # On the front the baseline is represented by its first trial; the picture shows it at its median.
     points = [*feasible, *([baseline] if baseline else [])]
     if x_metric != TRIAL_AXIS:

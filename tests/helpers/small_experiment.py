@@ -70,7 +70,7 @@ rounds: 2
 """An experiment whose search runs on the simulated cluster."""
 
 
-class Told:
+class ToldOfExperiment:
     """A reporter that keeps what it is told."""
 
     def __init__(self, stop_after: int | None = None) -> None:
@@ -100,8 +100,8 @@ def small(text: str = SMALL, *, quick: bool = False) -> ExperimentSpec:
 
 
 def run_small(
-    folder: Path, told: Told | None = None, text: str = SMALL, runner: Runner | None = None
+    folder: Path, told: ToldOfExperiment | None = None, text: str = SMALL, runner: Runner | None = None
 ) -> ExperimentResults:
     """Run the small experiment in a folder, and return its results."""
-    run_experiment(small(text), text, folder, told or Told(), simulated=runner or SimulatedRunner(0.02))
+    run_experiment(small(text), text, folder, told or ToldOfExperiment(), simulated=runner or SimulatedRunner(0.02))
     return load_experiment(folder)

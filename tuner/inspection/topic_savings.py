@@ -11,7 +11,7 @@ from typing import Final
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import CODECS_BY_COST, UNCOMPRESSED
 from runners.inspection.topic_traffic import TopicTraffic, traffic_of
-from tuner.results.batch_ending import BatchEnding, ending_of
+from tuner.inspection.batch_ending import BatchEnding, ending_of
 
 _NEARLY_BEST: Final = 1.05
 _NOTICEABLE_RATIO: Final = 0.05

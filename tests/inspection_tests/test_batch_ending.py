@@ -6,7 +6,7 @@ import pytest
 
 from runners.inspection.record_batch import RecordBatch
 from tests.helpers.batches import arrivals, batch, batch_of, batched, sample_of
-from tuner.results.batch_ending import BatchEnding, Ending, ending_of
+from tuner.inspection.batch_ending import BatchEnding, Ending, ending_of
 
 MUCH = 10**9
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
+from tests.helpers.stored_studies import study_text
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import Goal
@@ -93,7 +94,7 @@ def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
         facts: Facts that replace the usual ones.
     """
     store = SqliteStore(folder)
-    (folder / STUDY_FILE).write_text("study: night\nworkload:\n  record_sizes: [1000]\n", encoding="utf-8")
+    (folder / STUDY_FILE).write_text(study_text(folder.name, "1000"), encoding="utf-8")
     usual: dict[str, Any] = {
         CONFIRMING: {"1000": plan(trials)},
         "study_id": f"id-of-{folder.name}",

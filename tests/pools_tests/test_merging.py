@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runners.histogram import Histogram
 from runners.measurement import LatencyCheck, Measurement, Phase, Resources, TimePoint
-from runners.merging import merge, merge_windows, share
+from runners.pools.producers import merge, merge_windows, share
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, counts, measurement, window
 

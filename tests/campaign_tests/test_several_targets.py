@@ -11,13 +11,22 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.helpers.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tests.helpers.studies import (
+    BASELINE,
+    THROUGHPUT,
+    Steady,
+    Stopped,
+    Stopping,
+    Told,
+    of_kind,
+    on_record,
+    simulated_study,
+)
 from tests.helpers.waiting import eventually
-from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Kind, State
 
 
 @dataclass(slots=True)
@@ -56,13 +65,13 @@ class Overtaken:
             return sum(what == "end" for what, _ in self.events[since:])
 
 
-def two_places(**search: Any) -> StudySpec:
+def two_targets(**search: Any) -> StudySpec:
     return replace(simulated_study((100,), **search), targets=(Target(), Target()), objectives=THROUGHPUT)
 
 
 def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) -> None:
     runner = Overtaken(others=5)
-    run_study(two_places(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
+    run_study(two_targets(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
     trials = on_record(tmp_path)
     assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "no trial was overtaken"
     assert {trial.state for trial in trials} == {State.COMPLETE}
@@ -75,7 +84,7 @@ def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) 
 
 def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> None:
     runner = Overtaken(others=1)
-    run_study(two_places(trials=6), "", tmp_path, Told(), simulated=runner)
+    run_study(two_targets(trials=6), "", tmp_path, Told(), simulated=runner)
     first_search = next(n for n, (_, config) in enumerate(runner.events) if config != BASELINE.fingerprint)
     alone = [what for what, _ in runner.events[:first_search]]
     assert alone == ["begin", "end"] * (len(alone) // 2)
@@ -83,19 +92,6 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
         trial for trial in of_kind(on_record(tmp_path), Kind.BURN_IN) if trial.fingerprint == BASELINE.fingerprint
     ]
     assert len(alone) == 2 * (len(burn_ins) + 1)
-
-
-class Stopped(BaseException):
-    """Stops a study, as Ctrl-C does."""
-
-
-class StoppingAt(Told):
-    """A reporter that stops the study when its third trial of the search ends, while another trial is running."""
-
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        super().trial(standing, trial)
-        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
-            raise Stopped
 
 
 @pytest.mark.parametrize(
@@ -106,11 +102,11 @@ class StoppingAt(Told):
     ],
 )
 def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: Path, method: Method) -> None:
-    spec = two_places(trials=14, baseline_every=100, method=method, rounds=0)
+    spec = two_targets(trials=14, baseline_every=100, method=method, rounds=0)
     run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     runner = Overtaken(others=3)
     with pytest.raises(Stopped):
-        run_study(spec, "", tmp_path / "stopped", StoppingAt(), simulated=runner)
+        run_study(spec, "", tmp_path / "stopped", Stopping(), simulated=runner)
     held = runner.held
     assert held not in {trial.fingerprint for trial in on_record(tmp_path / "stopped")}
     run_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())

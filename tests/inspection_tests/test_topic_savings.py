@@ -6,7 +6,7 @@ import pytest
 
 from runners.inspection.record_batch import Merged
 from tests.helpers.batches import batch, sample_of
-from tuner.results.inspection import Inspection, best_codec, inspected, ranked, savings_of
+from tuner.inspection.topic_savings import Inspection, best_codec, inspected, ranked, savings_of
 
 
 def inspection(merged: Merged, name: str = "orders", recent: int = 1_000) -> Inspection:

@@ -186,7 +186,7 @@ def _joined(several: Iterable[Sequence[RecordBatch]]) -> _Batches:
 
 def _rows(stream: Sequence[RecordBatch]) -> Iterator[tuple[float, ...]]:
     pairs = list(successions(stream))
-    by_plain, by_size = _full_by_plain_size(stream, pairs), _full_by_size(stream, pairs)
+    by_plain, by_size = _full_by_plain_size(stream, pairs), _full_by_size(pairs)
     # librdkafka limits the size without compression, the Java client that with compression, which it estimates.
     plainly = sum(by_plain) >= _NEARLY_ALL * len(by_plain)
     compared = len(pairs) >= _LEAST_BATCHES
@@ -207,7 +207,7 @@ def _full_by_plain_size(stream: Sequence[RecordBatch], pairs: Iterable[tuple[Rec
     ]
 
 
-def _full_by_size(stream: Sequence[RecordBatch], pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool]:
+def _full_by_size(pairs: Sequence[tuple[RecordBatch, RecordBatch]]) -> list[bool]:
     """Return for each batch whether it is compressed, and hardly smaller than the largest one near it.
 
     The Java client fills a batch by an estimate of how far its records are compressed, which it corrects slowly. So the

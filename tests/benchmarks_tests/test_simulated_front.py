@@ -15,7 +15,7 @@ from runners.performance_model.constants import REMOTE
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tests.search_spaces_tests.choosers import Random
+from tests.helpers.choosers import Random
 
 DEFAULTS = ProducerConfig.parse({})
 SPACE = SearchSpace.of(1_000, DEFAULTS)

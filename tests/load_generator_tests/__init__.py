@@ -1,0 +1,1 @@
+"""Tests of `runners.load`, which the load generators of both clients share."""

@@ -1,0 +1,71 @@
+"""Ctrl-C, SIGTERM and closed terminals: they end a command in order, by an exception."""
+
+import os
+import signal
+from types import FrameType
+from typing import Final
+
+
+class Interrupted(BaseException):
+    """Raised on Ctrl-C, on SIGTERM, and on SIGHUP, as when an SSH session is closed.
+
+    It is no KeyboardInterrupt, which the command-line library would catch. Its text, if it has one, says what the
+    command leaves running.
+    """
+
+
+_TERMINALS: Final[list[int]] = []
+"""Those of the file descriptors 0 to 2 that are a terminal when the command line starts."""
+
+
+_INTERRUPTIONS: Final[list[Interrupted]] = []
+"""What `_on_signal` has raised. An error of the clean-up may lack it as its context, because of `ExitStack.close`."""
+
+
+def catch_signals() -> None:
+    """Raise `Interrupted` on the signals that end a command, and note which file descriptors are terminals."""
+    _TERMINALS[:] = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _on_signal)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _on_signal)
+
+
+def _on_signal(number: int, _: FrameType | None) -> None:
+    # The same signal again ends the process at once, so that the user can leave even if the clean-up hangs. But a shell
+    # and the kernel both send SIGHUP if a session is closed, and systemd sends SIGTERM as well.
+    signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if _INTERRUPTIONS:
+        return
+    leave_closed_terminals(hung_up=number == signal.SIGHUP)
+    interruption = Interrupted()
+    _INTERRUPTIONS.append(interruption)
+    raise interruption
+
+
+def terminal_is_closed() -> bool:
+    """Return whether a file descriptor that was a terminal at the start is none any more."""
+    return not all(map(os.isatty, _TERMINALS))
+
+
+def leave_closed_terminals(*, hung_up: bool) -> None:
+    """Write to nowhere in place of a closed terminal, because an error of writing would end the clean-up.
+
+    Args:
+        hung_up: Whether all terminals are known to be closed, or about to be.
+    """
+    for descriptor in _TERMINALS:
+        if hung_up or not os.isatty(descriptor):
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def interruption_of(error: BaseException) -> Interrupted | None:
+    """Return the interruption that an error is, or that was before it; None if there was none."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, Interrupted):
+        # A library written in C wraps the exception that a signal handler raises while the library runs.
+        seen = seen.__context__
+    return seen or next(iter(_INTERRUPTIONS), None)

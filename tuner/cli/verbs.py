@@ -1,0 +1,176 @@
+"""The table of the subcommands (verbs), on this host and on a service, with the first sentence of the help of each."""
+
+from collections.abc import Mapping
+from typing import Final
+
+VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    "run": ("run:run", "Search for the best producer configs, and confirm the winners against your current config."),
+    "init": ("plan:init", "Write a new study file that lists the settings with their defaults and explains them."),
+    "plan": (
+        "plan:plan",
+        "Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.",
+    ),
+    "schema": ("plan:schema", "Print the JSON Schema of study files, so that an editor can check and complete them."),
+    "status": (
+        "show:status",
+        "Show the progress of a study: trials done, best results so far, time left, current step, failures.",
+    ),
+    "studies": (
+        "studies:studies",
+        "List your studies, newest first. Each line shows the state, the trials and the best proven gain.",
+    ),
+    "trials": ("studies:trials", "Show the trials of a study: kind, metrics and config of each."),
+    "front": (
+        "show:front",
+        "Show the Pareto front of a study: the configs that no other config beats in every objective.",
+    ),
+    "grid": ("show:grid", "Show the tables of a grid search: each metric by the values of two knobs."),
+    "recommend": (
+        "recommend:recommend",
+        "Show the config to use for each record size, with its measured gain, ready to paste.",
+    ),
+    "confirm": (
+        "run:confirm",
+        "Measure the best configs of a study again, alternating with the baseline, to find out which gains are real.",
+    ),
+    "verify": (
+        "verify:verify",
+        "Measure a properties file alternating with the baseline, and end with exit code 99 if the file is worse.",
+    ),
+    "lint": (
+        "lint:lint",
+        "Check a producer's properties file for mistakes and for lines that do nothing, and explain its values.",
+    ),
+    "translate": (
+        "translate:translate",
+        "Translate a producer's properties file from librdkafka to the Java client, or back.",
+    ),
+    "explain": (
+        "recommend:explain",
+        "Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.",
+    ),
+    "compare": (
+        "show:compare",
+        "Compare two studies: their Pareto fronts, and their best configs for each record size and goal.",
+    ),
+    "report": (
+        "show:report",
+        "Write the report of a study, with recommendations, fronts and all trials, as one HTML file.",
+    ),
+    "export": (
+        "export:export",
+        "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
+    ),
+    "experiment": (
+        "experiment:app",
+        "Measure a fixed list of configs and loads in rounds, or repeat the experiments of five papers.",
+    ),
+    "cost": (
+        "cost:cost",
+        "Compute what a terabyte costs with the baseline and with the recommended config, from unit prices of yours.",
+    ),
+    "calibrate": (
+        "calibrate:calibrate",
+        "Measure a few configs that calibrate the performance model, for tuner predict without a study.",
+    ),
+    "predict": (
+        "predict:predict",
+        "Predict what a config would do, from what a study has measured, without sending anything.",
+    ),
+    "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
+    "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
+    "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
+    "sync": (
+        "mlflow_verbs:sync_study",
+        "Bring MLflow up to date with a study, for example after the MLflow server was down.",
+    ),
+    "bench": ("bench:bench", "Measure one producer config: its throughput, its latency, and what limited it."),
+    "consume": (
+        "consume:consume",
+        "Read a topic with consumers, and show how fast that is, what limited it, and that no record was missed.",
+    ),
+    "doctor": (
+        "doctor:doctor",
+        "Check this host and your cluster, and measure how fast the load generator is on this host.",
+    ),
+    "sample": (
+        "sample:sample",
+        "Read some of a topic's newest records, and show their sizes, keys, compressibility and rate.",
+    ),
+    "inspect": (
+        "inspect:inspect",
+        "Read some of a topic's newest record batches, and say how its producers batch and compress today.",
+    ),
+    "cleanup": (
+        "broker:cleanup",
+        "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",
+    ),
+    "compare-tools": (
+        "compare_tools:compare_tools",
+        "Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.",
+    ),
+    "compare-clients": (
+        "compare_clients:compare_clients",
+        "Measure the same workload with librdkafka and with the Java client, in turn, to see which is faster.",
+    ),
+    "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
+    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine. It runs until you stop it."),
+}
+"""Each verb (subcommand of `tuner`) with `module:function`, which implements it, and the first sentence of its help.
+
+The sentences are copies of those in the functions, so that `tuner --help` can print them without importing the modules.
+"""
+REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    "run": ("remote_run:run", "Submit a study to the service, and follow it until it ends."),
+    "plan": (
+        "remote_run:plan",
+        "Show what a study would do on the service, without any traffic: trials, time, bytes, search space.",
+    ),
+    "status": ("remote:status", "Show the progress of a study on the service."),
+    "trials": ("remote:trials", "Show the trials of a study on the service: kind, metrics and config of each."),
+    "front": ("remote:front", "Show the Pareto front of a study on the service."),
+    "grid": ("remote:grid", "Show the tables of a grid search on the service."),
+    "recommend": ("remote:recommend", "Show the config to use, from a study on the service, ready to paste."),
+    "report": ("remote:report", "Write the report of a study on the service as one HTML file."),
+    "studies": (
+        "remote:studies",
+        "List the studies on the service, newest first, with their state, their trials and the best gain that is "
+        "proven.",
+    ),
+    "explain": (
+        "remote:explain",
+        "Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.",
+    ),
+    "predict": (
+        "remote:predict",
+        "Predict what a config would do, from what a study on the service has measured, without sending anything.",
+    ),
+    "compare": (
+        "remote:compare",
+        "Compare two studies on the service: the fronts, and the best configs for each record size and goal.",
+    ),
+    "confirm": (
+        "remote_work:confirm",
+        "Have the service measure the best configs of a study again, alternating with the baseline.",
+    ),
+    "verify": (
+        "remote_work:verify",
+        "Have the service measure a properties file alternating with the baseline; exit code 99 if the file is worse.",
+    ),
+    "fork": (
+        "remote_work:fork",
+        "Have the service begin a new study with those trials of another study that fit the new settings.",
+    ),
+    "rm": (
+        "remote_work:rm",
+        "Remove studies from the service for good. The command asks before it removes anything.",
+    ),
+    "sync": (
+        "remote_work:sync",
+        "Have the service bring MLflow up to date with a study, for example after the MLflow server was down.",
+    ),
+    "pause": ("remote_run:pause", "Stop a study on the service until you resume it."),
+    "resume": ("remote_run:resume", "Continue a study on the service that was paused or that failed."),
+    "cancel": ("remote_run:cancel", "Stop a study on the service for good; its results are kept."),
+}
+"""The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
