@@ -25,7 +25,7 @@ help: ## List the targets
 
 install: $(RUNTIME) ## Install the tuner into .venv
 
-run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (about 7 minutes; ARGS="--trials 6")
+run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (about 8 minutes; ARGS="--trials 6")
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
 test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those without a broker)

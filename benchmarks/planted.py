@@ -10,7 +10,7 @@ from benchmarks.noise import Disturbance, Luck, Moment
 from objectives.scoring import Objective
 from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.simulated_runner import Course, Expected, SimulatedNoise, luck_of
+from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -157,8 +157,8 @@ class MachineRunner:
             0.0 if workload.rate_records_per_s else 0.9,
         )
         origin = Origin("simulated", "none", "simulated", "", "", 1.0)
-        course = Course(origin, config, workload, expected, _NO_NOISE, luck_of(config, workload))
-        return course.run(watch, "simulated, not measured")
+        run = SimulatedRun(origin, config, workload, expected, _NO_NOISE, generator_of(config, workload))
+        return run.run(watch, "simulated, not measured")
 
 
 def metrics_of(mb_per_s: float, p99_ms: float, rate_records_per_s: float | None) -> dict[str, float]:

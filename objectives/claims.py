@@ -48,12 +48,12 @@ class Decision:
     """The decision about one claim.
 
     Attributes:
-        rejected: Whether the claim is proven: the hypothesis that the config is no better was rejected.
+        proven: Whether the claim is proven: the hypothesis that the config is no better was rejected.
         error_rate: The claim's share of the error probability when the claim was proven. For an unproven claim, its
             share when no more claims could be proven; 0 if the claim never had a share.
     """
 
-    rejected: bool
+    proven: bool
     error_rate: float
 
     @property
@@ -62,7 +62,7 @@ class Decision:
         return 1 - 2 * min(self.error_rate, LARGEST_SHARE) if self.error_rate > 0 else None
 
 
-def rejections(
+def decide(
     p_values: Mapping[Claim, float],
     shares: Mapping[Claim, float],
     transfers: Mapping[Claim, Mapping[Claim, float]],
@@ -127,7 +127,7 @@ def claims_about_configs(
     # count as 1. Then the interval of every proven gain has a level of at least 95 %.
     strict = {claim: p if p <= LARGEST_SHARE else 1.0 for claim, p in p_values.items()}
     shares = {claim: error_rate / len(nominated) for claim in nominated}
-    return rejections(strict, shares, {claim: _transfers(claim, p_values, nominated) for claim in p_values})
+    return decide(strict, shares, {claim: _transfers(claim, p_values, nominated) for claim in p_values})
 
 
 def _transfers(

@@ -2,11 +2,13 @@
 
 A measurement that was limited by our own load generator says nothing about its config.
 
-The possible causes are checked in a fixed order, the most certain first. A quota or the requested rate is known for
-certain. If other processes use most of a busy host, our threads and the client's wait for a core and look busier than
-they are, so this comes next. If the client's queue is neither full nor filling up in a saturating phase, our load
-generator is the limit. A thread or a connection at its limit is the cause even if something else is busy too. The
-broker is checked after that, and the size of the client's buffer last.
+The causes are checked in the order of `_SIGNS`, and the first that applies is the verdict:
+
+1. A quota, and a requested rate that was delivered: these are certain.
+2. Other processes, because threads that wait for a core look busier than they are.
+3. Our own load generator: its threads were busy, or it never had to wait for room in the client's queue.
+4. The client's thread, the network, the broker, and then the client's buffer.
+5. Our own load generator again, if the queue was not full although nothing else was at its limit.
 """
 
 from dataclasses import dataclass, field

@@ -55,14 +55,14 @@ class JavaFile:
         values: The properties that the client obeys: canonical names and values.
         client: The Java client that they are read for.
         set_aside: Names of properties that do not tune the producer.
-        idle: Why properties were left out or lowered, as the client does it, one sentence each.
+        notes: Why properties were left out or lowered, as the client does it, one sentence each.
         transaction_timeout_ms: The timeout of transactions; None if the producer is not transactional.
     """
 
     values: Mapping[str, str]
     client: Client
     set_aside: tuple[str, ...]
-    idle: tuple[str, ...]
+    notes: tuple[str, ...]
     transaction_timeout_ms: int | None = None
 
     @property

@@ -122,7 +122,7 @@ def _only_librdkafka(name: str) -> bool:
 
 
 def _java(file: JavaFile, name: str) -> ProducerFile:
-    notes = (*file.idle, *_aside(file.set_aside, name))
+    notes = (*file.notes, *_aside(file.set_aside, name))
     return ProducerFile(file.values, notes, file.client, file.transaction_timeout_ms)
 
 
@@ -135,7 +135,7 @@ def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
         "were translated to librdkafka; the translation is measured, not the Java producer (guarantee: "
         f"{Guarantee.of(found.config)}). Set `client: java` to measure the Java producer",
         *differences,
-        *found.idle,
+        *found.notes,
     ]
     if "linger.ms" not in entries:
         used = found.config.effective("linger.ms")

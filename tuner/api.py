@@ -332,7 +332,8 @@ def recommend(
         goal: `throughput`, `latency` or `balanced`; by default the first of balanced, throughput and latency for which
             a config is better than the baseline.
         allow_loss: The part of any objective that a balanced config may give up, from 0 to 1: 0.1 is 10 %. A metric
-            that was not asked for is called kept if it loses no more. By default `confirm.allow_loss` of the study.
+            that was not asked for is called "not worse" or "at most N % worse" if it loses no more. By default
+            `confirm.allow_loss` of the study.
 
     Raises:
         NoFeasibleConfig: No config keeps every constraint.

@@ -225,7 +225,7 @@ class Client:
 
         Args:
             study_file: The text of the study file.
-            mb_per_s: The throughput that you expect at full load.
+            mb_per_s: The throughput that you expect at full speed.
             media_type: `application/yaml` or `application/json`.
         """
         return self._json("POST", _path("/v1/plan", mb_per_s=mb_per_s), study_file.encode(), media_type)

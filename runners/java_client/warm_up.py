@@ -33,7 +33,7 @@ _LEVEL_WINDOWS: Final = 3
 
 
 @dataclass(slots=True)
-class WarmUpLevel:
+class WarmUpEnd:
     """Ends a load when its throughput no longer grows, or when it has sent enough.
 
     Attributes:
@@ -72,12 +72,12 @@ def warm_up(jvm: Jvm, config: ProducerConfig, workload: Workload, properties: Ma
     """
     full_speed = replace(workload, rate_records_per_s=None, warmup_s=0.0, measured_s=LONGEST_S)
     pool, _ = payload_of(workload)
-    clock, level = SystemClock(), WarmUpLevel()
+    clock, end = SystemClock(), WarmUpEnd()
     jvm.send({"do": "open fake broker"})
     connection = {"bootstrap.servers": f"127.0.0.1:{jvm.receive(_PATIENCE_S)['port']}"}
     watchdog = Watchdog.over(RunningCluster("fake", connection), DEFAULT_LIMITS, config, clock)
     load = JavaLoad(jvm, pool, full_speed, clock, watchdog, HostProbe({}), None)
-    load.run({**properties, **config.values, **connection}, _TOPIC, level)
+    load.run({**properties, **config.values, **connection}, _TOPIC, end)
     jvm.send({"do": "close fake broker"})
     jvm.warm = True
-    return tuple(level.rates)
+    return tuple(end.rates)

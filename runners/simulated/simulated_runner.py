@@ -91,7 +91,7 @@ class Expected:
     wire_bytes_per_value_byte: float | None = None
 
 
-class Course:
+class SimulatedRun:
     """One simulated run.
 
     Noise is drawn in the order of the windows, so a run that is stopped early begins with the same windows as a
@@ -103,7 +103,7 @@ class Course:
         workload: The workload.
         expected: What the run would measure without noise.
         noise: How strong the noise is.
-        luck: Generator of the random numbers for the noise.
+        generator: Generator of the random numbers for the noise.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Course:
         workload: Workload,
         expected: Expected,
         noise: SimulatedNoise,
-        luck: np.random.Generator,
+        generator: np.random.Generator,
     ) -> None:
         self._origin, self._config, self._workload = origin, config, workload
-        self._expected, self._noise, self._luck = expected, noise, luck
+        self._expected, self._noise, self._generator = expected, noise, generator
         self._phases = Phases.of(workload)
         speed, slow = self._factors(noise.run_ratio, noise.latency_run_ratio)
         self._capacity = expected.capacity_records_per_s * speed
@@ -203,7 +203,7 @@ class Course:
         return replace(activity, wire_bytes=round(value_bytes * ratio))
 
     def _factors(self, rate_ratio: float, latency_ratio: float) -> tuple[float, float]:
-        rate, latency = self._luck.normal(0.0, 1.0, size=2)
+        rate, latency = self._generator.normal(0.0, 1.0, size=2)
         return float(np.exp(rate * rate_ratio)), float(np.exp(latency * latency_ratio))
 
     def _latencies_us(self, slow: float, count: int) -> NDArray[np.float64]:
@@ -216,7 +216,7 @@ class Course:
         return np.exp(_normal_quantiles(count) * self._expected.latency_spread) * (self._median_us * slow)
 
 
-def luck_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:
+def generator_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:
     """Return the generator of the random numbers for the noise of a run.
 
     The same config and the same workload, including its seed, always give the same numbers.
@@ -261,8 +261,8 @@ class SimulatedRunner:
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Compute the measurement of a config under a workload, with noise."""
-        luck = luck_of(config, workload)
-        luck.random()  # keeps the numbers of older simulated studies: without this draw, all of them would change
+        generator = generator_of(config, workload)
+        generator.random()  # keeps the numbers of older simulated studies: without this draw, all of them would change
         noise = SimulatedNoise.of(
             self.noise_ratio, self.window_noise_ratio, self.latency_noise_ratio, self.latency_window_noise_ratio
         )
@@ -296,4 +296,4 @@ class SimulatedRunner:
             wire_bytes_per_value_byte=truth.wire_bytes_per_value_byte,
         )
         origin = Origin("simulated", "none", "simulated", "", "", 1.0)
-        return Course(origin, config, workload, expected, noise, luck).run(watch, WARNING)
+        return SimulatedRun(origin, config, workload, expected, noise, generator).run(watch, WARNING)

@@ -53,7 +53,7 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     ran = tuner("predict", "small")
     assert ran.code == 0, ran.err
     assert "an estimate by a model, nothing was measured for it" in ran.out
-    assert "bound by" in ran.out
+    assert "slowest part (model)" in ran.out
     assert "stored by all replicas, GB per day" in ran.out
     assert "simulated" in ran.err
 

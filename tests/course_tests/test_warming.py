@@ -9,7 +9,7 @@ import pytest
 from objectives.scoring import Constraint
 from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.simulated_runner import Course, Expected, SimulatedNoise, luck_of
+from runners.simulated.simulated_runner import Expected, SimulatedNoise, SimulatedRun, generator_of
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told
@@ -41,13 +41,13 @@ class Warming:
         """Return a measurement at the speed that the target has reached."""
         speed = 1 - (1 - 1 / 1.9) * exp(-self.elapsed_s / self.time_constant_s)
         rate = workload.rate_records_per_s
-        measured = Course(
+        measured = SimulatedRun(
             Origin("simulated", "none", "simulated", "", "", 1.0),
             config,
             workload,
             Expected(100_000.0 * speed, 4.0 / speed, SPREAD, 0.0 if rate else 0.9),
             SimulatedNoise.of(0.05, 0.0, None, None),
-            luck_of(config, replace(workload, seed=workload.seed + int(10 * self.elapsed_s))),
+            generator_of(config, replace(workload, seed=workload.seed + int(10 * self.elapsed_s))),
         ).run(watch, "simulated, not measured")
         self.elapsed_s += measured.series[-1].at_s + 1.0
         return measured

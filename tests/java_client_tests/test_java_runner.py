@@ -7,7 +7,7 @@ from runners.histogram import Histogram
 from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.java_runner import activity_of, counts_of, latency_check_of, resources_of, warnings_of
 from runners.java_client.reports import ClientTotals
-from runners.java_client.warm_up import WarmUpLevel
+from runners.java_client.warm_up import WarmUpEnd
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
@@ -136,15 +136,15 @@ def test_the_default_heap_is_part_of_the_memory() -> None:
 
 
 def test_a_warm_up_ends_when_the_throughput_no_longer_grows() -> None:
-    level = WarmUpLevel()
+    end = WarmUpEnd()
     rates = (100, 200, 400, 410, 415, 420)
-    decisions = [level(window(records=rate, duration_s=1.0)) for rate in rates]
+    decisions = [end(window(records=rate, duration_s=1.0)) for rate in rates]
     assert decisions == [WatchDecision.GO_ON] * 5 + [WatchDecision.STOP]
 
 
 def test_a_warm_up_also_ends_when_it_has_sent_enough() -> None:
-    level = WarmUpLevel(enough_bytes=3e9)
-    decisions = [level(window(records=number, value_bytes=1e9, duration_s=1.0)) for number in (100, 200, 400)]
+    end = WarmUpEnd(enough_bytes=3e9)
+    decisions = [end(window(records=number, value_bytes=1e9, duration_s=1.0)) for number in (100, 200, 400)]
     assert decisions == [WatchDecision.GO_ON] * 2 + [WatchDecision.STOP]
 
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from objectives.claims import Decision, claims_about_configs, confirmation_error_rate, rejections
+from objectives.claims import Decision, claims_about_configs, confirmation_error_rate, decide
 from objectives.ratios import ERROR_RATE, p_value, ratio_of
 
 GOALS = ("throughput", "latency", "balanced")
 
 
-def rejected(found: dict[str, Decision]) -> set[str]:
-    return {claim for claim, decision in found.items() if decision.rejected}
+def proven(found: dict[str, Decision]) -> set[str]:
+    return {claim for claim, decision in found.items() if decision.proven}
 
 
 def test_two_doses_that_each_have_a_primary_and_a_secondary_endpoint() -> None:
@@ -25,14 +25,14 @@ def test_two_doses_that_each_have_a_primary_and_a_secondary_endpoint() -> None:
         "H3": {"H2": 1.0},
         "H4": {"H1": 1.0},
     }
-    found = rejections({"H1": 0.01, "H2": 0.03, "H3": 0.005, "H4": 0.02}, {"H1": 0.0125, "H2": 0.0125}, transfers)
-    assert rejected(found) == {"H1", "H3"}
+    found = decide({"H1": 0.01, "H2": 0.03, "H3": 0.005, "H4": 0.02}, {"H1": 0.0125, "H2": 0.0125}, transfers)
+    assert proven(found) == {"H1", "H3"}
     assert found["H1"].error_rate == 0.0125
     assert found["H3"].error_rate == pytest.approx(0.00625)
     assert found["H2"].error_rate == pytest.approx(0.025), "all that H1 and H3 had, which is not enough for 0.03"
     assert found["H4"].error_rate == 0.0
-    everything = rejections({"H1": 0.01, "H2": 0.025, "H3": 0.005, "H4": 0.02}, {"H1": 0.0125, "H2": 0.0125}, transfers)
-    assert rejected(everything) == {"H1", "H2", "H3", "H4"}
+    everything = decide({"H1": 0.01, "H2": 0.025, "H3": 0.005, "H4": 0.02}, {"H1": 0.0125, "H2": 0.0125}, transfers)
+    assert proven(everything) == {"H1", "H2", "H3", "H4"}
     assert everything["H4"].error_rate == pytest.approx(0.025)
 
 
@@ -46,16 +46,16 @@ def test_equal_shares_that_go_to_all_others_are_holms_procedure() -> None:
             if p_values[name] > 0.05 / (4 - place):
                 break
             holm.add(name)
-        assert rejected(rejections(p_values, dict.fromkeys(names, 0.0125), transfers)) == holm
+        assert proven(decide(p_values, dict.fromkeys(names, 0.0125), transfers)) == holm
 
 
 def test_one_share_that_is_passed_on_gives_a_fixed_sequence() -> None:
     transfers = {"a": {"b": 1.0}, "b": {"c": 1.0}}
-    found = rejections({"a": 0.04, "b": 0.05, "c": 0.051}, {"a": 0.05}, transfers)
-    assert rejected(found) == {"a", "b"}
+    found = decide({"a": 0.04, "b": 0.05, "c": 0.051}, {"a": 0.05}, transfers)
+    assert proven(found) == {"a", "b"}
     assert [found[name].error_rate for name in "abc"] == [0.05, 0.05, 0.05]
-    found = rejections({"a": 0.06, "b": 0.001, "c": 0.001}, {"a": 0.05}, transfers)
-    assert rejected(found) == set()
+    found = decide({"a": 0.06, "b": 0.001, "c": 0.001}, {"a": 0.05}, transfers)
+    assert proven(found) == set()
     assert (found["b"].error_rate, found["b"].level) == (0.0, None)
 
 
@@ -69,16 +69,16 @@ def test_other_goals_of_a_proven_config_come_before_other_configs() -> None:
     assert not found["quick", "throughput"].error_rate
     p_values |= dict.fromkeys((("fast", "latency"), ("fast", "balanced"), ("quick", "latency")), 0.0126)
     found = claims_about_configs(p_values, nominated, 0.025)
-    assert not found["fast", "latency"].rejected
+    assert not found["fast", "latency"].proven
     p_values |= {("fast", "latency"): 0.006, ("fast", "balanced"): 0.006, ("quick", "latency"): 0.024}
     found = claims_about_configs(p_values, nominated, 0.025)
-    assert found["quick", "latency"].rejected, "a config that is proven for everything leaves its share to the others"
+    assert found["quick", "latency"].proven, "a config that is proven for everything leaves its share to the others"
     assert found["quick", "latency"].error_rate == pytest.approx(0.025)
 
 
 def test_no_claim_has_an_interval_below_95_percent() -> None:
     found = claims_about_configs({("only", "throughput"): 0.03}, [("only", "throughput")], 0.05)
-    assert not found["only", "throughput"].rejected
+    assert not found["only", "throughput"].proven
     assert found["only", "throughput"].level == pytest.approx(0.95)
 
 
@@ -89,7 +89,7 @@ def test_every_claim_that_equal_shares_would_prove_is_proven() -> None:
     for _ in range(300):
         p_values = {claim: float(p) for claim, p in zip(product(configs, GOALS), rng.beta(0.3, 6, 9), strict=True)}
         found = claims_about_configs(p_values, nominated, 0.05)
-        assert all(found[claim].rejected for claim in nominated if p_values[claim] <= 0.05 / 3)
+        assert all(found[claim].proven for claim in nominated if p_values[claim] <= 0.05 / 3)
 
 
 @pytest.mark.parametrize("true_nulls", [9, 6, 4, 1])
@@ -103,7 +103,7 @@ def test_at_most_one_study_in_twenty_has_a_false_claim(true_nulls: int) -> None:
     for p in rng.uniform(0, 1, (1500, 9)):
         p_values = {claim: float(p[place]) if claim in false else 0.0 for place, claim in enumerate(family)}
         found = claims_about_configs(p_values, nominated, 0.05)
-        wrong += any(found[claim].rejected for claim in false)
+        wrong += any(found[claim].proven for claim in false)
     assert wrong <= 75 + 34, "5 % of 1,500, plus four standard errors"
 
 

@@ -10,6 +10,7 @@ from objectives.scoring import Objective, score
 from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
+from tuner.present.comparison_view import comparison_rows
 from tuner.results.comparison import compare
 
 
@@ -86,7 +87,10 @@ def test_a_goal_is_compared_by_the_latency_that_the_study_optimises(tmp_path: Pa
     by_p95 = {"objectives": BY_P95}
     ours = study(tmp_path / "a", change=with_p95(8.0), facts=by_p95)
     theirs = study(tmp_path / "b", change=with_p95(4.0), facts={**by_p95, "name": "quicker"})
-    (size,) = compare(ours, theirs).sizes
+    found = compare(ours, theirs)
+    (size,) = found.sizes
     (latency,) = [each for each in size.goals if each.goal is Goal.LATENCY]
     assert latency.metrics == ("latency_p95_ms",)
     assert latency.times == pytest.approx(2.0), "their p99 is the same"
+    row = next(each for each in comparison_rows(found, size) if each[0] == "latency")
+    assert "ms p99, 8.00 ms p95 (" in row[1]

@@ -362,7 +362,7 @@ def test_a_linger_that_java_lowers_is_a_warning(path: Path) -> None:
     assert "lowers it to 2147483647" in warning.sentence
     found = read_java({"linger.ms": "3000000000"})
     assert found.config.effective("linger.ms") == "2147483647"
-    assert found.idle == ("lowered linger.ms=3000000000 to 2147483647, as the client does",)
+    assert found.notes == ("lowered linger.ms=3000000000 to 2147483647, as the client does",)
 
 
 def test_a_level_that_java_refuses_is_an_error_with_every_codec() -> None:

@@ -143,7 +143,7 @@ def test_what_has_no_effect_is_left_out_and_named() -> None:
     entries = {"compression.type": "lz4", "compression.zstd.level": "9", "partitioner.class": "com.example.Ours"}
     found = read_java(entries)
     assert found.config.values == {"compression.type": "lz4"}
-    assert [sentence.split(":")[0] for sentence in found.idle] == [
+    assert [sentence.split(":")[0] for sentence in found.notes] == [
         "left out partitioner.class=com.example.Ours",
         "left out compression.zstd.level=9",
     ]

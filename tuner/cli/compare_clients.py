@@ -56,10 +56,10 @@ def compare_clients(
         int, typer.Option(min=2, help="Number of rounds. One round measures each config of both clients once.")
     ] = 8,
     seconds: Annotated[
-        float, typer.Option(help="Seconds of load that are measured, at full load and again at the fixed rate.")
+        float, typer.Option(help="Seconds of load that are measured, at full speed and again at the fixed rate.")
     ] = 10.0,
     warmup: Annotated[
-        float, typer.Option(help="Seconds of load before the measurement, at full load and again at the fixed rate.")
+        float, typer.Option(help="Seconds of load before the measurement, at full speed and again at the fixed rate.")
     ] = 2.0,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,

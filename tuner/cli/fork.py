@@ -35,7 +35,7 @@ def fork(
 ) -> None:
     """Begin a new study with those trials of another study that fit the new settings.
 
-    Workload, target, baseline and executor must be the same; record sizes may be left out or added. You can change the
+    Workload (except record sizes), target, baseline and executor must be the same. You can change the record sizes,
     search space, durability, objectives, constraints, and the sections search and confirm. Nothing is measured, and the
     old study stays as it is. `tuner run` then continues the new study. The trials that were taken over count towards
     search.trials, but not towards the limits in hours and bytes.

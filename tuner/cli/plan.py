@@ -15,7 +15,7 @@ from tuner.study_file import json_schema, starter_text
 MbPerS = Annotated[
     float,
     typer.Option(
-        min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
+        min=0.001, help="Throughput that you expect at full speed, to estimate how many bytes the study writes."
     ),
 ]
 

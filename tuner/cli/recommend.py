@@ -66,7 +66,7 @@ AllowLoss = Annotated[
         max=1,
         metavar="RATIO",
         help="The part of any objective that a balanced config may give up: 0.1 is 10 %. A metric that was not asked "
-        "for is called kept if it loses no more than this.",
+        "for is called 'not worse' or 'at most N % worse' if it loses no more than this.",
         show_default="confirm.allow_loss of the study file",
     ),
 ]
@@ -268,7 +268,7 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
     elif not found.confirmed:
         warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
     if open_question := undecided(found):
-        warn(f"{found.record_bytes} B: undecided: {open_question}")
+        warn(f"{found.record_bytes} B: inconclusive: {open_question}")
     if found.trial.guarantee != found.baseline.guarantee:
         warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
 

@@ -288,7 +288,7 @@ class StudyOptions:
         int | None,
         typer.Option(
             min=1,
-            help="Number of best configs per goal that are measured again before the winner is chosen, such as 5.",
+            help="Number of best configs per goal that get repeats before the winner is chosen, such as 5.",
             show_default="3",
             rich_help_panel=_CONFIRM,
         ),
@@ -297,7 +297,7 @@ class StudyOptions:
         int | None,
         typer.Option(
             min=0,
-            help="Number of times that each of these best configs is measured again, such as 3.",
+            help="Number of repeats of each of these best configs, such as 3.",
             show_default="2",
             rich_help_panel=_CONFIRM,
         ),

@@ -99,14 +99,14 @@ AllowWeaker = Annotated[
 Seconds = Annotated[
     float | None,
     typer.Option(
-        help="Seconds of load that are measured, at full load and again at the fixed rate.",
+        help="Seconds of load that are measured, at full speed and again at the fixed rate.",
         show_default="10, or as --study",
     ),
 ]
 Warmup = Annotated[
     float | None,
     typer.Option(
-        help="Seconds of load before the measurement, at full load and again at the fixed rate.",
+        help="Seconds of load before the measurement, at full speed and again at the fixed rate.",
         show_default="2, or as --study",
     ),
 ]

@@ -142,7 +142,7 @@ def confirmations_of(
             own = {goal: each for (config, goal), each in tested.decisions.items() if config == fingerprint}
             goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint)
             proven_in_mean = frozenset(
-                goal for goal, each in own.items() if each.rejected and (fingerprint, goal) not in answered
+                goal for goal, each in own.items() if each.proven and (fingerprint, goal) not in answered
             )
             answered |= {(fingerprint, goal) for goal in goals}
             goals -= decided
@@ -184,7 +184,7 @@ def _tested(
         rounds = {each: rounds for each, rounds in all_rounds.items() if len(rounds.ours) >= enough}
         winners = winners_of(plan, trials, baseline_metrics, objectives)
         decided = decisions(plan, winners, rounds, objectives, known)
-        known |= {claim for claim, decision in decided.items() if decision.rejected}
+        known |= {claim for claim, decision in decided.items() if decision.proven}
         found.append(_Tested(rounds, decided))
     return found
 
@@ -304,7 +304,7 @@ def _confirmation(
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
     metrics = dict.fromkeys((*COMPARED, *together))
     gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
-    proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.rejected}
+    proven = {goal_metrics(goal, objectives) for goal, each in own.items() if each.proven}
     gains_without_stall = {
         name: gain for name, gain in gains.items() if gain and name in TAIL_LATENCIES and (name,) not in proven
     }

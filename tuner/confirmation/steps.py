@@ -213,7 +213,7 @@ def _proven(
     """Return the winners that are proven better than the baseline for some goal, and that break no constraint."""
     rounds = {fingerprint: rounds_of(plan, trials, fingerprint) for fingerprint in dict.fromkeys(winners.values())}
     decided = decisions(plan, winners, rounds, objectives)
-    proven = dict.fromkeys(fingerprint for (fingerprint, _), decision in decided.items() if decision.rejected)
+    proven = dict.fromkeys(fingerprint for (fingerprint, _), decision in decided.items() if decision.proven)
     return [each for each in proven if not rounds[each].broken(plan.constraints, objectives)]
 
 

@@ -43,14 +43,14 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
 
     Args:
         spec: The study.
-        mb_per_s: The throughput at full load.
+        mb_per_s: The throughput at full speed.
     """
     measured = spec.burn_in_trials + _least_trials(spec) + least_confirmations(spec)
     return round(len(spec.workload.record_sizes) * measured * bytes_per_trial(spec, mb_per_s))
 
 
 def bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
-    """Return how many bytes a trial sends that reaches this throughput at full load."""
+    """Return how many bytes a trial sends that reaches this throughput at full speed."""
     saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
     return mb_per_s * 1e6 * (saturating_s + (spec.trial_s - saturating_s) * spec.workload.rate_ratio)
 

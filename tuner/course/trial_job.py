@@ -86,7 +86,7 @@ class TrialJob:
             other trials are compared with their values. One busy moment of the host must not end these trials.
         ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
             trial that has a fixed length.
-        setup: What the trial needs beside its load.
+        setup: What the trial needs in addition to its load.
     """
 
     started: StartedTrial

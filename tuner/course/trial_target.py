@@ -67,7 +67,7 @@ class TrialTarget(Protocol):
             workload: The load of the trial's first phase.
             limits: How many bytes the trial may send, and how much disk space it must leave free.
             trial: The number of the trial.
-            setup: What the trial needs beside its load.
+            setup: What the trial needs in addition to its load.
         """
 
     def start_anew(self) -> None:

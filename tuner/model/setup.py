@@ -1,4 +1,4 @@
-"""What a measurement needs besides its load: producers, zones, stored records, and a broker that is lost."""
+"""What a measurement needs in addition to its load: producers, zones, stored records, and a broker that is lost."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from runners.pools.placement import Placement
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a measurement needs beside its load.
+    """What a measurement needs in addition to its load.
 
     Attributes:
         producers: How many producers share the load. 0: only consumers, which read what was stored before.

@@ -55,7 +55,7 @@ class Executor(StrEnum):
 
 
 OVERHEAD_S: Final = 1.0
-"""Estimated seconds that a measurement takes besides its load: a new topic, the last deliveries, storing the result."""
+"""Estimated seconds of a measurement in addition to its load: a new topic, the last deliveries, storing the result."""
 UNBROKEN_S: Final = 24.0
 """The longest duration, in seconds, of the first burn-in run, which loads the target without a pause.
 
@@ -174,11 +174,12 @@ class SearchSpec:
         startup_trials: Trials before the sampler uses a model, random ones if there are too few starting points. The
             method `bayesian` takes at most 3.
         baseline_every: Number of trials after which the baseline is measured again.
-        burn_in_max: The most burn-in runs (measurements whose values are not used) before the first trial. The first
+        burn_in_max: The most runs of the baseline in one burn-in (measurements whose values are not used). The first
             run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the
             baseline is repeated until three runs in a row show no trend in throughput, CPU of the broker and the
-            latencies that are objectives. The same limit holds for the burn-in runs of every winner before its
-            confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
+            latencies that are objectives. There is one more run if latencies are objectives, and a second burn-in if
+            the fixed rate changes: see `StudySpec.burn_in_trials`. The same limit holds for the burn-in runs of every
+            winner before its confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
         grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
         repeats: How often the grid method measures each config. Each config is measured once before any config is
             measured again.
@@ -237,8 +238,8 @@ class ConfirmSpec:
         beside: Further configs that each round measures, and about which nothing is claimed. They may be for other
             clients.
         allow_loss: How much a balanced config may lose in any objective, such as the throughput, to gain more in
-            another objective; 0.1 is 10 %. A metric is called kept if the interval of its gain lies above
-            1 - `allow_loss`.
+            another objective; 0.1 is 10 %. A metric is called "not worse" or "at most N % worse" if the interval of
+            its gain lies above 1 - `allow_loss`.
         decides_at: A gain. The rounds end early as soon as it is certain that the gain in every metric is above this
             number, or that the gain in some metric is below this number. With None, the rounds do not end early.
         new_broker: Whether each round is measured on newly started brokers; None for the default, which

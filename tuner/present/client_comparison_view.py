@@ -73,7 +73,7 @@ def _pair_lines(pair: Pair, rate_records_per_s: float | None) -> Iterator[str]:
     for metric, ratio in pair.ratios.items():
         claim, meaning = _SAID[metric]
         better = pair.better(metric)
-        unclear = "undecided, as the interval is wide" if ratio.inconclusive else "no difference shown"
+        unclear = "inconclusive, as the interval is wide" if ratio.inconclusive else "no difference shown"
         outcome = meaning.format(better=better) if better else unclear
         yield f"  {claim.format(times=_times(ratio), rate=number(rate_records_per_s))}: {outcome}"
     for metric, why in pair.not_compared.items():

@@ -16,8 +16,8 @@ NOT_IN_TURN: Final = (
     f"the studies were not measured alternately, so a difference of up to {100 * NOISE_RATIO:.0f} % counts as no "
     "difference"
 )
-_UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
-"""The metrics that every comparison shows, with their units. Other metrics are shown with their names."""
+_SHOWN: Final = ("mb_per_s", "latency_p99_ms")
+"""The metrics that every comparison shows."""
 
 
 def print_comparison(found: StudyComparison, out: Console) -> None:
@@ -90,12 +90,19 @@ def _config(found: Recommendation | None, asked: Sequence[str]) -> str:
     if found is None:
         return "nothing yet"
     numbers = [
-        f"{number(found.metrics[name])} {_UNITS.get(name, name)}"
-        for name in dict.fromkeys((*_UNITS, *asked))
+        f"{number(found.metrics[name])} {_unit(name)}"
+        for name in dict.fromkeys((*_SHOWN, *asked))
         if name in found.metrics
     ]
     what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"
     return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not confirmed'})"
+
+
+def _unit(metric: str) -> str:
+    """Return what follows a metric's value: `MB/s`, `ms p95`, or the metric's name if it has no short form."""
+    if metric == "mb_per_s":
+        return "MB/s"
+    return f"ms {metric.removeprefix('latency_').removesuffix('_ms')}" if metric.startswith("latency_") else metric
 
 
 def _winner(each: GoalComparison, names: tuple[str, str]) -> str:

@@ -33,6 +33,7 @@ _MOST_LINGER_MS: Final = 100.0
 _BATCH_POWERS: Final = range(12, 21)
 """The sizes of batches that people choose from, as powers of two: 4 KiB to 1 MiB."""
 ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
+SLOWEST: Final = "slowest part (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 
 
@@ -76,7 +77,7 @@ def prediction_rows(told: Iterable[Prediction], retention: Retention | None = No
     taken = [each.consumer_mb_per_s for each in found]
     if any(each is not None for each in taken):
         rows.append(["a consumer takes on one core, MB/s", *map(number, taken)])
-    rows.append(["bound by", *(each.bound_by for each in found)])
+    rows.append([SLOWEST, *(each.bound_by for each in found)])
     stored = [each.stored_gb_per_day for each in found]
     if any(each is not None for each in stored):
         rows.append(["stored by all replicas, GB per day", *map(number, stored)])
@@ -241,7 +242,7 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
         setting: The setting that varies.
         told: By value of the setting, the prediction, or why there is none.
     """
-    rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), "bound by"]]
+    rows = [[setting, *(ROW_METRICS[name].title for name in _SWEPT), SLOWEST]]
     for value, each in told.items():
         if isinstance(each, Prediction):
             rows.append([value, *(_cell(each, name) for name in _SWEPT), each.bound_by])

@@ -27,7 +27,7 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         rows: The rows of the front's table, from `front_rows`.
         out: The console to print to.
     """
-    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'trial')}"
+    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
     if not rows:
         out.print(f"{heading}: nothing on the front yet", markup=False)
         return
@@ -72,7 +72,7 @@ def status_text(status: Status) -> RenderableType:
         parts.append(Text(f"now: {status.doing}"))
     if status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
-    headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
+    headings = ("record bytes", "search trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
     for size in status.sizes:
         of = "" if size.total is None else f" of {size.total}"

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
@@ -122,28 +121,39 @@ def in_short(recommendation: Recommendation) -> str:
         return ""
     better, costs, others = [], [], []
     for metric, ratio in shown_gains(recommendation).items():
-        price = recommendation.prices.get(metric)
-        # A record of an earlier release has no prices.
-        cost = Price.of(ratio, ALLOW_LOSS).cost if price is None else price.cost
-        if price is None and ratio.low > 1.0:
+        if metric not in recommendation.prices and ratio.low > 1.0:
             better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
         elif ratio.inconclusive:
-            costs.append(f"{metric_name(metric)} undecided ({short(ratio.low)} to {short(ratio.high)})")
-        elif cost is not SideEffect.KEEPS and (price is not None or recommendation.goal is not Goal.BALANCED):
-            costs.append(f"{'for at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
-        else:
+            costs.append(f"{metric_name(metric)} inconclusive ({short(ratio.low)} to {short(ratio.high)})")
+        elif (cost := _cost(recommendation, metric)) is SideEffect.KEEPS:
             others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
+        else:
+            costs.append(f"{'for at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
     gains = " and ".join(better) or "better in the mean of all objectives"
     return ", ".join([gains, *costs, *others])
+
+
+def _cost(recommendation: Recommendation, metric: str) -> SideEffect:
+    """Return what a proven config does to a metric; a balanced config loses no more of an objective than is allowed."""
+    price = recommendation.prices.get(metric)
+    if price is not None:
+        return price.cost
+    if recommendation.goal is Goal.BALANCED:
+        return SideEffect.KEEPS
+    # A record of an earlier release has no prices.
+    return Price.of(recommendation.gains[metric], ALLOW_LOSS).cost
 
 
 def _unharmed(metric: str, ratio: Ratio) -> str:
     """Return what a config does to a metric that it does not make worse by more than is allowed."""
     if ratio.low > 1.0:
         return f"improves {metric_name(metric)}"
-    if ratio.high < 1.0:
-        return f"{metric_name(metric)} is at most {_lost_percent(ratio)} % worse"
-    return f"{metric_name(metric)} is not worse"
+    return f"{metric_name(metric)} is {_kept(ratio)}"
+
+
+def _kept(ratio: Ratio) -> str:
+    """Return how much worse a metric is that does not lose more than is allowed, and that is not proven better."""
+    return f"at most {_lost_percent(ratio)} % worse" if ratio.high < 1.0 else "not worse"
 
 
 def _loss(metric: str, ratio: Ratio) -> str:
@@ -156,7 +166,8 @@ def _loss(metric: str, ratio: Ratio) -> str:
 
 
 def _lost_percent(ratio: Ratio) -> int:
-    return ceil(100 * (1 - ratio.low) - 1e-9)
+    """Return the loss at the bad end of the interval in percent, from the two digits that the interval shows."""
+    return max(1, round(100 * (1 - float(f"{ratio.low:.2f}"))))
 
 
 def undecided(recommendation: Recommendation) -> str:
@@ -176,15 +187,11 @@ def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
 
 def compared(recommendation: Recommendation, metric: str) -> str:
     """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`."""
-    price = recommendation.prices.get(metric)
-    if price is None:
-        return gain(recommendation.gains[metric])
-    if price.ratio.inconclusive or price.ratio.low > 1.0:
-        return gain(price.ratio)
-    if price.cost is not SideEffect.KEEPS:
-        return f"{price.ratio}: {price.cost}"
-    worse = f"at most {_lost_percent(price.ratio)} % worse" if price.ratio.high < 1.0 else "not worse"
-    return f"{price.ratio}: {worse}"
+    ratio = shown_gains(recommendation)[metric]
+    if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
+        return gain(ratio)
+    cost = _cost(recommendation, metric)
+    return f"{ratio}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
 
 
 def over_sizes(record_sizes: int) -> str:

@@ -233,8 +233,7 @@ def _proven(
         gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
     how = (
-        f"measured again, alternating with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % "
-        "intervals; "
+        f"measured again, alternating with the baseline, {claimed.rounds} rounds; "
         f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
         f"{'' if winner.in_sessions else '; all rounds ran one after another, so the gain holds only for that time'}"
     )

@@ -224,7 +224,11 @@ class SearchSection(Section):
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
     """Local time of day after which no new trial starts."""
     max_bytes: Bytes | None = _SEARCH.max_bytes
-    """Bytes of record values and keys that the whole study may send."""
+    """Bytes of record values and keys that the whole study may send.
+
+    If the process was killed during a trial, all that the trial was allowed to send counts: 10 times the largest recent
+    trial, at most a quarter of what is left, but never below 4 times that trial or 1 GB.
+    """
     seed: Seed = _SEARCH.seed
     """Seed of the method that proposes configs."""
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
@@ -232,7 +236,10 @@ class SearchSection(Section):
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Maximum number of burn-in runs, which measure the baseline until they show no trend. 0 means one run, like 1."""
+    """Most baseline runs in one burn-in, which ends when they show no trend. 0 means one run, like 1.
+
+    There is one more run if latencies are objectives, and a second burn-in if the fixed rate changes.
+    """
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
     """Number of values per knob in a grid search, for knobs without steps in the section space."""
     repeats: Annotated[int, fields.whole(1, 1000)] = _SEARCH.repeats

@@ -82,7 +82,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
         if any("p99" in name for name in unsure):
             rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
     if open_question := undecided(recommendation):
-        rows.append(("undecided:", open_question))
+        rows.append(("inconclusive:", open_question))
     if recommendation.trial.verdict:
         rows.append(("bound by:", f"{recommendation.trial.verdict}: {recommendation.trial.because}"))
     return aligned(rows, right=False)

@@ -46,7 +46,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     """
     out.mkdir(parents=True, exist_ok=True)
     by_goal = recommendations_by_goal(results, size)
-    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'trial')}"
+    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
     _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
     _write(out / "front.csv", front_csv(size))
     _write(out / "front.md", front_markdown(results, size))

@@ -27,7 +27,10 @@ OPTIMISTIC: Final = (
     "The front looks better than it is, because the best of many trials was also lucky: even where nothing can be "
     "gained, some config looks better than the baseline."
 )
-IN_TURN: Final = "measured again, alternating with the baseline (each line has the means and gains of the same rounds)"
+IN_TURN: Final = (
+    "measured again, alternating with the baseline (each line has the means and gains of the same rounds; a gain in "
+    "p99 that is not claimed allows for one more stall, so its interval may be wider than in tuner recommend)"
+)
 CORRECTED: Final = "the numbers of the search and of the front are"
 _NEAR_SHOWN: Final = 12
 
@@ -99,7 +102,8 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
     """Return the table of the configs that were measured again, alternating with the baseline, with headings.
 
     A config and the baseline beside it have the means of the same rounds, and so has the gain. `tuner recommend` shows
-    the same numbers. The result is empty if no config was measured again.
+    the same means. Its interval of a price may differ, because it does not allow for one more stall (see
+    `objectives.stalls`). The result is empty if no config was measured again.
 
     Args:
         size: The results of the record size.
@@ -185,7 +189,7 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
             cells += [row.measured(metric), row.versus(metric)]
         bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
         lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
-    head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'trial')}"
+    head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'measurement')}"
     missed = [f"- {line}" for line in missed_lines(size)]
     again = in_turn_rows(size, metrics)
     if again:

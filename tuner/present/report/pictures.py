@@ -51,10 +51,10 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
         size: The results of one record size.
         labels: By trial number, the goals that the trial is recommended for.
         path: The file to write; its suffix decides the format.
-        heading: The title of the picture; by default, the record size and the number of trials.
+        heading: The title of the picture; by default, the record size and the number of measurements.
     """
     view = view_of(size)
-    figure, axes = _figure(heading or f"{size.record_bytes} B records: {counted(len(size.trials), 'trial')}")
+    figure, axes = _figure(heading or f"{size.record_bytes} B records: {counted(len(size.trials), 'measurement')}")
     _axes_of(view, axes)
     _scatter(view, axes)
     named = [(point.x, point.y, labels[point.trial.number]) for point in view.feasible if point.trial.number in labels]

@@ -259,7 +259,7 @@ class Work:
 
         Args:
             text: The study file.
-            mb_per_s: The throughput that the client expects at full load.
+            mb_per_s: The throughput that the client expects at full speed.
             as_text: Whether to return the text that `tuner plan` prints.
 
         Raises:

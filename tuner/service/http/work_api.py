@@ -131,7 +131,7 @@ def work_router(studies: Studies) -> APIRouter:
         mb_per_s: Annotated[
             float,
             Query(
-                ge=0.001, le=1e9, allow_inf_nan=False, description="Throughput that you expect at full load, in MB/s."
+                ge=0.001, le=1e9, allow_inf_nan=False, description="Throughput that you expect at full speed, in MB/s."
             ),
         ] = 200.0,
         form: JsonOrText = "json",
