@@ -105,6 +105,20 @@ def test_an_estimate_by_a_simulated_study_says_so(
     assert "simulated" not in without.err
 
 
+def test_partitions_with_too_large_batches_are_named(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """The connection is closed at each of them, and made again for the next one."""
+    topic, partitions = new_topic(partitions=3), 3
+    producer = Producer({**broker.connection, "linger.ms": 500, "batch.size": 400_000})
+    for partition in range(partitions):
+        for record in range(12):
+            for _ in range(30):
+                producer.produce(topic.name, value(record, 10_000), partition=partition)
+            assert producer.flush(30) == 0
+    ran = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--max-bytes", "1MB")
+    assert ran.code == 2, ran.err
+    assert "the connection was closed: by the broker, or for a batch of over" in ran.complaint
+
+
 @pytest.mark.long
 def test_the_estimated_rate_is_that_of_all_partitions(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Each partition gets 100 records/s, in batches that are so large that not all partitions are read."""

@@ -14,7 +14,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.experiment_tests.small import SEARCHES, SMALL, Told, run_small, small
-from tests.helpers.command import tuner
+from tests.helpers.command import tuner as command
 from tests.helpers.stored_studies import write_study
 from tuner.course.experiment import run_experiment
 from tuner.course.experiment_steps import rows_of_round
@@ -165,6 +165,6 @@ def test_the_error_of_a_busy_experiment_names_a_command_that_shows_it(
         pytest.raises(StudyBusy, match=r"see `tuner (.*)`") as busy,
     ):
         run_small(tmp_path / "small")
-    (command,) = re.findall(r"see `tuner (.*)`", str(busy.value))
-    ran = tuner(*command.split())
+    (words,) = re.findall(r"see `tuner (.*)`", str(busy.value))
+    ran = command(*words.split())
     assert (ran.code, "small" in ran.out) == (0, True), ran.err
