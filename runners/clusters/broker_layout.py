@@ -205,8 +205,8 @@ def lay_out(brokers: int, host: str, first_port: int | None, proxy_ports: Sequen
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise DiskTooFull(
-            f"At least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's data, but {root} has "
-            f"{free / 1e9:.1f} GB. Free some space, or set TMPDIR to a folder on a larger disk."
+            f"at least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's data, but {root} has "
+            f"{free / 1e9:.1f} GB; free some space, or set TMPDIR to a folder on a larger disk"
         )
     ports = free_ports(host, (3 if proxy_ports else 2) * brokers)
     client_ports = ports[:brokers] if first_port is None else range(first_port, first_port + brokers)

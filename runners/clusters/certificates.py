@@ -22,19 +22,19 @@ _NO_FILE: Final = "probe"
 """A value of `ssl.ca.location` that is not a path. It makes librdkafka use the CA certificates of the system."""
 _TIMEOUT_S: Final = 3.0
 _TRUST: Final = (
-    "Set ssl.ca.location to a PEM file with the CA certificate that signed the broker's certificate (the file may hold "
-    "several), or set ssl.ca.pem to the text of that file."
+    "set ssl.ca.location to a PEM file with the CA certificate that signed the broker's certificate (the file may hold "
+    "several), or set ssl.ca.pem to the text of that file"
 )
 # Source: X509_V_ERR_* of OpenSSL 3, x509_vfy.h.
 _ADVICE: Final = {
-    9: "Check the clock of this host, or have the broker's certificate replaced.",
-    10: "Have the broker's certificate renewed.",
-    62: "Connect to a name that the certificate contains, or have this name added to its subject alternative names.",
-    64: "Connect to an address in the certificate, or have this address added to its subject alternative names.",
+    9: "check the clock of this host, or have the broker's certificate replaced",
+    10: "have the broker's certificate renewed",
+    62: "connect to a name that the certificate contains, or have this name added to its subject alternative names",
+    64: "connect to an address in the certificate, or have this address added to its subject alternative names",
     18: _TRUST,
-    19: f"The certificate's CA is not trusted on this host. {_TRUST}",
-    20: f"The certificate's CA is not known on this host. {_TRUST}",
-    21: f"The certificate's CA is not known on this host. {_TRUST}",
+    19: f"the certificate's CA is not trusted on this host; {_TRUST}",
+    20: f"the certificate's CA is not known on this host; {_TRUST}",
+    21: f"the certificate's CA is not known on this host; {_TRUST}",
 }
 
 
@@ -67,10 +67,10 @@ def require_files(connection: Mapping[str, str]) -> None:
         if path in ("", _NO_FILE):
             continue
         if not Path(path).exists():
-            raise TargetRefused(f"{name} must name a file, but {path} does not exist. Correct the path.")
+            raise TargetRefused(f"{name} must name a file, but {path} does not exist; correct the path")
         if not os.access(path, os.R_OK):
             raise TargetRefused(
-                f"{name} must name a readable file, but this user may not read {path}. Change its permissions."
+                f"{name} must name a readable file, but this user may not read {path}; change its permissions"
             )
 
 
@@ -85,7 +85,7 @@ def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> st
         connection: Client properties under librdkafka's names.
 
     Returns:
-        The reason and the advice as sentences. None if the certificate is accepted, or if the check could not be made.
+        The reason and the advice. None if the certificate is accepted, or if the check could not be made.
     """
     with contextlib.suppress(OSError, ValueError):
         context = _context(connection)
@@ -97,7 +97,7 @@ def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> st
                 return None
         except ssl.SSLCertVerificationError as error:
             reason = error.verify_message.rstrip(".")
-            return f"{reason}. {_ADVICE.get(error.verify_code, _TRUST)}"
+            return f"{reason}; {_ADVICE.get(error.verify_code, _TRUST)}"
     return None
 
 

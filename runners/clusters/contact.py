@@ -131,30 +131,30 @@ class Contact:
         if code in _NO_RIGHTS:
             right = f" ({' and '.join(request.needs)} on {resource(request.topic)})" if request.needs else ""
             return TargetRefused(
-                f"The right to {action} is needed{right}, but the cluster answers: {answer}. {self._grant(request)}"
+                f"the right to {action} is needed{right}, but the cluster answers: {answer}; {self._grant(request)}"
             )
         if code in _NO_LOGIN:
             return TargetRefused(
-                f"A valid login is needed to {action}, but the cluster answers: {answer}. Check the user name and the "
-                "password."
+                f"a valid login is needed to {action}, but the cluster answers: {answer}; check the user name and the "
+                "password"
             )
         if code == KafkaError.POLICY_VIOLATION:
             return TargetRefused(
-                f"The policies of the cluster must allow us to {action}, but the cluster answers: {answer}. Change the "
-                "workload so that it follows the policy, or name an existing topic (`target.topic`)."
+                f"the policies of the cluster must allow us to {action}, but the cluster answers: {answer}; change the "
+                "workload so that it follows the policy, or name an existing topic (`target.topic`)"
             )
         if code == KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(self.metadata(REQUEST_TIMEOUT_S).brokers)
             return WorkloadRefused(
-                f"Replication must be at most the number of brokers. The cluster has {brokers}, so it can't "
-                f"{action}. Lower `replication`."
+                f"replication must be at most the number of brokers, but the cluster has {brokers}, so it can't "
+                f"{action}; lower `replication`"
             )
         if code in _NO_ANSWER:
             why = "; ".join(self.complaints()[-2:]) or answer
             return BrokerLost(
-                f"The cluster did not answer the request to {action}: {why}. Check that its brokers are running."
+                f"the cluster did not answer the request to {action}: {why}; check that its brokers are running"
             )
-        return WorkloadRefused(f"The cluster must be able to {action}, but it answers: {answer}. Change the workload.")
+        return WorkloadRefused(f"the cluster must be able to {action}, but it answers: {answer}; change the workload")
 
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error that tells the user which rights are missing and how to grant them.
@@ -167,21 +167,21 @@ class Contact:
             topic: The existing topic on which the rights are needed.
         """
         return TargetRefused(
-            f"The right {' and '.join(operations)} on {resource(topic)} is needed, but this user does not have it. "
+            f"the right {' and '.join(operations)} on {resource(topic)} is needed, but this user does not have it; "
             f"{self._grant(Order('', tuple(operations), topic))}"
         )
 
     def _grant(self, request: Order) -> str:
         if not request.needs:
-            return "Ask an administrator to grant it."
-        advice = f"Ask an administrator to grant it: {grant_command(request.needs, request.topic, self._connection)}"
+            return "ask an administrator to grant it"
+        advice = f"ask an administrator to grant it: {grant_command(request.needs, request.topic, self._connection)}"
         if not request.topic.startswith(OWNED_PREFIX):
-            return f"{advice}."
-        advice += "; or name an existing topic that you may write to (`target.topic`, `--topic`)."
+            return advice
+        advice += "; or name an existing topic that you may write to (`target.topic`, `--topic`)"
         if DELETE in request.needs:
             advice += (
-                f" Topic {request.topic} stays on the cluster for now. With that right, the next run or "
-                "`tuner cleanup` deletes it."
+                f"; topic {request.topic} stays on the cluster for now, and with that right the next run or "
+                "`tuner cleanup` deletes it"
             )
         return advice
 

@@ -65,8 +65,8 @@ class ContainerCluster:
         """
         if importlib.util.find_spec("testcontainers") is None:
             raise EmbeddedBrokerError(
-                "A broker in a container needs the package testcontainers, but it is not installed. "
-                "Install kafka-tuner with the extra `containers`."
+                "a broker in a container needs the package testcontainers, but it is not installed; "
+                "install kafka-tuner with the extra `containers`"
             )
         from docker.errors import DockerException  # type: ignore[import-untyped]
         from testcontainers.core.container import DockerContainer
@@ -84,8 +84,8 @@ class ContainerCluster:
         except DockerException as error:
             self.stop()
             raise EmbeddedBrokerError(
-                f"A broker in a container needs a Docker engine and the image {self._image}, but "
-                f"Docker reports: {first_line(error)}. Start the engine, or check the name of the image."
+                f"a broker in a container needs a Docker engine and the image {self._image}, but "
+                f"Docker reports: {first_line(error)}; start the engine, or check the name of the image"
             ) from None
         except BaseException:
             self.stop()
@@ -125,7 +125,7 @@ class ContainerCluster:
                     what = "its container ended" if ended else f"it did not answer within {_START_TIMEOUT_S:.0f} s"
                     lines = failure_lines(b"".join(container.get_logs()).decode(errors="replace"))
                     raise BrokerDidNotStart(
-                        f"The broker of {self._image} does not answer at {address}: {what}. Its log says:\n{lines}"
+                        f"the broker of {self._image} does not answer at {address}: {what}; its log says:\n{lines}"
                     ) from None
             time.sleep(_POLL_S)
 

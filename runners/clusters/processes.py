@@ -124,8 +124,8 @@ def require_free(host: str, port: int) -> None:
             holder = listener(port)
             by = f" (process {holder.pid}, {process_name(holder)})" if holder else ""
             raise BrokerDidNotStart(
-                f"The broker's port must be free, but {host}:{port} is not available: {error.strerror}{by}. "
-                "Choose another port, or leave the port out to use a free one."
+                f"the broker's port must be free, but {host}:{port} is not available: {error.strerror}{by}; "
+                "choose another port, or leave the port out to use a free one"
             ) from None
 
 

@@ -129,8 +129,8 @@ class TopicAdmin:
         while not ((shape := self.shape(name, needs)) and shape.partitions == partitions and shape.in_sync):
             if time.monotonic() > deadline:
                 raise BrokerLost(
-                    f"The replicas of the new topic {name} are not in sync after {_SETTLE_TIMEOUT_S:.0f} s. "
-                    "Check that all brokers of the cluster are running."
+                    f"the replicas of the new topic {name} are not in sync after {_SETTLE_TIMEOUT_S:.0f} s; "
+                    "check that all brokers of the cluster are running"
                 )
             time.sleep(_POLL_S)
         # The metadata names a leader before that broker serves the partition. Once the broker answers this request,

@@ -106,8 +106,8 @@ class TopicReader:
                 waited_s = 0.0 if messages else waited_s + _WAIT_S
                 if waited_s >= _PATIENCE_S:
                     raise BrokerLost(
-                        f"The cluster sent no records of topic {self.topic} for {_PATIENCE_S:.0f} s. Check that its "
-                        "brokers are running."
+                        f"the cluster sent no records of topic {self.topic} for {_PATIENCE_S:.0f} s; check that its "
+                        "brokers are running"
                     )
                 for message in messages:
                     number, offset, failed = message.partition(), message.offset(), message.error()

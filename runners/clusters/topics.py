@@ -287,8 +287,8 @@ class OwnedTopics:
         shape = self._admin.shape(name, needs)
         if shape is None:
             raise WorkloadRefused(
-                f"A topic that you name must exist, but the cluster {self._cluster.bootstrap} has no topic {name!r}. "
-                "Check the name, or create the topic."
+                f"a topic that you name must exist, but the cluster {self._cluster.bootstrap} has no topic {name!r}; "
+                "check the name, or create the topic"
             )
         configs = self._admin.configs(name, needed=DESCRIBE_CONFIGS in needs)
         limit = int(configs.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))

@@ -114,8 +114,8 @@ class BatchReader:
             )
             if answer["is"] == "refused":
                 raise TargetRefused(
-                    f"The connection's properties must be valid for the Java client, which reads record batches, but "
-                    f"it reports: {answer['because']}. Correct them."
+                    f"the connection's properties must be valid for the Java client, which reads record batches, but "
+                    f"it reports: {answer['because']}; correct them"
                 )
             self._stack = stack.pop_all()
 
@@ -169,7 +169,7 @@ class BatchReader:
             return self._jvm.receive(_PATIENCE_S)
         except TimeoutError:
             raise BrokerLost(
-                f"No broker sent record batches within {_PATIENCE_S:.0f} s. Check that the brokers are running."
+                f"no broker sent record batches within {_PATIENCE_S:.0f} s; check that the brokers are running"
             ) from None
         except GeneratorError as error:
             raise GeneratorError(f"the process that reads record batches ended too early: {error}") from None
@@ -178,10 +178,10 @@ class BatchReader:
 def _refusal(answer: Message, broker: BrokerAddress) -> Exception:
     address, because = f"{broker.host}:{broker.port}", str(answer["because"]).rstrip(".")
     if answer["kind"] == _CLOSED:
-        return ResponseNotRead(f"Broker {address} closed the connection before it sent record batches: {because}.")
+        return ResponseNotRead(f"broker {address} closed the connection before it sent record batches: {because}")
     if "Authentication" in answer["kind"] or "Authorization" in answer["kind"]:
-        return TargetRefused(f"Broker {address} refused the Java client: {because}.")
-    return BrokerLost(f"Broker {address} sent no record batches: {because}. Check that it is running.")
+        return TargetRefused(f"broker {address} refused the Java client: {because}")
+    return BrokerLost(f"broker {address} sent no record batches: {because}; check that it is running")
 
 
 def _fetched(told: Message) -> FetchedBatches:

@@ -95,8 +95,8 @@ class Harness:
             raise
         except OSError as error:
             raise JarsUnavailable(
-                f"The Java client's files must be kept in {root}, but that failed: {error}. Free some space there or "
-                "change the permissions, or set KAFKA_TUNER_CACHE to another folder."
+                f"the Java client's files must be kept in {root}, but that failed: {error}; free some space there or "
+                "change the permissions, or set KAFKA_TUNER_CACHE to another folder"
             ) from None
 
     def check_login(self, protocol: str) -> None:
@@ -112,8 +112,8 @@ class Harness:
         if protocol.upper().startswith("SASL") and self.java.major >= _NO_SUBJECT and release < _FINDS_SUBJECT:
             raise JavaNotFound(
                 f"kafka-clients before {'.'.join(map(str, _FINDS_SUBJECT))} can log in with SASL only on Java below "
-                f"{_NO_SUBJECT}, but the client is {self.version}, and {self.java.path} is Java {self.java.version}. "
-                "Set KAFKA_TUNER_JAVA to the path of an older `java` program, or measure with a newer client."
+                f"{_NO_SUBJECT}, but the client is {self.version}, and {self.java.path} is Java {self.java.version}; "
+                "set KAFKA_TUNER_JAVA to the path of an older `java` program, or measure with a newer client"
             )
 
 
@@ -125,7 +125,7 @@ def _client_jars(version: str, root: Path, progress: Say) -> Sequence[PinnedJar]
     """Return the jars of a release. Those of a release that is not pinned are found once, and then pinned by a file."""
     if version in CLIENT_JARS:
         return CLIENT_JARS[version]
-    advice = f"Check the version; {', '.join(CLIENT_JARS)} are tested."
+    advice = f"check the version; {', '.join(CLIENT_JARS)} are tested"
     return pinned_once(root, partial(resolved, version=version), f"kafka-clients {version}", advice, progress)
 
 

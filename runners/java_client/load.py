@@ -285,7 +285,7 @@ class JavaLoad:
             case "record":
                 return WorkloadRefused(f"the client refuses a record: {because}")
             case "config":
-                return TargetRefused(f"The properties must be valid for the Java client, but it reports: {because}")
+                return TargetRefused(f"the properties must be valid for the Java client, but it reports: {because}")
             case "fatal":
                 return DeliveryFailed(f"the client must be able to continue, but it stopped for good: {because}")
             case _:

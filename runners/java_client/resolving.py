@@ -24,7 +24,7 @@ def pinned_once(
     root: Path,
     find: Callable[["MavenContext"], Iterable["Artifact"]],
     what: str,
-    advice: str = "Check the version.",
+    advice: str = "check the version",
     progress: Say = silent,
 ) -> list[PinnedJar]:
     """Return the jars of a program that is not pinned. They are found once, and then pinned by a file.
@@ -33,7 +33,7 @@ def pinned_once(
         root: The folder of the program's files, which receives the file with the pins.
         find: Finds the jars.
         what: The program and its version, for messages.
-        advice: What to do if the jars can't be found, as a sentence.
+        advice: What to do if the jars can't be found, without a full stop.
         progress: Receives the progress.
 
     Raises:
@@ -92,8 +92,8 @@ def pinned_by_checksum(jar: "Artifact") -> PinnedJar:
     if hashlib.sha1(content, usedforsecurity=False).hexdigest() != stated:
         jar.resolve().unlink()
         raise JarsUnavailable(
-            f"A jar must have the SHA-1 that its repository states, but {coordinate} has another one than "
-            f"{stated or 'any (the repository states none)'}. Run again, or use a release that is pinned."
+            f"a jar must have the SHA-1 that its repository states, but {coordinate} has another one than "
+            f"{stated or 'any (the repository states none)'}; run again, or use a release that is pinned"
         )
     return PinnedJar(coordinate, len(content), hashlib.sha256(content).hexdigest())
 

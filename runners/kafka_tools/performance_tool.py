@@ -41,8 +41,8 @@ def run_performance_tool(
             return run_java(command, timeout_s)
         except subprocess.TimeoutExpired:
             raise GeneratorError(
-                f"Kafka's {_short(tool)} is still running after {timeout_s:.0f} s. Check that the "
-                "cluster answers, or allow more time."
+                f"Kafka's {_short(tool)} is still running after {timeout_s:.0f} s; check that the "
+                "cluster answers, or allow more time"
             ) from None
 
 

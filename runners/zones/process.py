@@ -132,6 +132,6 @@ class ProxyProcess:
         self._process.kill()
         said = self._process.stderr.read().decode(errors="replace").strip()
         return EmbeddedBrokerError(
-            "The proxy between the client and the brokers must run until it is stopped, but it ended by itself. "
-            f"It wrote: {said[-2000:] or '(nothing)'}"
+            "the proxy between the client and the brokers must run until it is stopped, but it ended by itself; "
+            f"it wrote: {said[-2000:] or '(nothing)'}"
         )

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,7 +15,11 @@ from runners.java_client.compiled import INSPECTOR
 from tests.conftest import TopicMaker
 from tests.helpers.clients import left_by_java, with_word
 from tests.helpers.command import arguments, tuner
+from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
+from tuner.model.facts import CLIENT_VERSION
+from tuner.present.wording import SIMULATED
+from tuner.storage.home import ROOT_VARIABLE
 
 pytestmark = pytest.mark.broker
 SECRET = "hunter2"
@@ -81,6 +86,37 @@ def test_other_settings_are_estimated(broker: RunningCluster, new_topic: TopicMa
     assert told["others"][0]["mb_per_s"] < told["today"]["mb_per_s"]
     refused = tuner("inspect", "--all", "--bootstrap", broker.bootstrap, "--advise")
     assert (refused.code, "--advise is for one topic" in refused.complaint) == (2, True)
+
+
+def test_an_estimate_by_a_simulated_study_says_so(
+    broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    write_study(tmp_path / "invented", facts={CLIENT_VERSION: "simulated"})
+    topic = new_topic(partitions=2)
+    write(broker, topic, each=1)
+    words = ("inspect", topic.name, "--bootstrap", broker.bootstrap, "--advise", "--json")
+    ran = tuner(*words, "--calibrated-by", "invented")
+    assert ran.code == 0, ran.err
+    assert (ran.json["advice"]["calibrated_by"], ran.json["advice"]["simulated"]) == ("invented", True)
+    assert f"warning: {SIMULATED}" in ran.err
+    without = tuner(*words)
+    assert not without.json["advice"]["simulated"]
+    assert "simulated" not in without.err
+
+
+def test_partitions_with_too_large_batches_are_named(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """The connection is closed at each of them, and made again for the next one."""
+    topic, partitions = new_topic(partitions=3), 3
+    producer = Producer({**broker.connection, "linger.ms": 500, "batch.size": 400_000})
+    for partition in range(partitions):
+        for record in range(12):
+            for _ in range(30):
+                producer.produce(topic.name, value(record, 10_000), partition=partition)
+            assert producer.flush(30) == 0
+    ran = tuner("inspect", topic.name, "--bootstrap", broker.bootstrap, "--max-bytes", "1MB")
+    assert ran.code == 2, ran.err
+    assert "the connection was closed: by the broker, or for a batch of over" in ran.complaint
 
 
 @pytest.mark.long

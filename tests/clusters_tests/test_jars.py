@@ -153,7 +153,7 @@ def test_a_file_that_differs_from_the_pinned_one_is_refused(jars: KafkaJars, rep
 
 def test_without_network_there_is_one_clear_error(jars: KafkaJars, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")
-    with pytest.raises(JarsUnavailable, match="Run again when the network is back") as caught:
+    with pytest.raises(JarsUnavailable, match="run again when the network is back") as caught:
         jars.class_path()
     assert "Connection refused" in str(caught.value)
 

@@ -1,5 +1,6 @@
 """The course of an experiment: the order of its rounds, what is stored, and how it is resumed."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,16 +13,19 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
+from tests.helpers.command import tuner as command
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study
 from tuner.course.experiment import run_experiment
 from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
-from tuner.model.errors import StudyChanged, TooManyFailures
+from tuner.model.errors import StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S
 from tuner.model.spec import UNBROKEN_S
 from tuner.model.trial import Kind
 from tuner.results.experiment_results import load_experiment
+from tuner.storage.home import ROOT_VARIABLE
+from tuner.storage.sqlite import FolderStorage
 
 
 def test_each_round_measures_every_row_in_another_order_and_returns_to_the_control() -> None:
@@ -149,3 +153,18 @@ def test_an_experiment_with_the_name_of_a_study_does_not_even_begin_its_searches
     with pytest.raises(StudyChanged, match="small is the name of a study"):
         tuner.api.run_searches(small(SEARCHES), mlflow=False)
     assert [each.name for each in tmp_path.iterdir()] == ["small"]
+
+
+def test_the_error_of_a_busy_experiment_names_a_command_that_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    run_small(tmp_path / "small")
+    with (
+        FolderStorage().drive(tmp_path / "small", "small", print),
+        pytest.raises(StudyBusy, match=r"see `tuner (.*)`") as busy,
+    ):
+        run_small(tmp_path / "small")
+    (words,) = re.findall(r"see `tuner (.*)`", str(busy.value))
+    ran = command(*words.split())
+    assert (ran.code, "small" in ran.out) == (0, True), ran.err

@@ -62,7 +62,13 @@ def test_the_plan_counts_the_repeated_control() -> None:
         ("acks: [1, all]", "acks: [1, 7777777]", "acks"),
         ("acks: [1, all]", "akcs: [1]", "akcs"),
         ("record_bytes: [100, 1000]", "record_bytes: [100, -1]", "must be a whole number from 1"),
-        ("record_bytes: [100, 1000]", "record_bytes: 100", "takes a list of values"),
+        ("record_bytes: [100, 1000]", "record_bytes: 100", "takes a list of at least one value"),
+        ("record_bytes: [100, 1000]", "record_bytes: []", "takes a list of at least one value"),
+        ("acks: [1, all]", "acks: [1, null]", "line 7, vary.acks[1]: a setting takes one text, number, true or false"),
+        ("acks: [1, all]", "acks: [[1], all]", "vary.acks[0]: a setting takes one text, number, true or false"),
+        ("acks: [1, all]", "acks: [{a: 1}, all]", "vary.acks[0]: a setting takes one text, number, true or false"),
+        ("quick: {", "exclude: [{acks: [[all]]}]\nquick: {", "exclude[0].acks[0]: a setting takes one text"),
+        ("{record_bytes: [1000]}", "{record_bytes: [{}]}", "quick.vary.record_bytes[0]: a setting takes one text"),
         ("rounds: 4", "runds: 4", "did you mean rounds?"),
         ("control: {record_bytes: 1000, acks: 1}", "control: {acks: 1}", "the control must be one row, but 2 rows"),
         (
@@ -73,6 +79,17 @@ def test_the_plan_counts_the_repeated_control() -> None:
         ("    limit: 102400\n", "", "needs `of` and `over`, or `of` and `limit`"),
         ("metric: records_per_s", "metric: records", "must be one of"),
         ("id: the-cap", "id: larger-is-faster", "is listed twice"),
+        (
+            "order: [{record_bytes: 1000, acks: 1}, {record_bytes: 100,",
+            "order: [{record_bytes: 1000, acks: 1}, {record_bytes: 1000,",
+            "findings[1]: a finding must compare two different rows",
+        ),
+        (
+            "{row: {record_bytes: 1000, acks: 1}",
+            "{row: {record_bytes: 7}",
+            "line 37, paper_values[0].row: one row must have the settings record_bytes=7, but 0 rows",
+        ),
+        ("{row: {record_bytes: 1000, acks: 1}", "{row: {acks: 1}", "settings acks=1, but 2 rows"),
         ("values: {mb_per_s: 95}", "values: {mb: 95}", "a metric must be one of"),
         ("load: {partitions: 3", "load: {replication: 3", "replication must be at most the number of brokers"),
         ("load: {", "load: {stored_bytes: 1TB, ", "stored_bytes <= safety.max_bytes_per_trial must hold"),
@@ -84,6 +101,17 @@ def test_a_mistake_is_refused_with_its_place(old: str, new: str, said: str) -> N
         small(SMALL.replace(old, new, 1))
     assert re.search(re.escape(said), str(refused.value)), str(refused.value)
     assert "small.yaml" in str(refused.value)
+
+
+def test_the_stored_file_of_an_experiment_may_have_what_was_accepted_before() -> None:
+    text = SMALL.replace("{row: {record_bytes: 1000, acks: 1}", "{row: {record_bytes: 7}")
+    text = text.replace("over: {record_bytes: 100}", "over: {record_bytes: 1000}")
+    assert parse_stored_experiment(text, name="small", bootstrap=None).paper_values
+
+
+def test_a_figure_may_belong_to_a_row_that_the_quick_form_leaves_out() -> None:
+    text = SMALL.replace("{row: {record_bytes: 1000, acks: 1}", "{row: {record_bytes: 100, acks: 1}")
+    assert small(text, quick=True).paper_values
 
 
 def test_excluded_combinations_are_no_rows() -> None:
@@ -284,6 +312,8 @@ def test_a_search_is_a_study_of_the_record_sizes_of_its_rows() -> None:
         ("  random:\n", "  quick:\n", "can't be named quick"),
         ("rows:\n", "  idle:\n    search: {trials: 3}\nrows:\n", "needs a row that takes its config from it"),
         ("config: {acks: 1}", "config: {acks: 2}", "acks"),
+        ("executor: {kind: simulated}", "executor: local", "searches.random.executor: must be a section"),
+        ("workload: {saturate", "workload: 5\n    space: {saturate", "searches.random.workload: must be a section"),
     ],
 )
 def test_a_wrong_search_is_refused(right: str, wrong: str, said: str) -> None:

@@ -147,7 +147,7 @@ def test_a_driver_whose_lease_has_ended_is_replaced_and_cannot_write(hasty: Open
         lambda: first.set_study_file("stale"),
     ]
     for write in writes:
-        with pytest.raises(StudyTakenOver, match=r"another process has taken it over.*tuner status night"):
+        with pytest.raises(StudyTakenOver, match=r"another process has taken it over.*tuner studies"):
             write()
     first.close()  # releases a lease that it no longer holds, which must change nothing
     second.append(trial(2))

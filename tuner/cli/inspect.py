@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -16,8 +16,9 @@ from tuner.cli import options
 from tuner.inspection.topic_savings import Inspection, inspected, ranked
 from tuner.model.errors import NothingToTell
 from tuner.present.advice_view import advice_lines, advice_record
-from tuner.present.console import OUT, say
+from tuner.present.console import OUT, say, warn
 from tuner.present.inspection_view import inspection_record, print_inspection, print_ranking, ranking_record
+from tuner.present.wording import SIMULATED
 from tuner.storage.home import find_study
 
 if TYPE_CHECKING:
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 _PERIOD_S: Final = 24 * 60 * 60
 _BATCHES: Final = 1_000
 _BATCHES_OF_EACH: Final = 50
+
+
+class _Calibrated(NamedTuple):
+    """The performance model, what calibrates it, and whether that was measured on Kafka."""
+
+    calibration: "Calibration"
+    study: str | None
+    simulated: bool
 
 
 def inspect(
@@ -92,7 +101,9 @@ def inspect(
         raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
     if (advise and all_topics) or (calibrated_by and not advise):
         raise typer.BadParameter("--advise is for one topic, and --calibrated-by is for --advise")
-    calibration = _calibration(calibrated_by) if advise else None
+    model = _calibrated(calibrated_by) if advise else None
+    if model is not None and model.simulated:
+        warn(SIMULATED)
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), options.parse_size(max_bytes))
     if limits.most_bytes < LEAST_BYTES:
         raise typer.BadParameter(f"--max-bytes must be at least {LEAST_BYTES:,} bytes, but got {max_bytes}")
@@ -104,22 +115,23 @@ def inspect(
         connection = cluster.start().connection
         stored = StoredTopics(connection)
         if topic is not None:
-            _inspect_one(connection, stored.one(topic, since_ms), limits, calibration, calibrated_by, as_json=as_json)
+            _inspect_one(connection, stored.one(topic, since_ms), limits, model, as_json=as_json)
         else:
             found, refused = stored.readable(since_ms)
             _inspect_all(connection, found, refused, limits, top, as_json=as_json)
 
 
-def _calibration(study: str | None) -> "Calibration":
-    """Return the constants of the performance model: those that a study calibrates, or those of another cluster."""
+def _calibrated(study: str | None) -> _Calibrated:
+    """Return the performance model with the constants that a study calibrates, or with those of another cluster."""
     # Imported here, because they import scipy.
     from runners.performance_model.constants import REMOTE
     from tuner.prediction.calibration import uncalibrated
     from tuner.prediction.source import source_in
 
     if study is None:
-        return uncalibrated(REMOTE)
-    return source_in(find_study(study)).calibrated()
+        return _Calibrated(uncalibrated(REMOTE), None, simulated=False)
+    source = source_in(find_study(study))
+    return _Calibrated(source.calibrated(), study, source.simulated)
 
 
 def _advice(found: Inspection, calibration: "Calibration", replication: int) -> "Advice":
@@ -137,8 +149,7 @@ def _inspect_one(
     connection: Mapping[str, str],
     topic: StoredTopic,
     limits: SampleLimits,
-    calibration: "Calibration | None",
-    calibrated_by: str | None,
+    model: _Calibrated | None,
     *,
     as_json: bool,
 ) -> None:
@@ -155,17 +166,17 @@ def _inspect_one(
     if as_json:
         record = inspection_record(found, sample, received_bytes)
         try:
-            if calibration is not None:
-                told = _advice(found, calibration, topic.replication)
-                record["advice"] = advice_record(told, topic.name, calibrated_by)
+            if model is not None:
+                told = _advice(found, model.calibration, topic.replication)
+                record["advice"] = advice_record(told, topic.name, model.study, simulated=model.simulated)
         finally:
             options.print_json(record)  # what was read is shown, even if no advice follows from it
         return
     print_inspection(found, sample, received_bytes)
-    if calibration is not None:
-        told = _advice(found, calibration, topic.replication)
+    if model is not None:
+        told = _advice(found, model.calibration, topic.replication)
         OUT.print()
-        for line in advice_lines(told, topic.name, calibrated_by):
+        for line in advice_lines(told, topic.name, model.study):
             OUT.print(line, markup=False, soft_wrap=True, highlight=False)
 
 

@@ -216,7 +216,7 @@ def confirm(
         "ablation_rounds": ablation_rounds,
         "goals": tuple(goals) if goals else None,
     }
-    spec = replace(spec, confirm=replace(spec.confirm, **{k: value for k, value in asked.items() if value is not None}))
+    spec = replace(spec, confirm=spec.confirm.changed({k: value for k, value in asked.items() if value is not None}))
     if not spec.confirm.rounds:
         raise typer.BadParameter(
             f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"

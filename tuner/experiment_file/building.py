@@ -13,7 +13,7 @@ from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role
-from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of
+from tuner.experiment_file.findings import finding_of, is_complete, paper_value_of, selection_problem
 from tuner.experiment_file.searches import Searches, best_of, is_searched
 from tuner.experiment_file.sections import (
     LOAD_KEYS,
@@ -307,11 +307,8 @@ class Builder:
                 continue
             for compared in finding.comparisons:
                 for selected in (compared.of, compared.over or compared.of):
-                    count = sum(row.matches(selected) for row in rows)
-                    if count > 1 or not (count or self.quick):
-                        self.problems.add(
-                            place, f"one row must have the settings {_in_words(selected)}, but {count} rows have them"
-                        )
+                    if problem := selection_problem(selected, rows, quick=self.quick):
+                        self.problems.add(place, problem)
             yield finding
 
 

@@ -1,10 +1,13 @@
 """Makes a paper's findings and figures from the sections of an experiment file."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tuner.experiment_file.sections import CaseSection, FindingSection, PaperSection
+from tuner.experiment_file.sections import CaseSection, FindingSection, PaperSection, Settings
+from tuner.model.experiment import ExperimentSpec
 from tuner.model.paper import Comparison, Finding, PaperValue, SuspectedArtefact
+from tuner.model.row import Row, setting_text
+from tuner.study_file.errors import Problems
 
 
 def is_complete(section: FindingSection) -> bool:
@@ -51,3 +54,41 @@ def _comparisons(section: FindingSection) -> Iterator[Comparison]:
 def paper_value_of(section: PaperSection) -> PaperValue:
     """Return what a paper measured for a row."""
     return PaperValue(row=section.row, values=section.values, source=section.source)
+
+
+def selection_problem(selected: Settings, rows: Sequence[Row], *, quick: bool) -> str:
+    """Return why settings do not select one row, or an empty text if they do. In the quick form, they may select none.
+
+    Args:
+        selected: The settings, with the row's name as `row`.
+        rows: All rows.
+        quick: Whether this is the quick form, which may leave rows out.
+    """
+    count = sum(row.matches(selected) for row in rows)
+    if count == 1 or (quick and not count):
+        return ""
+    words = " ".join(f"{name}={setting_text(value)}" for name, value in selected.items())
+    return f"one row must have the settings {words}, but {count} rows have them"
+
+
+def check_new(spec: ExperimentSpec, problems: Problems, *, quick: bool) -> None:
+    """Check that each figure of the paper belongs to one row, and that no finding compares a row with itself.
+
+    Earlier releases accepted both, so the stored file of an experiment is not checked: its results stay readable.
+
+    Args:
+        spec: The experiment.
+        problems: Collects the problems that are found.
+        quick: Whether this is the quick form, which may leave rows out.
+    """
+    for position, value in enumerate(spec.paper_values):
+        if problem := selection_problem(value.row, spec.rows, quick=quick):
+            problems.add(("paper_values", position, "row"), problem)
+    for position, finding in enumerate(spec.findings):
+        for each in finding.comparisons:
+            over = each.over
+            if over is not None and any(row.matches(each.of) and row.matches(over) for row in spec.rows):
+                problems.add(
+                    ("findings", position),
+                    "a finding must compare two different rows, but `of` and `over` select the same row",
+                )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tuner.experiment_file.building import built
+from tuner.experiment_file.findings import check_new
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.target import Target
 from tuner.study_file.errors import (
@@ -108,7 +109,8 @@ def parse_experiment(
             f"the name of an experiment must not end in {QUICK_SUFFIX}, as the names of quick forms do, but it is "
             f"{own_name}; give another name here, or rename the file if this key is left out",
         )
-        problems.stop_if_any()
+    check_new(spec, problems, quick=quick)
+    problems.stop_if_any()
     return spec
 
 

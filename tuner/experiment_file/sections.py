@@ -59,9 +59,18 @@ def _settings(value: object) -> Settings:
     if not isinstance(value, Mapping) or not value:
         raise refused("must be `setting: value` entries, such as {record_bytes: 100, acks: all}")
     for name, each in value.items():
-        if not isinstance(each, str | int | float):
-            raise refused("a setting takes one text, number, true or false", within=(str(name),))
+        _check_single(each, str(name))
     return {str(name): each for name, each in value.items()}
+
+
+def _check_single(value: object, *place: str | int) -> None:
+    """Check that a value is a single one, and not a list, a section or none.
+
+    Raises:
+        Refused: It is not.
+    """
+    if not isinstance(value, str | int | float):
+        raise refused("a setting takes one text, number, true or false", within=place)
 
 
 def _varied(value: object) -> Mapping[str, list[RowValue]]:
@@ -70,8 +79,9 @@ def _varied(value: object) -> Mapping[str, list[RowValue]]:
         raise refused("must be `setting: [value, ...]` entries, such as {record_bytes: [100, 1000]}")
     for name, each in value.items():
         if not isinstance(each, list) or not each:
-            raise refused("a setting that varies takes a list of values", within=(str(name),))
-        _settings({str(place): inner for place, inner in enumerate(each)})
+            raise refused("a setting that varies takes a list of at least one value", within=(str(name),))
+        for position, inner in enumerate(each):
+            _check_single(inner, str(name), position)
     return {str(name): list(each) for name, each in value.items()}
 
 
@@ -86,6 +96,9 @@ def _searches(value: object) -> Mapping[str, Mapping[str, Any]]:
             if key not in SEARCH_SECTIONS:
                 rule = f"a search may have the sections {', '.join(SEARCH_SECTIONS)}; the experiment has the others"
                 raise refused(rule, within=(str(name), str(key)))
+            if key in ("workload", "executor") and not isinstance(sections[key], Mapping | None):
+                # The experiment's own load, executor and zones are added to these two.
+                raise refused("must be a section of `key: value` lines", within=(str(name), str(key)))
         NAME.read(name)
         if name == "quick":
             raise refused("a search can't be named quick, which is the end of the names of quick forms", within=(name,))

@@ -1,9 +1,9 @@
 """The specification of a study as plain values, read from a study file by `tuner.study_file` or made in Python."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from objectives.scoring import Constraint, Objective
 from runners.pools.placement import zones_without_ray
@@ -266,6 +266,11 @@ class ConfirmSpec:
     def gap_s(self) -> float:
         """Seconds from the start of a round to the start of the next round, so that all rounds take `spread_over_s`."""
         return (self.spread_over_s or 0.0) / max(1, self.rounds, self.max_rounds)
+
+    def changed(self, asked: Mapping[str, Any]) -> "ConfirmSpec":
+        """Return the confirmation with other settings. If only `max_rounds` is among them, `rounds` is at most that."""
+        rounds = min(self.rounds, asked.get("max_rounds", self.rounds))
+        return replace(self, **{"rounds": rounds, **asked})
 
 
 @dataclass(frozen=True, slots=True)

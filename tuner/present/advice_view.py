@@ -58,11 +58,19 @@ def command(advice: Advice, topic: str) -> str:
     )
 
 
-def advice_record(advice: Advice, topic: str, calibrated_by: str | None) -> dict[str, Any]:
-    """Return estimates as a JSON document. The arguments are the same as for `advice_lines`."""
+def advice_record(advice: Advice, topic: str, calibrated_by: str | None, *, simulated: bool = False) -> dict[str, Any]:
+    """Return estimates as a JSON document.
+
+    Args:
+        advice: As for `advice_lines`.
+        topic: As for `advice_lines`.
+        calibrated_by: As for `advice_lines`.
+        simulated: Whether that study measured nothing on Kafka.
+    """
     load = advice.load
     return {
         "calibrated_by": calibrated_by,
+        "simulated": simulated,
         "producers": advice.producers,
         "rate_records_per_s": load.rate_records_per_s,
         "record_bytes": str(load.record_sizes),

@@ -60,7 +60,7 @@ def taken_over(name: str) -> StudyTakenOver:
     return StudyTakenOver(
         f"only one process may write to the study {name}, but another process has taken it over, because this "
         f"process did not renew its lease in time; what this process measured after that was not stored; see "
-        f"`tuner status {name}`"
+        "`tuner studies`"
     )
 
 
@@ -102,9 +102,7 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
                 f"{max(0.0, left_s):.0f} s"
             )
         elif first_look != (token, renewed_at):
-            raise StudyBusy(
-                f"one process at a time may run the study {name}, but {owner} does; see `tuner status {name}`"
-            )
+            raise StudyBusy(f"one process at a time may run the study {name}, but {owner} does; see `tuner studies`")
         time.sleep(min(_POLL_S, max(0.01, left_s)))
 
 

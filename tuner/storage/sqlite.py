@@ -306,7 +306,7 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
     """
 
     def refuse(holder: str) -> None:
-        raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; see `tuner status {name}`")
+        raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; see `tuner studies`")
 
     with ExitStack() as stack:
         with writing(folder):

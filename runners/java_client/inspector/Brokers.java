@@ -84,6 +84,7 @@ final class Brokers {
         var request = FetchRequest.Builder.forConsumer(FETCH_VERSION, 0, 0, asked)
                 .setMaxBytes(command.get("most_bytes").intValue())
                 .isolationLevel(IsolationLevel.READ_UNCOMMITTED);
+        awaitBackoff(node);
         if (!NetworkClientUtils.awaitReady(client, node, Time.SYSTEM, TIMEOUT_MS)) {
             throw new IOException("no connection to " + node.host() + ":" + node.port());
         }
@@ -101,6 +102,14 @@ final class Brokers {
             }
         }
         return answer.put("received_bytes", receivedBytes());
+    }
+
+    /** Waits as long as the client does not connect again after a connection has ended; `awaitReady` would fail. */
+    private void awaitBackoff(Node node) {
+        long now = Time.SYSTEM.milliseconds();
+        if (!NetworkClientUtils.isReady(client, node, now) && client.connectionFailed(node)) {
+            Time.SYSTEM.sleep(client.connectionDelay(node, now));
+        }
     }
 
     private ClientResponse answered(ClientRequest sent) throws IOException {

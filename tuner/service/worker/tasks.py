@@ -69,7 +69,7 @@ def confirmed_with(spec: StudySpec, given: dict[str, Any]) -> StudySpec:
         given: The settings of `ConfirmSpec` that are replaced, as JSON values.
     """
     goals = {"goals": tuple(map(Goal, given["goals"]))} if given.get("goals") else {}
-    return replace(spec, confirm=replace(spec.confirm, **{**given, **goals}))
+    return replace(spec, confirm=spec.confirm.changed({**given, **goals}))
 
 
 def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], view: StudyView) -> None:

@@ -1,0 +1,17 @@
+"""The specification of a study."""
+
+from tuner.model.spec import ConfirmSpec
+
+
+def test_rounds_that_nobody_asked_for_do_not_exceed_the_most_rounds_that_were_asked_for() -> None:
+    kept = ConfirmSpec(rounds=8, max_rounds=20)
+    for asked, expected in (
+        ({"max_rounds": 5}, (5, 5)),
+        ({"max_rounds": 40}, (8, 40)),
+        ({"rounds": 3}, (3, 20)),
+        ({"rounds": 3, "max_rounds": 5}, (3, 5)),
+        ({}, (8, 20)),
+    ):
+        found = kept.changed(asked)
+        assert (found.rounds, found.max_rounds) == expected
+    assert ConfirmSpec(rounds=0).changed({"max_rounds": 5}).rounds == 0
