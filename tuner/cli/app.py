@@ -350,7 +350,7 @@ def _leave_closed_terminals(*, hung_up: bool) -> None:
             os.close(nowhere)
 
 
-def _interruption(error: BaseException) -> Interrupted | None:
+def interruption_before(error: BaseException) -> Interrupted | None:
     """Return the interruption that an error is, or that was before it; None if there was none."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, Interrupted):
@@ -381,7 +381,7 @@ def start() -> None:
         if isinstance(error, OSError) and error.errno == errno.EIO and not all(map(os.isatty, _TERMINALS)):
             error = Interrupted()  # the terminal is closed, and SIGHUP has not come yet
             _leave_closed_terminals(hung_up=True)
-        interruption = _interruption(error)
+        interruption = interruption_before(error)
         if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
             left = str(interruption) or "nothing is left behind; run the same command again"
             if isinstance(error, EXPECTED):  # the clean-up failed

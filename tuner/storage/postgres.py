@@ -33,6 +33,8 @@ READER_PATIENCE_S: Final = 10.0
 """How long a reader retries while the server does not answer: long enough for a restart of the server."""
 DRIVER_PATIENCE_S: Final = 600.0
 """How long a running study retries while the server does not answer, so that its measurements are not lost."""
+_HURRY_S: Final = 3.0
+"""How long a study that the user has ended retries while the server does not answer."""
 _KEEPER_PATIENCE_S: Final = 1.0
 _TENURE_POLL_S: Final = 0.1
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
@@ -312,6 +314,10 @@ class PostgresStore(ResultsStore):
             return connection
         connection.close()
         return None
+
+    @override
+    def hurry(self) -> None:
+        self._connection.patience_s = min(self._connection.patience_s, _HURRY_S)
 
     @override
     def close(self) -> None:
