@@ -141,6 +141,12 @@ class LostLater(NeverBack):
         yield TrialLease(lambda *_: (LosesIts(self.sent_bytes),), lambda: None, owned=True)
 
 
+def measured(bench: Bench, job: TrialJob) -> TrialDone:
+    """Measure one trial."""
+    bench.submit(job)
+    return bench.next_done()
+
+
 @pytest.mark.parametrize(("target", "sent_bytes"), [(NeverBack(lost=1), 0), (LostLater(sent_bytes=123), 123)])
 def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, sent_bytes: int) -> None:
     load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
@@ -150,5 +156,5 @@ def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, s
     with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
         bench.on_interrupted = interrupted.extend
         with pytest.raises(KeyboardInterrupt):
-            (bench.submit(job), bench.next_done())
+            measured(bench, job)
     assert [(done.job, done.sent_bytes) for done in interrupted] == [(job, sent_bytes)]
