@@ -19,10 +19,10 @@ from tuner.course.forking import TakenOver, begin_fork
 from tuner.course.least_limits import check_limits
 from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyNotFound
-from tuner.model.spec import Goal
+from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
-from tuner.results.judgement import Terms
+from tuner.results.judgement import Terms, rounds_of
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
@@ -62,9 +62,9 @@ class VerificationAsked(BaseModel):
     warmup: Seconds | None = None
     """Seconds of load before the measurement, in each phase. Default: 2. Not with `study`."""
     rounds: Rounds = 8
-    """Minimum number of rounds."""
+    """Minimum number of rounds; with a lower `max_rounds`, that number."""
     max_rounds: Rounds = 20
-    """Maximum number of rounds."""
+    """Maximum number of rounds; at least `rounds`."""
     width_ratio: Annotated[float, Field(ge=0.001, le=10, allow_inf_nan=False)] = 0.1
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are added."""
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -79,11 +79,16 @@ class VerificationAsked(BaseModel):
 
         Raises:
             ConfigError: The client does not accept the config.
+            RequestRefused: `max_rounds` is less than `rounds`.
         """
+        given = self.model_fields_set
+        fewest, most = rounds_of(
+            self.rounds if "rounds" in given else None, self.max_rounds if "max_rounds" in given else None
+        )
         return Terms(
             config=ProducerConfig.parse(self.config, client),
-            rounds=self.rounds,
-            max_rounds=self.max_rounds,
+            rounds=fewest,
+            max_rounds=most,
             width_ratio=self.width_ratio,
             min_gain=self.min_gain,
             tolerance_ratio=self.tolerance_ratio,
@@ -209,8 +214,8 @@ class Work:
             ConfigError: The client does not accept the config.
             StudyFileError: A setting is wrong.
             JobNotFound: The study to measure like was not submitted.
-            RequestRefused: The config does not differ from the baseline, or the study to measure like did not measure a
-                record size.
+            RequestRefused: The config does not differ from the baseline, the study to measure like did not measure a
+                record size, or `max_rounds` is less than `rounds`.
             Problem: The study to measure like excludes a setting.
         """
         found = await run_in_threadpool(self._verify, asked, submitted_by)
@@ -302,7 +307,12 @@ def confirm_options(
     width_ratio: float | None,
     ablation_rounds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of another confirmation as JSON values; None where the study's own setting is kept."""
+    """Return the settings of another confirmation as JSON values; None where the study's own setting is kept.
+
+    Raises:
+        RequestRefused: `max_rounds` is less than `rounds`.
+    """
+    check_rounds(rounds, max_rounds)
     return {
         "goals": [str(goal) for goal in goals] if goals else None,
         "rounds": rounds,
