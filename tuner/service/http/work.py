@@ -26,7 +26,7 @@ from tuner.results.judgement import Terms, rounds_of
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
-from tuner.service.queue.job import JobState, Task, Verb, check_removable
+from tuner.service.queue.job import JobState, Task, Verb
 from tuner.service.submission import spec_of, submission_of
 from tuner.service.worker.study_process import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
@@ -150,16 +150,13 @@ class Work:
 
         def take() -> None:
             folder, queue, storage = self._folder(name), self.studies.queue, storage_at()
-            submitted = name in queue.names()
-            if submitted:
-                check_removable(queue.find(name))
-            try:
-                storage.remove(folder, name, silent)
-            except StudyNotFound:
-                if not submitted:
-                    raise StudyNotFound(f"there is no study {name}") from None
-                remove_files(folder)  # it was cancelled before it began
-            queue.remove(name)  # last, so that a study that could not be removed can be removed later
+            with queue.removing(name) as submitted:
+                try:
+                    storage.remove(folder, name, silent)
+                except StudyNotFound:
+                    if not submitted:
+                        raise StudyNotFound(f"there is no study {name}") from None
+                    remove_files(folder)  # it was cancelled before it began
 
         await run_in_threadpool(take)
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
