@@ -1,6 +1,7 @@
 """Removing a study takes only what the service has made, and a study that can't be removed stays in the queue."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,3 +104,20 @@ def test_a_study_that_cannot_be_removed_stays_in_the_queue(service: Service) -> 
     asyncio.run(use())
     assert service.queue.names() == set()
     assert not (service.root / "orders").exists()
+
+
+def test_a_study_without_results_is_not_named_with_its_folder(service: Service) -> None:
+    asked = {"file": "a.properties", "config": {"linger.ms": 20}, "study": "orders"}
+    kind = {"content-type": "application/json"}
+
+    async def use() -> None:
+        await paused(service, "orders")
+        for path, query, body in (
+            ("studies/orders/fork", b"name=next", b""),
+            ("verifications", b"", json.dumps(asked).encode()),
+        ):
+            refused = await service.ask("POST", f"/v1/{path}", query, body, kind)
+            assert refused.status == 404, refused.text
+            assert refused.json["detail"] == "there is no study orders, or it has no results yet"
+
+    asyncio.run(use())

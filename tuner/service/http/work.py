@@ -23,6 +23,7 @@ from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
 from tuner.results.judgement import Terms, rounds_of
+from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
@@ -30,6 +31,7 @@ from tuner.service.queue.job import JobState, Task, Verb
 from tuner.service.submission import spec_of, submission_of
 from tuner.service.worker.study_process import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
+from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
 
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
@@ -189,7 +191,7 @@ class Work:
                 422, "invalid", f"the study file must name the new study {name}, but it names {submission.name}"
             )
         spec, _ = self._spec(text)
-        with closing(storage.read(self._folder(source))) as store:
+        with closing(self._stored(source)) as store:
             taken = TakenOver.of(spec, source, store)
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
             try:
@@ -246,7 +248,7 @@ class Work:
             raise Problem(422, "invalid", f"study decides how to measure, so leave these out: {', '.join(given)}")
         study = str(asked.study)
         text = self.studies.queue.study_file(study)
-        with closing(storage_at().read(self._folder(study))) as store:
+        with closing(self._stored(study)) as store:
             facts = store.facts()
         return measuring_like(text, name, study, facts, asked.record_bytes, "record_bytes")
 
@@ -292,6 +294,17 @@ class Work:
 
     def _spec(self, text: str, *, searched: bool = True) -> Any:
         return spec_of(text, self.studies.config, os.environ, searched=searched)
+
+    def _stored(self, name: str) -> ResultsStore:
+        """Open the results of a study for reading.
+
+        Raises:
+            Problem: The study has none.
+        """
+        try:
+            return storage_at().read(self._folder(name))
+        except StudyNotFound:  # its text names the operator's folder or database
+            raise no_study(name) from None
 
     def _folder(self, name: str) -> Path:
         return self.studies.config.root / name
