@@ -11,7 +11,7 @@ from tests.helpers.serving import Response, study_file
 from tests.helpers.stored_studies import write_study
 from tests.service_tests.in_process import Service, in_process
 from tuner.service.queue.job import JobState
-from tuner.service.worker.study_process import remove_files
+from tuner.storage.files import remove_files
 from tuner.storage.sqlite import FolderStorage
 
 OURS = (
@@ -66,7 +66,7 @@ def test_only_the_files_of_the_service_are_removed_if_there_are_no_results(
 def test_a_folder_with_results_is_not_touched(tmp_path: Path) -> None:
     for name in ("results.db", *OURS):
         (tmp_path / name).touch()
-    remove_files(tmp_path)
+    remove_files(tmp_path, OURS)
     assert {path.name for path in tmp_path.iterdir()} == {"results.db", *OURS}
 
 

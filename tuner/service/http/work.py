@@ -29,7 +29,7 @@ from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, Verb
 from tuner.service.submission import spec_of, submission_of
-from tuner.service.worker.study_process import remove_files
+from tuner.storage.files import SERVICE_FILES, remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
@@ -158,7 +158,7 @@ class Work:
                 except StudyNotFound:
                     if not submitted:
                         raise StudyNotFound(f"there is no study {name}") from None
-                    remove_files(folder)  # it was cancelled before it began
+                    remove_files(folder, SERVICE_FILES)  # it was cancelled before it began
 
         await run_in_threadpool(take)
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
