@@ -84,3 +84,33 @@ def test_ctrl_c_during_an_outage_of_the_storage_ends_soon_and_keeps_the_reservat
         stored = store.facts()[RESERVED_BYTES]
     assert stored == {"running": {"1000/0000": 10 * 10**9}, "interrupted": 0}
     assert Budget(spec.search, (), reserved=stored).left_bytes() == 30 * 10**9
+
+
+class StopsTheWaiting(EndsTheServer):
+    """A reporter that ends the server in the first window, and raises what Ctrl-C raises when the storing waits."""
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        if not self.interrupted_s:
+            self.interrupted_s = time.monotonic()
+            self.server.end()
+
+    def say(self, sentence: str) -> None:
+        super().say(sentence)
+        if "retrying" in sentence:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_trial_waits_for_the_storage_says_that_the_trial_is_not_stored(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    spec = simulated_study((1000,), trials=4, max_bytes=40 * 10**9)
+    storage, told = storage_of(database, patience_s=90.0), StopsTheWaiting(postgres)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_study(spec, "", tmp_path / "night", told, storage=storage)
+    finally:
+        postgres.start()
+    assert "trial 0 of 1000 B was measured, but could not be stored" in told.sentences[-1]
+    with closing(storage.read(tmp_path / "night")) as store:
+        assert store.trials() == []
+        assert store.facts()[RESERVED_BYTES]["running"] == {"1000/0000": 10 * 10**9}

@@ -140,7 +140,15 @@ class TrialLoop:
         trial, attachments = trial_of(
             done, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
         )
-        self.keeper.keep(trial, attachments)
+        try:
+            self.keeper.keep(trial, attachments)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C, while the storage did not answer
+                self.reporter.say(
+                    f"trial {trial.number} of {trial.record_bytes} B was measured, but could not be stored before the "
+                    "interruption; the study does not count it, except that all bytes reserved for it count as sent"
+                )
+            raise
         self.on_record += 1
         search.add(trial)
         self.budget.spend(trial)
