@@ -91,7 +91,8 @@ def other_processes(used: Resources, consumer_cores: float = 0.0) -> str | None:
         used: The use of CPU by our threads, the client, local brokers and this host.
         consumer_cores: CPU that consumers beside the load used, which are no other processes, in cores.
     """
-    # For a broker on another host, or one whose process we can't read, the CPU use on this host is unknown.
+    # For a broker on another host, or one whose process we can't read, the CPU use on this host is unknown. A broker in
+    # a container or a virtual machine of this host looks like one on another host, and is no other process.
     if (
         used.host_cpu_ratio is None
         or not used.host_cores

@@ -97,7 +97,7 @@ def check_takes_range(name: str, entry: Property) -> None:
         InvalidKnob: The property is not a number.
     """
     if entry.kind not in _NUMBERS:
-        rule = f"{entry.name} is not a number, so it takes {{choices: [...]}} or one value"
+        rule = "a property that is not a number takes {choices: [...]} or one value"
         raise InvalidKnob(name, rule, "a range")
 
 

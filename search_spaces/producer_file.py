@@ -146,7 +146,7 @@ def _java_translated(entries: Mapping[str, str], file: str) -> ProducerFile:
 
 
 def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> ProducerFile:
-    translation = translate_to_java(found.config, client)
+    translation = translate_to_java(found.config, client, found.transaction_timeout_ms)
     notes = [
         f"{file} is for librdkafka: its values, and librdkafka's defaults for all others, were translated to "
         f"{client.label}; the translation is measured, not librdkafka",

@@ -16,6 +16,7 @@ from search_spaces.catalogue import shown_value
 from search_spaces.client import Client, ClientKind, java
 from search_spaces.effective import Effective
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.transactions import in_force_within
 
 LABEL: Final = "translated, not measured"
 MEASURED: Final = "measured with this client"
@@ -70,15 +71,18 @@ class Translation:
     label: str = LABEL
 
 
-def translate_to_java(config: ProducerConfig, client: Client | None = None) -> Translation:
+def translate_to_java(
+    config: ProducerConfig, client: Client | None = None, transaction_timeout_ms: int | None = None
+) -> Translation:
     """Return the properties of the Java producer that come closest to a librdkafka config.
 
     Args:
         config: The config of librdkafka.
         client: The Java client that they are for; None for the newest one.
+        transaction_timeout_ms: The timeout of the producer's transactions; None if it is not transactional.
     """
     client = client or java()
-    in_force = config.in_force
+    in_force = in_force_within(config, transaction_timeout_ms)
     notes: list[str] = []
     properties = {
         "acks": shown_value("acks", in_force.text("acks")),
@@ -92,7 +96,7 @@ def translate_to_java(config: ProducerConfig, client: Client | None = None) -> T
         "receive.buffer.bytes": _system_default(in_force.text("socket.receive.buffer.bytes")),
         **_buffer(in_force, notes),
         **_compression(config, notes),
-        **_timing(config, notes),
+        **_timing(in_force, notes),
         **{name: in_force.text(name) for name in _SAME if in_force.is_given(name)},
     }
     if in_force.is_given("connections.max.idle.ms"):
@@ -158,12 +162,12 @@ def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     return properties
 
 
-def _timing(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
-    in_force = config.in_force
-    linger_ms = int(Decimal(in_force.text("linger.ms")).quantize(Decimal(1), ROUND_HALF_UP))
-    if config.linger_ms and not linger_ms:
+def _timing(in_force: Effective, notes: list[str]) -> dict[str, str]:
+    exact_ms = Decimal(in_force.text("linger.ms"))
+    linger_ms = int(exact_ms.quantize(Decimal(1), ROUND_HALF_UP))
+    if exact_ms and not linger_ms:
         linger_ms = 1
-    if linger_ms != config.linger_ms:
+    if linger_ms != exact_ms:
         notes.append(f"linger.ms must be a whole number in Java: {in_force.text('linger.ms')} became {linger_ms}")
     delivery_ms = in_force.integer("delivery.timeout.ms") or _INT_MAX
     request_ms = in_force.integer("request.timeout.ms")

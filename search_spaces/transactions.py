@@ -7,6 +7,8 @@ the client accepts, and which defaults it has.
 from collections.abc import Mapping
 
 from search_spaces.client import Client
+from search_spaces.effective import Effective
+from search_spaces.producer_config import ProducerConfig
 from search_spaces.roles import TRANSACTION_TIMEOUT, TRANSACTIONAL_ID
 from search_spaces.values import canonical_value
 
@@ -33,3 +35,16 @@ def transaction_timeout_ms(client: Client, found: Mapping[str, str]) -> int | No
         found: What `transactions` returned.
     """
     return client.in_force(found).integer(TRANSACTION_TIMEOUT) if found else None
+
+
+def in_force_within(config: ProducerConfig, transaction_timeout_ms: int | None) -> Effective:
+    """Return the values in force in the config of a file, also those defaults that depend on its transactions.
+
+    Args:
+        config: The config, which lacks the properties of transactions.
+        transaction_timeout_ms: The timeout of transactions; None if the producer is not transactional.
+    """
+    if transaction_timeout_ms is None:
+        return config.in_force
+    within = {TRANSACTIONAL_ID: "any", TRANSACTION_TIMEOUT: str(transaction_timeout_ms)}
+    return config.client.in_force({**config.values, **within})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from search_spaces.catalogue import shown_value
 from search_spaces.client import Client, ClientKind, client_in_version, librdkafka
+from search_spaces.effective import Effective
 from search_spaces.errors import UnknownClient
 from search_spaces.from_java import translate_from_java
 from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
@@ -15,6 +16,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.producer_file import FileClient, client_shown_by, read_producer_file
 from search_spaces.properties_file import named_file, read_properties
 from search_spaces.to_java import LEVEL, TWINS, translate_to_java
+from search_spaces.transactions import in_force_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,10 @@ def translate_file(
     if kind is ClientKind.JAVA:
         translated, notes = translate_from_java(source, found.transaction_timeout_ms)
     else:
-        translation = translate_to_java(source, java)
+        translation = translate_to_java(source, java, found.transaction_timeout_ms)
         translated, notes = ProducerConfig.parse(translation.properties, java), translation.notes
-    return FileTranslation(source, translated, _rows(source, translated), (*found.notes, *notes))
+    rows = _rows(source, in_force_within(source, found.transaction_timeout_ms), translated)
+    return FileTranslation(source, translated, rows, (*found.notes, *notes))
 
 
 def _kind_of(path: Path, written_for: FileClient) -> ClientKind:
@@ -129,12 +132,12 @@ def _twins(source: ProducerConfig, target: Client) -> dict[str, str]:
     return {name: twin for name, twin in twins.items() if name in ours and twin in theirs}
 
 
-def _rows(source: ProducerConfig, target: ProducerConfig) -> tuple[TranslatedProperty, ...]:
+def _rows(source: ProducerConfig, in_force: Effective, target: ProducerConfig) -> tuple[TranslatedProperty, ...]:
     twins = _twins(source, target.client)
     names = {twin: name for name, twin in twins.items()}
     given = [_given(source, target, name, twins.get(name, "")) for name in source.values]
     shown = {row.twin for row in given}
-    added = [_added(source, target, names.get(twin, ""), twin) for twin in target.values if twin not in shown]
+    added = [_added(in_force, target, names.get(twin, ""), twin) for twin in target.values if twin not in shown]
     return (*given, *added)
 
 
@@ -148,7 +151,7 @@ def _given(source: ProducerConfig, target: ProducerConfig, name: str, twin: str)
     return TranslatedProperty(name, _shown(source, name), True, twin, _shown(target, twin), written, note)
 
 
-def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str) -> TranslatedProperty:
+def _added(source: Effective, target: ProducerConfig, name: str, twin: str) -> TranslatedProperty:
     default = target.client.in_force({}).text(twin)
     if target.values[twin] != default:
         note = f"written out, because the default of {target.client.label} is {shown_value(twin, default) or 'none'}"
@@ -156,7 +159,8 @@ def _added(source: ProducerConfig, target: ProducerConfig, name: str, twin: str)
         note = "written out, because the guarantee depends on it"
     else:
         note = "written out; both clients have this default"
-    return TranslatedProperty(name, _shown(source, name), False, twin, _shown(target, twin), True, note)
+    value = shown_value(name, source.text(name)) if name else ""
+    return TranslatedProperty(name, value, False, twin, _shown(target, twin), True, note)
 
 
 def _shown(config: ProducerConfig, name: str) -> str:

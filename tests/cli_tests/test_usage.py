@@ -10,6 +10,7 @@ import pytest
 from runners.errors import BrokerLost
 from tests.helpers.command import tuner
 from tuner.cli.app import start
+from tuner.cli.own_study import kept_if_interrupted
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
@@ -92,14 +93,17 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
     assert folder.exists()
 
 
+@pytest.mark.parametrize("kept", [False, True])
 def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool
 ) -> None:
     def lost() -> None:
         raise BrokerLost("the cluster must answer the request to delete topic tuner-1-0")
 
     def verb() -> None:
         with ExitStack() as stack:
+            if kept:  # as `tuner verify` and `tuner compare-clients` do
+                stack.enter_context(kept_if_interrupted("verify-mine-1"))
             inner = ExitStack()
             inner.callback(lost)
             stack.callback(inner.close)  # it removes the interruption from the context of its error
@@ -119,6 +123,8 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     said = capsys.readouterr().err
     assert "warning: the cluster must answer the request to delete topic tuner-1-0" in said
     assert "nothing is left behind" not in said
+    kept_as = "interrupted: what was measured is kept as verify-mine-1; the same command starts over and deletes what"
+    assert (kept_as if kept else "run the same command again, which also deletes what is left") in said
 
 
 def test_the_version_is_printed() -> None:

@@ -8,12 +8,15 @@ import pytest
 
 from runners.errors import BrokerLost
 from runners.limits import Limits
+from runners.measurement import Measurement
 from runners.pools.local_pool import LocalPool
+from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import BASELINE
 from tuner.course.bench import Bench
-from tuner.course.trial_job import StartedTrial, TrialJob
+from tuner.course.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trial_target import SimulatedTarget, TrialLease
 from tuner.model.setup import ONE_PRODUCER, Setup
@@ -105,3 +108,53 @@ def test_a_trial_begins_while_brokers_are_restarted_in_turn(lost: int, measured:
             with pytest.raises(BrokerLost):
                 bench.submit(job)
     assert target.events.count("mend") == 3
+
+
+@dataclass
+class NeverBack(Coming):
+    """A target whose lost broker does not come back before Ctrl-C."""
+
+    def mend(self) -> None:
+        raise KeyboardInterrupt
+
+
+@dataclass
+class LosesIts:
+    """A runner that loses its broker after it has sent some bytes."""
+
+    sent_bytes: int
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        error = BrokerLost("away")
+        error.sent_bytes = self.sent_bytes
+        raise error
+
+
+@dataclass
+class LostLater(NeverBack):
+    """A target whose broker is lost while a trial is measured."""
+
+    sent_bytes: int = 0
+
+    @contextmanager
+    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
+        yield TrialLease(lambda *_: (LosesIts(self.sent_bytes),), lambda: None, owned=True)
+
+
+def measured(bench: Bench, job: TrialJob) -> TrialDone:
+    """Measure one trial."""
+    bench.submit(job)
+    return bench.next_done()
+
+
+@pytest.mark.parametrize(("target", "sent_bytes"), [(NeverBack(lost=1), 0), (LostLater(sent_bytes=123), 123)])
+def test_ctrl_c_while_a_broker_is_away_counts_what_was_sent(target: NeverBack, sent_bytes: int) -> None:
+    load = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=2.0, rate_records_per_s=100)
+    started = StartedTrial("1000", 0, Kind.SEARCH, Proposal(0, BASELINE, {}), utc_now(), 0.0)
+    job = TrialJob(started, ((PACED, load),), 10**9, 0, lambda *_: None, (), None, run_to_end=True)
+    interrupted: list[TrialDone] = []
+    with closing(LocalPool()) as pool, closing(Bench([target], pool)) as bench:
+        bench.on_interrupted = interrupted.extend
+        with pytest.raises(KeyboardInterrupt):
+            measured(bench, job)
+    assert [(done.job, done.sent_bytes) for done in interrupted] == [(job, sent_bytes)]

@@ -1,5 +1,7 @@
 """A trial that sends much more than expected fails alone; only a limit of the study ends the study."""
 
+import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,14 +9,18 @@ import pytest
 
 from runners.errors import ByteBudgetExceeded
 from runners.limits import budget_exceeded
-from runners.measurement import Measurement
+from runners.measurement import Measurement, Window
 from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.helpers.studies import simulated_study
-from tuner.course.reporter import SilentReporter
+from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.shared_storage import storage_of
+from tests.helpers.studies import Told, simulated_study
+from tuner.course.budget import Budget
+from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
+from tuner.model.facts import RESERVED_BYTES
 from tuner.model.trial import State
 
 
@@ -47,3 +53,64 @@ def test_a_trial_that_exceeds_a_limit_of_the_study_ends_it(tmp_path: Path) -> No
     limited = replace(spec, safety=replace(spec.safety, max_bytes_per_trial=10**10))
     with pytest.raises(ByteBudgetExceeded):
         run_study(limited, "", tmp_path, SilentReporter(), simulated=SendsMuch())
+
+
+class EndsTheServer(Told):
+    """A reporter that in the first window ends the storage's server, and raises what Ctrl-C raises."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        super().__init__()
+        self.server, self.interrupted_s = server, 0.0
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        self.server.end()
+        self.interrupted_s = time.monotonic()
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_during_an_outage_of_the_storage_ends_soon_and_keeps_the_reservation(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    spec = simulated_study((1000,), trials=4, max_bytes=40 * 10**9)
+    storage, told = storage_of(database, patience_s=90.0), EndsTheServer(postgres)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_study(spec, "", tmp_path / "night", told, storage=storage)
+        assert time.monotonic() - told.interrupted_s < 45
+    finally:
+        postgres.start()
+    assert any("count against search.max_bytes: the storage at" in sentence for sentence in told.sentences)
+    with closing(storage.read(tmp_path / "night")) as store:
+        stored = store.facts()[RESERVED_BYTES]
+    assert stored == {"running": {"1000/0000": 10 * 10**9}, "interrupted": 0}
+    assert Budget(spec.search, (), reserved=stored).left_bytes() == 30 * 10**9
+
+
+class StopsTheWaiting(EndsTheServer):
+    """A reporter that ends the server in the first window, and raises what Ctrl-C raises when the storing waits."""
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        if not self.interrupted_s:
+            self.interrupted_s = time.monotonic()
+            self.server.end()
+
+    def say(self, sentence: str) -> None:
+        super().say(sentence)
+        if "retrying" in sentence:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_trial_waits_for_the_storage_says_that_the_trial_is_not_stored(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    spec = simulated_study((1000,), trials=4, max_bytes=40 * 10**9)
+    storage, told = storage_of(database, patience_s=90.0), StopsTheWaiting(postgres)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_study(spec, "", tmp_path / "night", told, storage=storage)
+    finally:
+        postgres.start()
+    assert "trial 0 of 1000 B was measured, but could not be stored" in told.sentences[-1]
+    with closing(storage.read(tmp_path / "night")) as store:
+        assert store.trials() == []
+        assert store.facts()[RESERVED_BYTES]["running"] == {"1000/0000": 10 * 10**9}

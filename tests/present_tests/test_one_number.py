@@ -19,6 +19,7 @@ from tuner.present.status import status_of
 from tuner.present.trial_record import trial_record
 from tuner.present.wording import number, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
+from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults
 from tuner.tracking.study_layout import size_runs
 
@@ -72,6 +73,20 @@ def test_the_baseline_has_one_number_on_all_screens(drifting: StudyResults) -> N
         found = means[best.metric]
         assert row.metrics[best.metric] == row.estimates[best.metric].value == best.baseline == found.value
         assert size.baseline_metrics[best.metric] != found.value, "otherwise this test proves nothing"
+
+
+def test_a_recommendation_without_a_confirmation_shows_the_same_number_for_the_baseline(tmp_path: Path) -> None:
+    def noisy(trial: Trial) -> Trial:
+        faster = 30.0 * (trial.number == 0) if trial.kind is Kind.BASELINE else 0.0
+        return replace(trial, metrics={**trial.metrics, "mb_per_s": trial.metrics["mb_per_s"] + faster})
+
+    results = study(tmp_path, trials=25, rounds=0, change=noisy)
+    (size,) = results.sizes
+    (row,) = [each for each in front_rows(size) if each.is_baseline]
+    found = recommend(results, size.record_bytes, Goal.THROUGHPUT)
+    assert not found.is_baseline
+    assert found.baseline_metrics["mb_per_s"] == row.metrics["mb_per_s"]
+    assert size.baseline_metrics["mb_per_s"] != row.metrics["mb_per_s"], "otherwise this test proves nothing"
 
 
 def test_the_best_so_far_is_never_better_than_itself(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def drawn(space: SearchSpace, name: str) -> set[str]:
         (
             {"compression.type": KnobChange(low=1, high=2)},
             InvalidKnob,
-            "not a number, so it takes .*choices.*, but got a range",
+            "a property that is not a number takes .*choices.*, but got a range",
         ),
         ({"compression.type": KnobChange(choices=("lz5",))}, InvalidValue, r"compression\.type takes one of.*'lz5'"),
         ({"retry.backoff.ms": KnobChange(low=5)}, InvalidKnob, r"knob retry\.backoff\.ms: both low and high"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from search_spaces import ConfigError, Guarantee, ProducerConfig, PropertiesFileError, UnknownClient, java, librdkafka
 from search_spaces.client import ClientKind
 from search_spaces.errors import ConfigProblems
-from search_spaces.producer_file import FileClient
+from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import translate_to_java
 from search_spaces.translation import FileTranslation, TranslatedProperty, translate_file
@@ -77,6 +77,29 @@ def test_librdkafka_accepts_the_translation_of_a_transactional_file(
     lowered = [note for note in translation.notes if "take delivery.timeout.ms" in note]
     assert bool(lowered) == (longest_ms < int(translation.source.effective("delivery.timeout.ms")))
     assert all(f"transaction.timeout.ms={longest_ms}" in note for note in lowered)
+
+
+@pytest.mark.parametrize(
+    ("lines", "delivery_ms"),
+    [
+        ("", "60000"),
+        ("transaction.timeout.ms=90000\n", "90000"),
+        ("transaction.timeout.ms=10000\n", "10000"),
+        ("delivery.timeout.ms=50000\n", "50000"),
+        ("delivery.timeout.ms=0\n", str(2**31 - 1)),
+    ],
+)
+def test_a_transactional_file_of_librdkafka_keeps_its_delivery_timeout_in_java(
+    path: Path, lines: str, delivery_ms: str
+) -> None:
+    path.write_text(f"transactional.id=a\nqueue.buffering.max.kbytes=65536\n{lines}")
+    translation = translate_file(path)
+    assert translation.properties["delivery.timeout.ms"] == delivery_ms
+    delivery = row(translation, "delivery.timeout.ms")
+    assert delivery.twin_value == delivery_ms
+    assert delivery.given or delivery.value == delivery_ms
+    measured = read_producer_file(path, FileClient.LIBRDKAFKA, java()).config
+    assert measured.values == translation.target.values
 
 
 def test_a_property_that_is_left_out_is_shown_with_the_default(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
 
@@ -350,6 +351,29 @@ class JobQueueContract:
         again, new = queue.submit(submission("first", digest="other"))
         assert new
         assert again.number > queue.find("second").number
+
+    def test_nobody_starts_a_study_that_is_being_removed(self, queue: JobQueue, reopen: Open) -> None:
+        queue.submit(submission("first"))
+        with pytest.raises(WrongMove, match="neither waiting nor running"), queue.removing("first"):
+            pytest.fail("the study waits")
+        queue.move("first", JobState.PAUSED)
+        before = queue.find("first")
+        with suppress(OSError), queue.removing("first") as found:
+            assert found
+            raise OSError("a full disk")
+        assert queue.find("first") == before, "it could not be removed"
+        with queue.removing("first"):
+            for change in (
+                lambda: reopen().move("first", JobState.QUEUED),
+                lambda: reopen().assign("first", Verb.SYNC, {}),
+                lambda: reopen().submit(submission("first", digest="other")),
+            ):
+                with pytest.raises((WrongMove, NameTaken)):
+                    change()
+            assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+        with queue.removing("first") as found:
+            assert not found
+        assert queue.names() == set()
 
     def test_a_name_can_be_required_to_be_new(self, queue: JobQueue) -> None:
         made, new = queue.submit(

@@ -112,7 +112,9 @@ def test_a_damaged_trial_is_named_on_every_page_because_the_values_depend_on_all
         db.execute("UPDATE trials SET body = 'no JSON' WHERE sequence > 2")
     refused = served.ask("GET", "/v1/studies/damaged/trials?limit=2")
     assert refused.status == 404
-    assert "trial" in refused.json["detail"]
+    assert "the stored results of damaged can't be read, because a trial" in refused.json["detail"]
+    assert str(served.root) not in refused.text
+    assert eventually(lambda: "row 3 of the trials in" in served.said())
 
 
 def test_an_unreachable_database_is_not_described_to_strangers(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Removing a study takes only what the service has made, and a study that can't be removed stays in the queue."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.helpers.service_in_process import Service, in_process
 from tests.helpers.serving import Response, study_file
 from tests.helpers.stored_studies import write_study
 from tuner.service.queue.job import JobState
-from tuner.service.worker.study_process import remove_files
+from tuner.storage.files import remove_files
 from tuner.storage.sqlite import FolderStorage
 
 OURS = (
@@ -65,7 +66,7 @@ def test_only_the_files_of_the_service_are_removed_if_there_are_no_results(
 def test_a_folder_with_results_is_not_touched(tmp_path: Path) -> None:
     for name in ("results.db", *OURS):
         (tmp_path / name).touch()
-    remove_files(tmp_path)
+    remove_files(tmp_path, OURS)
     assert {path.name for path in tmp_path.iterdir()} == {"results.db", *OURS}
 
 
@@ -103,3 +104,20 @@ def test_a_study_that_cannot_be_removed_stays_in_the_queue(service: Service) -> 
     asyncio.run(use())
     assert service.queue.names() == set()
     assert not (service.root / "orders").exists()
+
+
+def test_a_study_without_results_is_not_named_with_its_folder(service: Service) -> None:
+    asked = {"file": "a.properties", "config": {"linger.ms": 20}, "study": "orders"}
+    kind = {"content-type": "application/json"}
+
+    async def use() -> None:
+        await paused(service, "orders")
+        for path, query, body in (
+            ("studies/orders/fork", b"name=next", b""),
+            ("verifications", b"", json.dumps(asked).encode()),
+        ):
+            refused = await service.ask("POST", f"/v1/{path}", query, body, kind)
+            assert refused.status == 404, refused.text
+            assert refused.json["detail"] == "there is no study orders, or it has no results yet"
+
+    asyncio.run(use())

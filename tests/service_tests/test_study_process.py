@@ -19,8 +19,9 @@ from tuner.service.config import ServiceConfig, load_config
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
 from tuner.service.submission import submission_of
-from tuner.service.worker.study_process import LOG_FILE, StudyProcess, last_sequence
+from tuner.service.worker.study_process import StudyProcess, last_sequence
 from tuner.service.worker.supervisor import Supervisor
+from tuner.storage.files import LOG_FILE
 
 LONG = 400
 

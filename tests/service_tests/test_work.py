@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from search_spaces.client import librdkafka
 from tests.helpers.command import Ended, tuner
 from tests.helpers.serving import Serving, ended, eventually, serving, state_of, study_file
 from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
 from tuner.service.http.tokens import TokenRole
+from tuner.service.http.work import VerificationAsked
 from tuner.service.queue.job import JobState, Task, Verb
 from tuner.storage.home import ROOT_VARIABLE
 
@@ -243,6 +245,19 @@ def test_mlflow_is_brought_up_to_date_by_the_service(served: Serving) -> None:
     assert done.code == 0, done.err
     assert done.json == {"schema_version": 1, "kind": "sync", "study": "orders", "state": "complete"}
     assert (served.root / "mlflow.db").is_file()
+
+
+def test_fewer_rounds_at_most_than_at_least_are_refused_as_by_the_command(served: Serving) -> None:
+    asked = {"file": "a.properties", "config": {"linger.ms": 20}, "target": "simulated", "max_rounds": 3}
+    for path, body in (
+        ("verifications", json.dumps({**asked, "rounds": 5}).encode()),
+        ("studies/orders/confirm?rounds=5&max_rounds=3", b""),
+    ):
+        refused = served.ask("POST", f"/v1/{path}", body, {"Content-Type": "application/json"})
+        assert refused.status == 422, refused.text
+        assert "max_rounds must be at least rounds (5), but got 3" in refused.json["detail"]
+    terms = VerificationAsked.model_validate(asked).terms(librdkafka())
+    assert (terms.rounds, terms.max_rounds) == (3, 3), "rounds that nobody asked for are lowered"
 
 
 def test_a_reader_may_do_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from tests.helpers.trials import trial
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.trial import Progress, StudyState
+from tuner.present.report.bundle import RECOMMENDED, REPORT_FILE
+from tuner.storage.files import SERVICE_FILES, STUDY_FILE
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
@@ -94,6 +96,27 @@ def test_studies_in_one_database_are_separate(night: Opened, tmp_path: Path) -> 
         assert (one.facts(), other.facts()) == ({"name": 1.0}, {"name": 2.0})
         assert (one.study_file(), other.study_file()) == ("1.0", "2.0")
         assert (one.attachment(trial(0), "paced"), other.attachment(trial(0), "paced")) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("others", [(), ("dump.sql",), ("study.yaml",)])
+def test_only_what_the_tuner_has_made_is_removed_with_a_study(
+    night: Opened, tmp_path: Path, others: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "night"
+    store = night.drive()
+    store.set_study_file("study: night\n")
+    store.close()
+    (folder / RECOMMENDED / "1000").mkdir(parents=True)
+    (folder / "ray").mkdir()
+    for name in (REPORT_FILE, f"{RECOMMENDED}/1000/latency.json", "ray/ray-token", *SERVICE_FILES):
+        (folder / name).touch()
+    (folder / STUDY_FILE).write_text("study: night\n")
+    for name in others:
+        (folder / name).write_text("not ours")
+    night.storage.remove(folder, "night", print)
+    assert night.storage.names(tmp_path) == []
+    assert folder.exists() is bool(others)
+    assert [path.name for path in folder.glob("*")] == [*others]
 
 
 def test_a_reader_cannot_write(night: Opened) -> None:

@@ -15,6 +15,7 @@ from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
+from tuner.model import spec
 from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses, without_login
@@ -260,10 +261,8 @@ def check_rounds(rounds: int | None, max_rounds: int | None) -> None:
     Raises:
         typer.BadParameter: The maximum is too low.
     """
-    if max_rounds is not None and rounds is not None and max_rounds < rounds:
-        raise typer.BadParameter(
-            f"--max-rounds must be at least --rounds ({rounds}), but got {max_rounds}; raise the one or lower the other"
-        )
+    with refused_as_usage():
+        spec.check_rounds(rounds, max_rounds, ("--rounds", "--max-rounds"))
 
 
 def target_of(

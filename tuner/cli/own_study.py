@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.cli.interruption import Interrupted
+from tuner.cli.interruption import interruption_of
 from tuner.cli.study_from_options import naming_options
 from tuner.course.run import run_study
+from tuner.model.errors import EXPECTED
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.study_view import StudyView
 from tuner.results.study_results import StudyResults
@@ -92,11 +93,14 @@ def kept_if_interrupted(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except Interrupted:
-        raise Interrupted(
-            f"what was measured is kept as {name}; the same command starts over, and `tuner rm {name}` removes what "
-            "is kept"
-        ) from None
+    except BaseException as error:
+        if (interruption := interruption_of(error)) is not None:
+            also = " and deletes what is left" if isinstance(error, EXPECTED) else ""  # the clean-up failed
+            interruption.args = (
+                f"what was measured is kept as {name}; the same command starts over{also}, and `tuner rm {name}` "
+                "removes what is kept",
+            )
+        raise
 
 
 def run_own_study(

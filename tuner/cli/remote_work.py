@@ -96,7 +96,7 @@ def verify(
         tuner --server https://tuner.example verify producer.properties --record-bytes 1000 --target lab
         tuner --server https://tuner.example verify best.properties --study orders
     """
-    fewest, most = verify_options.rounds_asked(rounds, max_rounds)
+    options.check_rounds(rounds, max_rounds)
     silent = quiet or as_json
     measured = _measured(client, study)
     asked = {
@@ -107,8 +107,8 @@ def verify(
         "study": study,
         "target": target,
         "record_bytes": record_bytes,
-        "rounds": fewest,
-        "max_rounds": most,
+        "rounds": rounds,
+        "max_rounds": max_rounds,
         "width_ratio": width_ratio,
         "min_gain": min_gain,
         "tolerance_ratio": tolerance_ratio,

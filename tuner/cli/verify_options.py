@@ -7,6 +7,7 @@ import typer
 
 from search_spaces.producer_file import FileClient
 from tuner.cli import options
+from tuner.results.judgement import rounds_of
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""
@@ -119,5 +120,4 @@ def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
         typer.BadParameter: The maximum is below the number of rounds.
     """
     options.check_rounds(rounds, max_rounds)
-    most = 20 if max_rounds is None else max_rounds
-    return min(8, most) if rounds is None else rounds, most
+    return rounds_of(rounds, max_rounds)

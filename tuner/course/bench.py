@@ -7,7 +7,7 @@ first because it writes little: the saturating phase (as fast as the client can 
 broker in the same condition. Each phase has a rule (`tuner.course.racing`, `steadiness`) that may stop the phase early.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,6 +48,7 @@ class _UnderWay:
         sent_elsewhere: Bytes that the trial had sent to earlier topics when it got this topic.
         stored_before: How many records the topic had before the running phase; None if that is unknown or not needed.
         broker_killed: Whether the trial has killed a broker.
+        sending: Whether a phase is running, whose bytes are not counted yet.
     """
 
     done: TrialDone
@@ -56,6 +57,7 @@ class _UnderWay:
     sent_elsewhere: int
     stored_before: int | None = None
     broker_killed: bool = False
+    sending: bool = False
 
     def runners(self, rule: StopRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
@@ -89,8 +91,8 @@ class Bench:
 
     Attributes:
         targets: The clusters.
-        on_interrupted: Called by `close` with each trial that did not end, after its sent bytes were counted; None if
-            nobody needs to know them.
+        on_interrupted: Called by `close` with the trials that did not end, if there are any, after their sent bytes
+            were counted; None if nobody needs to know them.
 
     Args:
         targets: See above.
@@ -107,8 +109,9 @@ class Bench:
         await_lease: Callable[[], None] = lambda: None,
     ) -> None:
         self.targets, self._pool, self._lost_leases, self._await_lease = targets, pool, lost_leases, await_lease
-        self.on_interrupted: Callable[[TrialDone], None] | None = None
+        self.on_interrupted: Callable[[Sequence[TrialDone]], None] | None = None
         self._stopped: list[int] = []
+        self._beginning: dict[int, TrialDone] = {}
         self._under_way: dict[int, _UnderWay] = {}
         self._ended: dict[int, ExitStack] = {}
 
@@ -147,17 +150,17 @@ class Bench:
 
         Topics that we created are deleted.
         """
-        interrupted = []
+        interrupted = list(self._beginning.values())
         for index, trial in list(self._under_way.items()):
             if self.on_interrupted is not None and (phase := trial.done.next_phase()) is not None:
-                trial.count_sent(None, phase[1])
+                if trial.sending:
+                    trial.count_sent(None, phase[1])
                 interrupted.append(trial.done)
             self._leave(index)
         for index in list(self._ended):
             self._give_back(index)
-        for done in interrupted:
-            assert self.on_interrupted is not None
-            self.on_interrupted(done)
+        if self.on_interrupted is not None and interrupted:
+            self.on_interrupted(interrupted)
 
     def _begin_stopped_again(self) -> None:
         if self._stopped:
@@ -170,6 +173,7 @@ class Bench:
 
     def _begin(self, index: int, done: TrialDone, tries: int = 1) -> None:
         stack, job = ExitStack(), done.job
+        self._beginning[index] = done
         if not done.measurements:
             done.lost_leases = self._lost_leases()
         try:
@@ -188,6 +192,7 @@ class Bench:
         # trial nor creating this topic had to wait for the disk.
         self._give_back(index)
         self._under_way[index] = _UnderWay(done, stack, lease, done.sent_bytes)
+        del self._beginning[index]
         done.sent_bytes += lease.filled_bytes
         self._run_phase(index)
 
@@ -202,6 +207,7 @@ class Bench:
         setup = trial.done.job.setup
         job = Job(str(index), trial.runners(rule), config, workload, on_attempt, trial.lease.consumers, setup.placement)
         watch = _killing_a_broker(trial, workload, _watch(trial.done, name, rule))
+        trial.sending = True
         self._pool.submit(job, self._while_ours(trial.done, watch))
 
     def _while_ours(self, done: TrialDone, watch: Watch) -> Watch:
@@ -225,6 +231,7 @@ class Bench:
         assert phase is not None
         done.attempts, done.worker = max(done.attempts, ended.attempts), ended.worker
         trial.count_sent(ended.sent_bytes, phase[1])
+        trial.sending = False
         if not self._is_ours(done):
             self._stopped.append(index)
             return None

@@ -4,7 +4,6 @@ import datetime
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from statistics import fmean
@@ -141,7 +140,15 @@ class TrialLoop:
         trial, attachments = trial_of(
             done, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
         )
-        self.keeper.keep(trial, attachments)
+        try:
+            self.keeper.keep(trial, attachments)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C, while the storage did not answer
+                self.reporter.say(
+                    f"trial {trial.number} of {trial.record_bytes} B was measured, but could not be stored before the "
+                    "interruption; the study does not count it, except that all bytes reserved for it count as sent"
+                )
+            raise
         self.on_record += 1
         search.add(trial)
         self.budget.spend(trial)
@@ -152,12 +159,19 @@ class TrialLoop:
         self.keeper.check(trial, None if goes_on else done.error)
         return started, trial
 
-    def count_interrupted(self, done: TrialDone) -> None:
-        """Count the bytes that a trial had sent when the study was interrupted; the loads have ended."""
-        started = done.job.started
-        self.budget.interrupt(trial_key(started.record_bytes, started.number), done.sent_bytes)
-        with suppress(StudyError):  # then the reservation stays stored, and counts
+    def count_interrupted(self, interrupted: Sequence[TrialDone]) -> None:
+        """Count the bytes that trials had sent when the study was interrupted; the loads have ended."""
+        for done in interrupted:
+            started = done.job.started
+            self.budget.interrupt(trial_key(started.record_bytes, started.number), done.sent_bytes)
+        self.store.hurry()
+        try:
             self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
+        except StudyError as error:
+            self.reporter.say(
+                "the bytes that were sent before the interruption could not be stored, so all bytes that were reserved "
+                f"for what was running count against search.max_bytes: {error}"
+            )
 
     def run_one(
         self,

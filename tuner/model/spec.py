@@ -13,6 +13,7 @@ from search_spaces.client import Client
 from search_spaces.guarantee import Guarantee
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.errors import RequestRefused
 from tuner.model.target import Target
 
 ALLOW_LOSS: Final = 0.1
@@ -218,6 +219,23 @@ class SearchSpec:
         The trials of a grid fill the cells of tables, so by default each of them measures every metric.
         """
         return not self.searches_grid if self.racing is None else self.racing
+
+
+def check_rounds(rounds: int | None, max_rounds: int | None, names: tuple[str, str] = ("rounds", "max_rounds")) -> None:
+    """Check that the most rounds are at least the fewest rounds; None stands for a number that was not given.
+
+    Args:
+        rounds: The fewest rounds.
+        max_rounds: The most rounds.
+        names: What the user calls the two numbers.
+
+    Raises:
+        RequestRefused: The most rounds are too few.
+    """
+    if max_rounds is not None and rounds is not None and max_rounds < rounds:
+        raise RequestRefused(
+            f"{names[1]} must be at least {names[0]} ({rounds}), but got {max_rounds}; raise the one or lower the other"
+        )
 
 
 @dataclass(frozen=True, slots=True)

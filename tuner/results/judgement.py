@@ -8,7 +8,7 @@ from typing import Any, Self
 from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import ExitCode
-from tuner.model.spec import ConfirmSpec, Goal, StudySpec
+from tuner.model.spec import ConfirmSpec, Goal, StudySpec, check_rounds
 from tuner.results.size_verification import (
     Promises,
     SizeVerification,
@@ -20,6 +20,17 @@ from tuner.results.size_verification import (
 from tuner.results.study_results import StudyResults
 
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
+
+
+def rounds_of(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
+    """Return the fewest and the most rounds of a verification for which these numbers, or None, were given.
+
+    Raises:
+        RequestRefused: The most rounds are fewer than the fewest rounds.
+    """
+    check_rounds(rounds, max_rounds)
+    most = 20 if max_rounds is None else max_rounds
+    return min(8, most) if rounds is None else rounds, most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -278,12 +278,12 @@ def _recommendation(
     assert results.baseline is not None
     is_baseline = chosen.fingerprint == results.baseline.fingerprint
     again = results.baseline_again if is_baseline and confirmation is None else None
-    own, theirs = results.metrics_of(chosen), results.baseline_metrics
+    own, theirs = results.metrics_of(chosen), results.baseline_means
     if confirmation is not None:
         own, theirs = confirmation.values, confirmation.baseline
         warnings = [*warnings, *confirmation.caveats]
     elif is_baseline:
-        own = theirs = again.metrics if again is not None else results.baseline_metrics
+        own = theirs = again.metrics if again is not None else results.baseline_means
     if chosen.flagged:
         others = chosen.verdict == Bottleneck.OTHER_PROCESSES
         limit = "other processes" if others else "the load generator"

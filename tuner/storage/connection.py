@@ -68,7 +68,8 @@ class Connection:
 
     Args:
         url: The address of the database.
-        patience_s: How long to retry while the server does not answer, in seconds.
+        patience_s: How long to retry while the server does not answer, in seconds. It may be changed at any time, also
+            while another thread retries.
         durable: Whether committed data must survive a crash of the server.
         tell: Called with a sentence for the user if the server does not answer for long.
     """
@@ -172,15 +173,15 @@ class Connection:
 
         def within(waiting: Generator[Any, Any, Result], finish: Callable[[], None]) -> Generator[Any, Any, Result]:
             # The library hands control back here several times a second, also while no answer comes.
-            answer_s, state = min(_ANSWER_S, max(self.patience_s, _LEAST_ANSWER_S)), None
-            until_s = time.monotonic() + answer_s
+            began_s, state = time.monotonic(), None
             while True:
                 try:
                     state = yield waiting.send(state)
                 except StopIteration as done:
                     result: Result = done.value
                     return result
-                if not state and (closed.is_set() or time.monotonic() > until_s):
+                answer_s = min(_ANSWER_S, max(self.patience_s, _LEAST_ANSWER_S))
+                if not state and (closed.is_set() or time.monotonic() - began_s > answer_s):
                     finish()
                     raise psycopg.OperationalError(f"an answer must come within {answer_s:.0f} s, but none has come")
 

@@ -2,8 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,15 @@ RESULTS_FILE: Final = "results.db"
 STUDY_FILE: Final = "study.yaml"
 SUBMITTED_FILE: Final = "submitted.yaml"
 """The study file as a client of the service submitted it."""
+LOG_FILE: Final = "service.log"
+OLD_LOG_FILE: Final = "service.old.log"
+PROCESS_FILE: Final = "service-process.json"
+OUTCOME_FILE: Final = "service-outcome.json"
+TASK_FILE: Final = "service-task.json"
+SERVICE_FILES: Final = (LOG_FILE, OLD_LOG_FILE, SUBMITTED_FILE, PROCESS_FILE, OUTCOME_FILE, TASK_FILE)
+"""The files that the service writes into a study's folder."""
+_FROM_RESULTS: Final = ("report.html", "recommended", "ray")
+"""The files and folders beside the results of a study, which can be made again, and Ray's token."""
 _PROGRESS: Final = "progress.json"
 
 
@@ -64,6 +73,43 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(folder.resolve())
     if folder.is_symlink():
         folder.unlink()
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove files and folders of these names from the folder of a study, and the folder if nothing else is in it.
+
+    A folder with results of its own is another study, which is stored on this host. Nothing in it is removed.
+
+    Raises:
+        RecordUnwritable: The system refused to remove one.
+    """
+    if not folder.is_dir() or (folder / RESULTS_FILE).exists():
+        return
+    with writing(folder):
+        for name in names:
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it has other files, which are not ours
+        folder.resolve().rmdir()
+        if folder.is_symlink():
+            folder.unlink()
+
+
+def remove_without_results(folder: Path, study_file: str) -> None:
+    """Remove what the tuner has made in the folder of a study whose results are stored elsewhere.
+
+    Args:
+        folder: The folder.
+        study_file: The stored study file. A file `study.yaml` with another text is not ours.
+
+    Raises:
+        RecordUnwritable: The system refused to remove a file.
+    """
+    text = folder / STUDY_FILE
+    copy = [STUDY_FILE] if text.is_file() and text.read_bytes() == study_file.encode() else []
+    remove_files(folder, (*_FROM_RESULTS, *SERVICE_FILES, *copy))
 
 
 def write_progress(folder: Path, progress: Progress) -> None:

@@ -23,7 +23,7 @@ from tuner.storage.bodies import (
     undamaged,
 )
 from tuner.storage.connection import Connection, Db, closed_on_error
-from tuner.storage.files import RESULTS_FILE, remove_folder
+from tuner.storage.files import remove_without_results
 from tuner.storage.postgres_lease import LEASE_S, RENEWALS, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.protocols import ResultsStore
@@ -33,10 +33,13 @@ READER_PATIENCE_S: Final = 10.0
 """How long a reader retries while the server does not answer: long enough for a restart of the server."""
 DRIVER_PATIENCE_S: Final = 600.0
 """How long a running study retries while the server does not answer, so that its measurements are not lost."""
+_HURRY_S: Final = 3.0
+"""How long a study that the user has ended retries while the server does not answer."""
 _KEEPER_PATIENCE_S: Final = 1.0
 _TENURE_POLL_S: Final = 0.1
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
 _CREATE: Final = "INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING"
+_TEXT: Final = "SELECT study_file FROM kafka_tuner.studies WHERE id = %s"
 _REMOVE: Final = "DELETE FROM kafka_tuner.studies WHERE id = %s"
 _NAMES: Final = """
     SELECT name FROM kafka_tuner.studies AS study LEFT JOIN kafka_tuner.leases AS held ON held.study = study.id
@@ -130,7 +133,7 @@ class PostgresStorage:
             return PostgresStore(connection, rows[0][0], folder.name)
 
     def remove(self, folder: Path, name: str, tell: Say) -> None:
-        """Remove a study with all its rows, and the study's folder on this host.
+        """Remove a study with all its rows, and what the tuner has made in its folder on this host.
 
         If the process that ran the study has died, this waits until its lease ends.
 
@@ -144,10 +147,9 @@ class PostgresStorage:
             if not rows:
                 raise StudyNotFound(f"the study must be in {self.shown}, but {folder.name} is not")
             take(connection, rows[0][0], name, self._lease_s, tell)
+            ((study_file,),) = connection.rows(_TEXT, rows[0][0])
             connection.run(lambda db, _: db.execute(_REMOVE, [rows[0][0]]))
-        # A folder with results of its own is another study, which is stored on this host.
-        if folder.is_dir() and not (folder / RESULTS_FILE).exists():
-            remove_folder(folder)
+        remove_without_results(folder, study_file)
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
@@ -255,7 +257,7 @@ class PostgresStore(ResultsStore):
 
     @override
     def study_file(self) -> str:
-        ((text,),) = self._connection.rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
+        ((text,),) = self._connection.rows(_TEXT, self._study)
         return str(text)
 
     @override
@@ -312,6 +314,10 @@ class PostgresStore(ResultsStore):
             return connection
         connection.close()
         return None
+
+    @override
+    def hurry(self) -> None:
+        self._connection.patience_s = min(self._connection.patience_s, _HURRY_S)
 
     @override
     def close(self) -> None:

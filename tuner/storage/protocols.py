@@ -89,6 +89,9 @@ class ResultsStore(Protocol):
             StorageUnreachable: The server did not answer for too long.
         """
 
+    def hurry(self) -> None:
+        """From now on, wait only a few seconds for a storage that does not answer, as the user has ended the study."""
+
     def close(self) -> None:
         """Close files and connections; may be called again."""
 

@@ -216,6 +216,10 @@ class SqliteStore(ResultsStore):
         return file
 
     @override
+    def hurry(self) -> None:
+        """Do nothing, as there is no server to wait for."""
+
+    @override
     def close(self) -> None:
         self._file.close()
 

@@ -125,16 +125,16 @@ def property_value(entry: Property, value: object) -> Value:
         Refused: The property does not accept the value.
     """
     if not isinstance(value, str | int | float | bool):
-        raise refused(f"{entry.name} takes a single value")
+        raise refused("must be a single value")
     if isinstance(value, str) and not value.isprintable() and entry.role is Role.PRODUCER:
-        raise refused(f"{entry.name} takes printable text")
+        raise refused("must be printable text")
     try:
         str(value).encode()
         canonical_value(entry, value)
     except UnicodeEncodeError:
-        raise refused(f"{entry.name} takes complete characters, no surrogates (\\uD800 to \\uDFFF)") from None
+        raise refused("must be complete characters, no surrogates (\\uD800 to \\uDFFF)") from None
     except InvalidValue as error:
-        raise refused(f"{entry.name} takes {error.rule}", advice=_meant(entry, value)) from None
+        raise refused(f"must be {error.rule}", advice=_meant(entry, value)) from None
     return value
 
 

@@ -4,6 +4,7 @@ This code runs in a separate process, which `ReadingProcess` in `reading_process
 """
 
 import io
+import logging
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping
@@ -58,6 +59,7 @@ from tuner.service.cache.query import (
 from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 
+_LOG: Final = logging.getLogger("tuner.service")
 _MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML}
 """The media types of formats, by the end of their files' names."""
 
@@ -101,8 +103,14 @@ def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
     match error:
         case StudyNotFound():
             problem = no_study(query.study)
-        case RecordDamaged():
-            problem = Problem(404, "not-found", str(error))
+        case RecordDamaged():  # its text names the operator's files
+            _LOG.error("the results of %s can't be read: %s", query.study, error)
+            problem = Problem(
+                404,
+                "not-found",
+                f"the stored results of {query.study} can't be read, because a trial or something else is damaged, or "
+                "because a newer release wrote them; the service's log has the details",
+            )
         case _:
             problem = problem_of(error)
     if problem.status == 500:

@@ -19,17 +19,19 @@ from tuner.course.forking import TakenOver, begin_fork
 from tuner.course.least_limits import check_limits
 from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyNotFound
-from tuner.model.spec import Goal
+from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
-from tuner.results.judgement import Terms
+from tuner.results.judgement import Terms, rounds_of
+from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
-from tuner.service.queue.job import JobState, Task, Verb, check_removable
+from tuner.service.queue.job import JobState, Task, Verb
 from tuner.service.submission import spec_of, submission_of
-from tuner.service.worker.study_process import remove_files
+from tuner.storage.files import SERVICE_FILES, remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
+from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed
 
 _NUMBER_PATTERN: Final = r"^[0-9:, ]{1,500}$"
@@ -62,9 +64,9 @@ class VerificationAsked(BaseModel):
     warmup: Seconds | None = None
     """Seconds of load before the measurement, in each phase. Default: 2. Not with `study`."""
     rounds: Rounds = 8
-    """Minimum number of rounds."""
+    """Minimum number of rounds; with a lower `max_rounds`, that number."""
     max_rounds: Rounds = 20
-    """Maximum number of rounds."""
+    """Maximum number of rounds; at least `rounds`."""
     width_ratio: Annotated[float, Field(ge=0.001, le=10, allow_inf_nan=False)] = 0.1
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are added."""
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -79,11 +81,16 @@ class VerificationAsked(BaseModel):
 
         Raises:
             ConfigError: The client does not accept the config.
+            RequestRefused: `max_rounds` is less than `rounds`.
         """
+        given = self.model_fields_set
+        fewest, most = rounds_of(
+            self.rounds if "rounds" in given else None, self.max_rounds if "max_rounds" in given else None
+        )
         return Terms(
             config=ProducerConfig.parse(self.config, client),
-            rounds=self.rounds,
-            max_rounds=self.max_rounds,
+            rounds=fewest,
+            max_rounds=most,
             width_ratio=self.width_ratio,
             min_gain=self.min_gain,
             tolerance_ratio=self.tolerance_ratio,
@@ -145,16 +152,13 @@ class Work:
 
         def take() -> None:
             folder, queue, storage = self._folder(name), self.studies.queue, storage_at()
-            submitted = name in queue.names()
-            if submitted:
-                check_removable(queue.find(name))
-            try:
-                storage.remove(folder, name, silent)
-            except StudyNotFound:
-                if not submitted:
-                    raise StudyNotFound(f"there is no study {name}") from None
-                remove_files(folder)  # it was cancelled before it began
-            queue.remove(name)  # last, so that a study that could not be removed can be removed later
+            with queue.removing(name) as submitted:
+                try:
+                    storage.remove(folder, name, silent)
+                except StudyNotFound:
+                    if not submitted:
+                        raise StudyNotFound(f"there is no study {name}") from None
+                    remove_files(folder, SERVICE_FILES)  # it was cancelled before it began
 
         await run_in_threadpool(take)
         return {"schema_version": 1, "kind": "removed", "removed": [name]}
@@ -187,7 +191,7 @@ class Work:
                 422, "invalid", f"the study file must name the new study {name}, but it names {submission.name}"
             )
         spec, _ = self._spec(text)
-        with closing(storage.read(self._folder(source))) as store:
+        with closing(self._stored(source)) as store:
             taken = TakenOver.of(spec, source, store)
             queue.submit(replace(submission, state=JobState.PAUSED), must_be_new=True)
             try:
@@ -209,8 +213,8 @@ class Work:
             ConfigError: The client does not accept the config.
             StudyFileError: A setting is wrong.
             JobNotFound: The study to measure like was not submitted.
-            RequestRefused: The config does not differ from the baseline, or the study to measure like did not measure a
-                record size.
+            RequestRefused: The config does not differ from the baseline, the study to measure like did not measure a
+                record size, or `max_rounds` is less than `rounds`.
             Problem: The study to measure like excludes a setting.
         """
         found = await run_in_threadpool(self._verify, asked, submitted_by)
@@ -244,7 +248,7 @@ class Work:
             raise Problem(422, "invalid", f"study decides how to measure, so leave these out: {', '.join(given)}")
         study = str(asked.study)
         text = self.studies.queue.study_file(study)
-        with closing(storage_at().read(self._folder(study))) as store:
+        with closing(self._stored(study)) as store:
             facts = store.facts()
         return measuring_like(text, name, study, facts, asked.record_bytes, "record_bytes")
 
@@ -291,6 +295,17 @@ class Work:
     def _spec(self, text: str, *, searched: bool = True) -> Any:
         return spec_of(text, self.studies.config, os.environ, searched=searched)
 
+    def _stored(self, name: str) -> ResultsStore:
+        """Open the results of a study for reading.
+
+        Raises:
+            Problem: The study has none.
+        """
+        try:
+            return storage_at().read(self._folder(name))
+        except StudyNotFound:  # its text names the operator's folder or database
+            raise no_study(name) from None
+
     def _folder(self, name: str) -> Path:
         return self.studies.config.root / name
 
@@ -302,7 +317,12 @@ def confirm_options(
     width_ratio: float | None,
     ablation_rounds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of another confirmation as JSON values; None where the study's own setting is kept."""
+    """Return the settings of another confirmation as JSON values; None where the study's own setting is kept.
+
+    Raises:
+        RequestRefused: `max_rounds` is less than `rounds`.
+    """
+    check_rounds(rounds, max_rounds)
     return {
         "goals": [str(goal) for goal in goals] if goals else None,
         "rounds": rounds,

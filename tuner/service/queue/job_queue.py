@@ -8,6 +8,7 @@ them.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +54,7 @@ _MOVE: Final = """
         not_before = CASE WHEN ? = 'queued' THEN {now} + ? * {second} ELSE not_before END
     WHERE name = ?
 """
+_SET_STATE: Final = "UPDATE {jobs} SET state = ? WHERE name = ?"
 _ASSIGN: Final = """
     UPDATE {jobs} SET task = ?, state = ?, note = '', crashes = 0, not_before = {now}, changed_at = {now} WHERE name = ?
 """
@@ -162,6 +164,36 @@ class JobQueue:
             return _named(ask, name)
 
         return self._table.change(put)
+
+    @contextmanager
+    def removing(self, name: str) -> Iterator[bool]:
+        """Run the block, which removes what is stored of a study, and then remove the study from the queue.
+
+        During the block the study counts as cancelled, so that nobody resumes it and no process of it starts. If the
+        block fails, the study is in the queue as before. The value of the context is whether the queue has the study.
+
+        Raises:
+            WrongMove: The study is waiting or running.
+        """
+
+        def cancel(ask: Ask, _: bool) -> list[QueuedJob]:
+            found = _jobs(ask, "WHERE name = ?", name)
+            for job in found:
+                check_removable(job)
+                ask(_SET_STATE, str(JobState.CANCELLED), name)
+            return found
+
+        def restore(ask: Ask, _: bool) -> None:
+            for job in found:
+                ask(_SET_STATE, str(job.state), name)
+
+        found = self._table.change(cancel)
+        try:
+            yield bool(found)
+        except BaseException:
+            self._table.change(restore)
+            raise
+        self.remove(name)
 
     def remove(self, name: str) -> None:
         """Remove a study from the queue, so that another study may have its name. Do nothing if there is none.

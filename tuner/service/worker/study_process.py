@@ -22,15 +22,17 @@ from runners.clusters.processes import ProcessIdentity
 from tuner.model.errors import ExitCode, StudyError, exit_code_of
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
-from tuner.storage.files import RESULTS_FILE, SUBMITTED_FILE, write_atomically, writing
+from tuner.storage.files import (
+    LOG_FILE,
+    OLD_LOG_FILE,
+    OUTCOME_FILE,
+    PROCESS_FILE,
+    SUBMITTED_FILE,
+    TASK_FILE,
+    write_atomically,
+)
 from tuner.storage.home import storage_at
 
-LOG_FILE: Final = "service.log"
-_OLD_LOG_FILE: Final = "service.old.log"
-_PROCESS_FILE: Final = "service-process.json"
-_OUTCOME_FILE: Final = "service-outcome.json"
-_TASK_FILE: Final = "service-task.json"
-_FILES: Final = (LOG_FILE, _OLD_LOG_FILE, SUBMITTED_FILE, _PROCESS_FILE, _OUTCOME_FILE, _TASK_FILE)
 _GO: Final = b"go"
 _LONGEST_MESSAGE: Final = 4_000
 _TAIL_LINES: Final = 15
@@ -92,7 +94,7 @@ class StudyProcess:
         """
         folder, attempt = root / name, uuid.uuid4().hex
         write_atomically(folder / SUBMITTED_FILE, study_file.encode())
-        write_atomically(folder / _TASK_FILE, task.as_text().encode())
+        write_atomically(folder / TASK_FILE, task.as_text().encode())
         command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
         if config_file is not None:
             command += ["--config", str(config_file)]
@@ -101,7 +103,7 @@ class StudyProcess:
         environ.pop("KAFKA_TUNER_SERVER", None)
         log = folder / LOG_FILE
         if log.is_file() and log.stat().st_size > _LARGEST_LOG_BYTES:
-            log.replace(folder / _OLD_LOG_FILE)
+            log.replace(folder / OLD_LOG_FILE)
         with log.open("ab") as out:
             own = subprocess.Popen(
                 command,
@@ -130,7 +132,7 @@ class StudyProcess:
 
         The process may have ended already.
         """
-        told = _read(folder / _PROCESS_FILE)
+        told = _read(folder / PROCESS_FILE)
         try:
             identity = ProcessIdentity.parse(
                 told["pid"],
@@ -150,7 +152,7 @@ class StudyProcess:
     @property
     def outcome(self) -> ProcessOutcome | None:
         """How the process ended. None if the process still runs, or was killed before it could write its outcome."""
-        told = _read(self.folder / _OUTCOME_FILE)
+        told = _read(self.folder / OUTCOME_FILE)
         try:
             ours = told["attempt"] == self.attempt
             return ProcessOutcome(int(told["code"]), str(told["kind"]), str(told["message"])) if ours else None
@@ -160,7 +162,7 @@ class StudyProcess:
     @property
     def after(self) -> int:
         """The sequence number of the study's last trial when the process started."""
-        told = _read(self.folder / _PROCESS_FILE)
+        told = _read(self.folder / PROCESS_FILE)
         try:
             if told["attempt"] == self.attempt:
                 return int(told["after"])
@@ -194,7 +196,7 @@ class StudyProcess:
 
     def forget(self) -> None:
         """Remove the files that describe the process and its outcome. Its log stays."""
-        for name in (_PROCESS_FILE, _OUTCOME_FILE):
+        for name in (PROCESS_FILE, OUTCOME_FILE):
             (self.folder / name).unlink(missing_ok=True)
 
     def tail(self) -> str:
@@ -240,24 +242,9 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     _tell(folder, attempt, ExitCode.DONE)
 
 
-def remove_files(folder: Path) -> None:
-    """Remove the service's files from the folder of a study without results, and the folder if nothing else is in it.
-
-    Raises:
-        RecordUnwritable: The system refused to remove a file.
-    """
-    if not folder.is_dir() or (folder / RESULTS_FILE).exists():
-        return
-    with writing(folder):
-        for name in _FILES:
-            (folder / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # it has other files, which are not ours
-        folder.rmdir()
-
-
 def _record(folder: Path, attempt: str, identity: ProcessIdentity, **more: int) -> None:
     told = {"attempt": attempt, "pid": identity.pid, "started": identity.started, **more}
-    write_atomically(folder / _PROCESS_FILE, json.dumps(told).encode())
+    write_atomically(folder / PROCESS_FILE, json.dumps(told).encode())
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
@@ -274,13 +261,13 @@ def _work(folder: Path, config: ServiceConfig) -> None:
     from tuner.service.worker.tasks import do
 
     text = (folder / SUBMITTED_FILE).read_text(encoding="utf-8")
-    task = folder / _TASK_FILE  # processes that earlier releases started have none
+    task = folder / TASK_FILE  # processes that earlier releases started have none
     do(Task.parse(task.read_text(encoding="utf-8") if task.is_file() else ""), text, folder, config)
 
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
     told = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
-    write_atomically(folder / _OUTCOME_FILE, json.dumps(told).encode())
+    write_atomically(folder / OUTCOME_FILE, json.dumps(told).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:
