@@ -170,6 +170,17 @@ def _pop_text(properties: dict[str, Value], name: str) -> str | None:
     return None if value is None else str(value).strip()
 
 
+def _trimmed(name: str, value: str) -> str:
+    """Return a value without the blanks around it, which Java removes too, as the file may be one of Java's.
+
+    To librdkafka, a blank at the end of a password is a part of it. A line break there is left over from how an
+    environment variable was set.
+    """
+    if name.endswith(".pem"):
+        return value
+    return value.strip("\r\n") if is_secret(name) else value.strip()
+
+
 def _pem(text: str) -> str:
     """Return the PEM text with the line breaks that OpenSSL needs; Java also accepts PEM on a single line."""
     blocks = []
@@ -213,12 +224,7 @@ class ConnectionConfig:
             ConflictingSpellings: A property is given under two names with different values.
             MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
-        # Java removes the blanks around a value, and the file may be one of Java's. For librdkafka, a blank at the end
-        # of a password is a part of it.
-        trimmed = {
-            name: value.strip(" \t") if isinstance(value, str) and not is_secret(name) else value
-            for name, value in mapping.items()
-        }
+        trimmed = {name: _trimmed(name, value) if isinstance(value, str) else value for name, value in mapping.items()}
         values = canonical_values(librdkafka().catalogue, from_java(trimmed), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 

@@ -61,7 +61,7 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
     for name in names:
         if run_of(name) is None:
             raise ValueError(
-                f"Only topics that kafka-tuner created (tuner-TIME-ID-NUMBER) may be deleted, but got {name!r}."
+                f"only topics that kafka-tuner created (tuner-TIME-ID-NUMBER) may be deleted, but got {name!r}"
             )
     TopicAdmin(cluster.connection).delete(names)
     return names

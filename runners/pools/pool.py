@@ -340,7 +340,7 @@ class Underway:
                 return WorkerLost(f"a worker died {self.attempts} times: {error}")
         for error in errors:
             if isinstance(error, LoadPaused):
-                return LoadPaused(f"{error}. There were {self.attempts} attempts, and none gave a measurement")
+                return LoadPaused(f"{error}; there were {self.attempts} attempts, and none gave a measurement")
         if errors:
             return errors[0]
         if self._too_far_apart:

@@ -56,7 +56,7 @@ def test_plan_says_what_a_study_would_do_and_touches_nothing(tmp_path: Path, stu
     path.write_text(_STUDY)
     plan = tuner("plan", str(path))
     assert plan.code == 0, plan.err
-    for expected in ("100 B: 6", "at most 0:", "GB", "linger.ms", "combinations", "rule:", "one topic at a time"):
+    for expected in ("100 B: 6", "about 0:", "GB", "linger.ms", "combinations", "rule:", "one topic at a time"):
         assert expected in plan.out
     assert not studies.exists()
 

@@ -119,7 +119,7 @@ def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningClu
         done = pooled(broker, new_topic, stopper)
     assert isinstance(done.outcome, LoadPaused)
     assert done.attempts == 2
-    assert "There were 2 attempts" in str(done.outcome)
+    assert "there were 2 attempts" in str(done.outcome)
 
 
 @pytest.mark.long

@@ -126,8 +126,8 @@ def test_an_empty_identification_algorithm_becomes_none() -> None:
 
 
 def test_blanks_around_a_value_are_removed_but_not_those_of_a_password() -> None:
-    words = {"security.protocol": "SASL_SSL ", "sasl.mechanism": " PLAIN\t", "sasl.username": "a "}
-    seen = ConnectionConfig.parse({**words, "sasl.password": "b "}).values
+    words = {"security.protocol": "SASL_SSL ", "sasl.mechanism": " PLAIN\t", "sasl.username": "a \n"}
+    seen = ConnectionConfig.parse({**words, "sasl.password": "b \n"}).values
     assert seen == {
         "security.protocol": "sasl_ssl",
         "sasl.mechanism": "PLAIN",

@@ -352,7 +352,9 @@ class JobQueueContract:
         assert new
         assert again.number > queue.find("second").number
 
-    def test_nobody_starts_a_study_that_is_being_removed(self, queue: JobQueue, reopen: Open) -> None:
+    def test_nobody_starts_a_study_that_is_being_removed(
+        self, queue: JobQueue, reopen: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         queue.submit(submission("first"))
         with pytest.raises(WrongMove, match="neither waiting nor running"), queue.removing("first"):
             pytest.fail("the study waits")
@@ -362,6 +364,12 @@ class JobQueueContract:
             assert found
             raise OSError("a full disk")
         assert queue.find("first") == before, "it could not be removed"
+        with monkeypatch.context() as patch:  # the connection breaks before the first answer
+            once = queue._table.change
+            patch.setattr(queue._table, "change", lambda work: (once(work), once(work))[-1])
+            with suppress(OSError), queue.removing("first"):
+                raise OSError("a full disk")
+        assert queue.find("first") == before
         with queue.removing("first"):
             for change in (
                 lambda: reopen().move("first", JobState.QUEUED),

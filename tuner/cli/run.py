@@ -106,7 +106,7 @@ def run(
             seconds = estimate.most_s(spec, [trials] * len(spec.workload.record_sizes))
             most = datetime.timedelta(seconds=round(min(seconds, (spec.search.hours or math.inf) * 3600)))
             shorter = "" if asked.quick else "; --quick takes less"
-            say(f"this study takes {most} at most, and less if few rounds are needed{shorter}")
+            say(f"this study takes about {most}, and less if few rounds are needed{shorter}")
     study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
     if as_json:

@@ -144,9 +144,10 @@ class TrialLoop:
             self.keeper.keep(trial, attachments)
         except BaseException as error:
             if not isinstance(error, Exception):  # Ctrl-C, while the storage did not answer
+                spent = "; all bytes that were reserved for it count against search.max_bytes"
                 self.reporter.say(
                     f"trial {trial.number} of {trial.record_bytes} B was measured, but could not be stored before the "
-                    "interruption; the study does not count it, except that all bytes reserved for it count as sent"
+                    f"interruption, so it is lost{spent if self.spec.search.max_bytes is not None else ''}"
                 )
             raise
         self.on_record += 1

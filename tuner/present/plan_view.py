@@ -290,7 +290,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
-    parts = [] if seconds is None else [f"at most {datetime.timedelta(seconds=round(seconds))}"]
+    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))} if all rounds are needed"]
     if parts and spec.search.stops_early:
         parts.append("trials that can no longer win are stopped early, so it may take less")
     if spec.search.until is not None:

@@ -29,7 +29,7 @@ def rounds_of(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
         RequestRefused: The most rounds are fewer than the fewest rounds.
     """
     check_rounds(rounds, max_rounds)
-    most = 20 if max_rounds is None else max_rounds
+    most = max(20, rounds or 0) if max_rounds is None else max_rounds
     return min(8, most) if rounds is None else rounds, most
 
 

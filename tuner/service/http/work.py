@@ -66,7 +66,7 @@ class VerificationAsked(BaseModel):
     rounds: Rounds = 8
     """Minimum number of rounds; with a lower `max_rounds`, that number."""
     max_rounds: Rounds = 20
-    """Maximum number of rounds; at least `rounds`."""
+    """Maximum number of rounds; at least `rounds`. Default: 20, or `rounds` if that is more."""
     width_ratio: Annotated[float, Field(ge=0.001, le=10, allow_inf_nan=False)] = 0.1
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are added."""
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None

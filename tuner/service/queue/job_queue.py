@@ -175,19 +175,21 @@ class JobQueue:
         Raises:
             WrongMove: The study is waiting or running.
         """
+        found: list[QueuedJob] = []
 
-        def cancel(ask: Ask, _: bool) -> list[QueuedJob]:
-            found = _jobs(ask, "WHERE name = ?", name)
-            for job in found:
+        def cancel(ask: Ask, _: bool) -> None:
+            jobs = _jobs(ask, "WHERE name = ?", name)
+            for job in jobs:
                 check_removable(job)
                 ask(_SET_STATE, str(JobState.CANCELLED), name)
-            return found
+            if not found:  # a repeated attempt sees what the first one has set
+                found.extend(jobs)
 
         def restore(ask: Ask, _: bool) -> None:
             for job in found:
                 ask(_SET_STATE, str(job.state), name)
 
-        found = self._table.change(cancel)
+        self._table.change(cancel)
         try:
             yield bool(found)
         except BaseException:
