@@ -63,6 +63,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
         name="orders",
         workload=replace(small, record_sizes=(RecordSizes.fixed(100),)),
         search=replace(spec.search, trials=40),
+        confirm=replace(spec.confirm, rounds=8, max_rounds=12),
     )
     for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7)), for_pictures):
         mirror = MlflowMirror(root / asked.name, asked.tracking, lambda _: None)
@@ -165,17 +166,17 @@ def test_the_views_and_a_run_are_pictures_in_the_documents(
     (run,) = _parent_runs(studies[0], "orders 100 B")
     own_page = f"{address}/#/experiments/1/runs/{run}"
     steps = (
-        (views["orders 100 B: front"], _has("orders 100 B trial"), "mlflow-front.png"),
-        (views["orders 100 B: charts"], _CHARTS_DRAWN, "mlflow-charts.png"),
-        (f"{own_page}?workflowType=machine_learning", _has("Description"), "mlflow-run.png"),
+        (views["orders 100 B: front"], _has("orders 100 B trial"), 1_400, "mlflow-front.png"),
+        (views["orders 100 B: charts"], _CHARTS_DRAWN, 1_400, "mlflow-charts.png"),
+        (f"{own_page}?workflowType=machine_learning", _has("Description"), 1_700, "mlflow-run.png"),
     )
 
     async def look() -> None:
         async with opened(steps[0][0], tmp_path) as page:
-            await page.screen(1400, 1150)
             await page.until(_has("MLflow Assistant"))
             await page.evaluate(_CLOSE_ASSISTANT)
-            for link, complete, picture in steps:
+            for link, complete, width_px, picture in steps:
+                await page.screen(width_px, 1150)
                 await page.evaluate(f"location.href = {json.dumps(link)}; 1")
                 await page.until(complete)
                 await asyncio.sleep(_DRAWING_S)

@@ -59,12 +59,37 @@ def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> Non
 
 def test_the_list_says_how_long_a_study_takes_if_that_is_known() -> None:
     queued: dict[str, Any] = {"name": "first", "state": "queued", "targets": [], "submitted_at": None, "summary": None}
-    summary = {"trials": 24, "totals": {"1000": 24}, "record_sizes": ["1000"], "doing": "round 2", "left_s": 720.0}
+    summary = {
+        "trials": 40,
+        "search_trials": 24,
+        "totals": {"1000": 24},
+        "record_sizes": ["1000"],
+        "doing": "round 2",
+        "left_s": 720.0,
+    }
     running = {**queued, "name": "second", "state": "running", "summary": summary}
     shown = list_page([queued, running], None, {"queued": 1, "running": 1}, None)
     assert "round 2, about 12 min left" in shown
     assert shown.count(" left") == 1
     assert '<progress max="24"></progress>' in shown, "the bar is not full while the study confirms"
+
+
+def test_a_simulated_study_is_listed_as_simulated() -> None:
+    summary = {"trials": 0, "target": "embedded", "simulated": True, "started_at": "2026-03-01T20:00:00"}
+    recorded: dict[str, Any] = {"name": "first", "state": "recorded", "targets": [], "summary": summary}
+    shown = list_page([recorded], None, {"running": 1}, None)
+    assert '<td data-heading="target">simulated</td>' in shown
+    assert '<td data-heading="begun" class="when">2026-03-01 20:00</td>' in shown, "it was not submitted"
+    assert "submitted: 1 running" in shown
+
+
+def test_the_bar_of_the_list_leaves_out_the_confirmation() -> None:
+    sizes = {"totals": {"100": 24, "1000": 24}, "record_sizes": ["100", "1000"]}
+    summary = {"trials": 41, "search_trials": 24, **sizes, "doing": "100 B, round 2", "left_s": None}
+    running: dict[str, Any] = {"name": "second", "state": "running", "targets": [], "submitted_at": None}
+    shown = list_page([{**running, "summary": summary}], None, {"running": 1}, None)
+    assert '<progress max="48" value="24"></progress>' in shown
+    assert "41 measurements" in shown
 
 
 def test_only_pages_that_show_studies_ask_for_themselves_again() -> None:

@@ -315,6 +315,12 @@ def test_the_list_shows_the_same_best_gain_as_the_command_line(
     assert f"{here['overnight']['ratio']['value']:.2f} (" in served.ask("GET", "/").text
 
 
+def test_the_list_counts_the_search_trials_as_the_study_does(served: Serving) -> None:
+    (listed,) = [each for each in served.ask("GET", "/v1/studies").json["studies"] if each["name"] == "overnight"]
+    sizes = served.ask("GET", "/v1/studies/overnight").json["progress"]["sizes"]
+    assert listed["summary"]["search_trials"] == sum(size["done"] for size in sizes) < listed["summary"]["trials"]
+
+
 def test_the_page_of_a_study_shows_its_newest_trials(served: Serving) -> None:
     page = served.ask("GET", "/studies/overnight").text
     newest = max(

@@ -168,6 +168,7 @@ def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, 
     note = runs(client)["night 1000 B"].data.tags["mlflow.note.content"]
     assert "```" not in note
     assert "to paste" not in note
+    assert note.count("keep what you have") == 1
 
 
 def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") -> None:

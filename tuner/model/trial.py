@@ -32,6 +32,9 @@ class Kind(StrEnum):
     MEASUREMENT = "measurement"
 
 
+SEARCHING_KINDS: Final = (Kind.BASELINE, Kind.SEARCH)
+"""The kinds of trials that the planned number of trials of a study counts."""
+
 CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)
 """The kinds of trials that measure the best configs again after the search."""
 

@@ -11,7 +11,7 @@ from search_spaces.client import client_of
 from tuner.model.facts import TOTALS, TRIALS_PER_SIZE
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
+from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Progress, State, StudyState, Trial
 from tuner.present.export import Format, offered
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, shown_gains, title
 from tuner.results.by_goal import recommendations_by_goal
@@ -22,7 +22,6 @@ SCHEMA_VERSION: Final = 1
 _SHOWN_FAILURES: Final = 3
 _RECENT: Final = 20
 _CLOCK_SLACK_S: Final = 5.0
-_COUNTED: Final = (Kind.BASELINE, Kind.SEARCH)
 _AT_WORK: Final = (StudyState.RUNNING, StudyState.CONFIRMING)
 _SAME_IN_QUEUE: Final[Mapping[str, tuple[StudyState, ...]]] = {
     "running": _AT_WORK,
@@ -232,7 +231,7 @@ def is_alive(progress: Progress) -> bool:
 def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
     return SizeStatus(
         record_bytes=size.record_bytes,
-        done=sum(trial.kind in _COUNTED for trial in size.trials),
+        done=sum(trial.kind in SEARCHING_KINDS for trial in size.trials),
         total=total,
         confirming=sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
         failed=sum(trial.state is State.FAILED for trial in size.trials),

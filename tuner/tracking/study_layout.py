@@ -269,7 +269,7 @@ class SizeRuns:
             if config:
                 lines += ["", f"`{command}` prints the config to paste:", "", "```", *config, "```"]
         # The first sentence may be the advice itself.
-        lines += ["", *(f"- {line}" for line in gain_sentences(first) if line != in_short(first))]
+        lines += ["", *(f"- {line}" for line in gain_sentences(first) if line not in (in_short(first), keep(first)))]
         lines += ["", "For each goal:", ""]
         for goal, found in self.by_goal.items():
             lines.append(f"- **{goal}**: trial {found.trial.number} ({found.how})")

@@ -10,6 +10,7 @@ from cachetools import LRUCache
 
 from tuner.model.errors import StudyNotFound
 from tuner.model.facts import STUDY_ID
+from tuner.model.trial import SEARCHING_KINDS
 from tuner.results.study_results import StudyResults, results_of
 from tuner.service.problems import Problem
 from tuner.storage.protocols import ResultsStore, Storage
@@ -25,10 +26,11 @@ _KEPT_CALIBRATIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of trials of a study, and the sequence number of its last trial."""
+    """The sequence number of a study's last trial, the number of its trials, and how many of these searched."""
 
     last: int = 0
     trials: int = 0
+    search_trials: int = 0
 
 
 class KeptResults:
@@ -93,14 +95,17 @@ class KeptResults:
         return self.extent(study, store, facts).last, sorted(facts.items())
 
     def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
-        """Return the number of the study's trials and the sequence number of its last trial.
+        """Return how many trials the study has, and the sequence number of its last trial.
 
         Read only the trials that were added since the last call.
         """
         key = (study, facts.get(STUDY_ID))
         before = self._extents.get(key, _Extent())
         new = store.trials(before.last)
-        found = _Extent(new[-1][0], before.trials + len(new)) if new else before
+        if not new:
+            return before
+        searched = sum(trial.kind in SEARCHING_KINDS for _, trial in new)
+        found = _Extent(new[-1][0], before.trials + len(new), before.search_trials + searched)
         self._extents[key] = found
         return found
 

@@ -254,10 +254,12 @@ def _summary(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[
     reads = OBJECTIVES in facts and (given.get("at_work", False) or bool(facts.get(FINISHED_AT)))
     now = status_of(kept.results(study, store), progress, datetime.now(UTC)) if reads else None
     best = listed_study(study, facts, now.as_json()).best_gain if now else None
+    extent = kept.extent(study, store, facts)
     names = (TARGET, RECORD_SIZES, OBJECTIVES, STARTED_AT, FINISHED_AT, TRIALS_PER_SIZE, TOTALS)
     return CachedResponse.of(
         {
-            "trials": kept.extent(study, store, facts).trials,
+            "trials": extent.trials,
+            "search_trials": extent.search_trials,
             **{name: facts.get(name) for name in names},
             "simulated": facts.get(CLIENT_VERSION) == "simulated",
             "doing": now.doing if now else "",

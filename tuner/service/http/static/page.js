@@ -130,8 +130,8 @@ function selectLine(area, line) {
 const whatIf = document.getElementById("what-if");
 const touched = new Set();
 let asking = null;
-async function predict(form) {
-  for (const each of form.querySelectorAll("input[type=range]")) each.nextElementSibling.value = each.value;
+async function predict(moved) {
+  if (moved.type === "range") moved.nextElementSibling.value = moved.value;
   asking?.abort();
   asking = new AbortController();
   const asked = new URLSearchParams(location.search);
@@ -162,5 +162,5 @@ document.getElementById("submit")?.addEventListener("submit", (event) => {
 });
 whatIf?.addEventListener("input", (event) => {
   touched.add(event.target);
-  predict(event.currentTarget);
+  predict(event.target);
 });
