@@ -506,3 +506,15 @@ def test_optuna_searches_a_space_from_the_baseline() -> None:
         assert trial.params.keys() == (space.params_of(config) or {}).keys()
         study.tell(trial, config.linger_ms + config.acks)
     assert study.trials[0].params == params
+
+
+def test_a_bayesian_search_ends_when_every_config_was_measured() -> None:
+    asked, found = strategy(Method.BAYESIAN, space=GRID_SPACE), [DEFAULTS]
+    asked.tell(baseline(0))
+    while (proposal := asked.ask(len(found) - 1)) is not None:
+        assert len(found) < 6, "the space has six configs, and the baseline is one of them"
+        ended = outcome(1, proposal)
+        asked.tell(ended, len(found) - 1)
+        found.append(proposal.config)
+    assert len({(config.linger_ms, config.compression) for config in found}) == 6
+    assert strategy(Method.BAYESIAN).ask(0) is not None, "a space with ranges has no end"

@@ -166,6 +166,8 @@ def _next(
     else:
         proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
     if proposal is None:
+        if not under_way:
+            loop.reporter.say(f"{size} B: every config of the search space was measured, so its search ends")
         return None
     return loop.started_trial(size, kind, proposal, under_way=under_way, since_s=since_s)
 

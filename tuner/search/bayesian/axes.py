@@ -66,6 +66,11 @@ class Axis:
         return self.core or _bounds(self.distribution)
 
     @property
+    def listed(self) -> int | None:
+        """How many values the parameter has, if they are listed: words, or numbers of a list; otherwise None."""
+        return self.words or (self._count if self.ordered else None)
+
+    @property
     def least_step(self) -> float:
         """The distance between two neighbouring positions of an ordered parameter; 0 for other parameters."""
         return 1.0 / max(1, self._count - 1) if self.ordered else 0.0

@@ -5,6 +5,7 @@ study's parameters, values and constraints, and knows nothing about Kafka.
 """
 
 import functools
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +34,8 @@ _CONSIDERED: Final = 6
 """How many of the best candidates are rounded to valid configs; the best of the rounded configs is proposed."""
 _MOST_ROUNDED: Final = 60
 """The most candidates that are rounded to find configs that were not measured yet, because rounding is slow."""
+_MOST_LISTED: Final = 10_000
+"""The most configs of a space for which it is told whether all of them were measured."""
 _REFINEMENTS: Final = (0.08, 0.04)
 _REFINED: Final = 8
 _COPIES: Final = 40
@@ -88,6 +91,18 @@ class BayesianSampler(BaseSampler):
         self._observed: _Observed | None = None
         self._lock = threading.Lock()
 
+    def is_exhausted(self, study: Study) -> bool:
+        """Return whether every config was measured or is being measured; False if that can't be told.
+
+        It can be told if the sampler has a `space` whose parameters all have listed values.
+        """
+        if self._space is None:
+            return False
+        with self._lock:
+            observed = self._updated(study, {axis.name: axis.distribution for axis in self._space.axes})
+            taken = observed.observations.measured | {key_of(row) for row in observed.pending(study, None)}
+            return observed.every is not None and observed.every <= taken
+
     def go_on_after(self, made: int) -> None:
         """Continue as if the given number of proposals had been made already, possibly by another process."""
         self._made = made
@@ -118,11 +133,7 @@ class BayesianSampler(BaseSampler):
             return {}
         # The matrices are small: with two threads, a proposal took longer on two cores, and twice the CPU time.
         with self._lock, _libraries().limit(limits=1, user_api="blas"):
-            observed = self._observed
-            if observed is None or not observed.of(study, search_space):
-                space = self._space or PlainSpace(search_space)
-                observed = self._observed = _Observed(study, search_space, space)
-            observed.update(study)
+            observed = self._updated(study, search_space)
             made, self._made = self._made, self._made + 1
             return dict(self._proposed(observed, observed.pending(study, trial), made))
 
@@ -131,6 +142,14 @@ class BayesianSampler(BaseSampler):
     ) -> Any:
         """Draw the value of a parameter at random, because `sample_relative` has proposed no value for it."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
+
+    def _updated(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> "_Observed":
+        """Return the observations from a study, with those of its newest trials."""
+        observed = self._observed
+        if observed is None or not observed.of(study, search_space):
+            observed = self._observed = _Observed(study, search_space, self._space or PlainSpace(search_space))
+        observed.update(study)
+        return observed
 
     def _proposed(self, observed: "_Observed", pending: Sequence[Array], made: int) -> Params:
         """Return the parameters of the config to measure next.
@@ -214,6 +233,18 @@ class _Observed:
         self._study_name, self._search_space = study.study_name, dict(search_space)
         self._trials: set[int] = set()
 
+    @functools.cached_property
+    def every(self) -> frozenset[bytes] | None:
+        """The keys of all configs of the space; None if they are too many, or some parameter has no listed values."""
+        counts = [axis.listed for axis in self.space.axes]
+        if None in counts or math.prod(count or 1 for count in counts) > _MOST_LISTED:
+            return None
+        positions = [
+            np.arange(axis.words) if axis.words else np.linspace(0, 1, axis.listed or 1) for axis in self.space.axes
+        ]
+        rows = np.stack([each.ravel() for each in np.meshgrid(*positions, indexing="ij")], axis=1).astype(np.float64)
+        return frozenset(key_of(row) for row in self.space.allowed(rows))
+
     def of(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
         """Return whether the observations are from this study and have these parameters."""
         return self._study_name == study.study_name and self._search_space == search_space
@@ -234,10 +265,11 @@ class _Observed:
                 constraints = {name: missed for name, missed in trial.constraints.items() if name not in unmeasured}
                 self.observations.add(row, values, constraints)
 
-    def pending(self, study: Study, asking: FrozenTrial) -> list[Array]:
+    def pending(self, study: Study, asking: FrozenTrial | None) -> list[Array]:
         """Return the coordinates of the configs that are being measured, without the trial that asks for a proposal."""
         running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        rows = [self.row(trial.params) for trial in running if trial.number != asking.number and trial.params]
+        others = (trial for trial in running if asking is None or trial.number != asking.number)
+        rows = [self.row(trial.params) for trial in others if trial.params]
         return [row for row in rows if row is not None]
 
     def row(self, params: Params) -> Array | None:
