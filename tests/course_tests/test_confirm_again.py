@@ -29,7 +29,7 @@ SPEC = StudySpec(
     # With the performance model, the search would find one config that wins all goals. With this seed, no winner of a
     # goal is measured again for another one.
     search=SearchSpec(
-        method=Method.BAYESIAN, trials=8, startup_trials=3, burn_in_max=1, performance_model=False, seed=3
+        method=Method.BAYESIAN, trials=8, startup_trials=3, burn_in_max=1, performance_model=False, seed=4
     ),
     confirm=ConfirmSpec(rounds=3, max_rounds=3, nominees=2, looks=1, ablation_rounds=0),
     executor=Executor.SIMULATED,

