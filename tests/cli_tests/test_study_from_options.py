@@ -11,7 +11,7 @@ import pytest
 import typer
 import yaml
 
-from search_spaces.client import java
+from search_spaces.client import java, librdkafka
 from search_spaces.parameters import KnobChange
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of
@@ -268,6 +268,24 @@ def test_a_quick_study_says_that_it_proves_only_large_gains(tmp_path: Path, monk
     assert "its confirmation had 3 rounds" in ran.err
     kept = yaml.safe_load((tmp_path / "embedded-500-quick" / "study.yaml").read_text())
     assert (kept["search"]["trials"], kept["confirm"]["rounds"], kept["executor"]) == (4, 3, {"kind": "simulated"})
+    unconfirmed = tuner(*words, "--trials", "4", "--rounds", "0", "--name", "unconfirmed")
+    assert "its 4 trials per record size were short. The same command" in unconfirmed.err
+
+
+def test_a_plan_names_the_client() -> None:
+    words = ("plan", "--record-bytes", "500")
+    assert f"client    {librdkafka().label}\n" in tuner(*words).out
+    named = tuner(*words, "--client", "java:3.9.1")
+    assert "client    Java 3.9.1 (its jars are fetched when it is first used)\n" in named.out
+    assert tuner(*words, "--client", "java:3.9.1", "--json").json["client"] == {"kind": "java", "version": "3.9.1"}
+
+
+def test_a_plan_without_a_confirmation_does_not_mention_one() -> None:
+    plan = tuner("plan", "--record-bytes", "500", "--rounds", "0", "--max-bytes", "1GB")
+    assert plan.code == 0, plan.err
+    told = plan.out + plan.complaint
+    assert "too little for a search of a few trials, which takes" in told
+    assert not any(word in told for word in ("to confirm", "confirmation", "rounds are needed"))
 
 
 def time_of(seconds: float) -> str:

@@ -121,6 +121,17 @@ def test_a_level_of_a_codec_is_covered_only_between_those_that_were_measured() -
     assert not reasons_not_covered(seen[1:], zstd(-1), load), "a codec's default level"
 
 
+def test_three_codecs_are_named_as_a_list() -> None:
+    load = Workload(RecordSizes.fixed(1_000))
+    none, lz4, snappy, zstd = (
+        ProducerConfig.parse({"compression.type": codec}) for codec in ("none", "lz4", "snappy", "zstd")
+    )
+    seen = [Observation(config, load, {"records_per_s": 1e5}) for config in (none, lz4, snappy)]
+    assert reasons_not_covered(seen, zstd, load) == (
+        "compression.type is zstd, but only none, lz4 and snappy were measured",
+    )
+
+
 def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
     one, three = replace(LOAD, replication=1), replace(LOAD, replication=3)
     first, every = (ProducerConfig.parse({"acks": acks, "enable.idempotence": "false"}) for acks in ("1", "all"))

@@ -1,15 +1,20 @@
 """The folder of artifacts, and the tables in it."""
 
 import csv
+import errno
 import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from search_spaces.client import librdkafka
 from tests.helpers.stored_studies import WINNER, study
+from tuner.model.errors import StudyError
 from tuner.model.trial import Trial
 from tuner.present.export import SUFFIXES, offered
+from tuner.present.report import bundle
 from tuner.present.report.bundle import write_artifacts, write_study
 from tuner.present.report.front_table import front_csv, front_markdown, front_record, front_rows, in_turn_rows
 
@@ -46,6 +51,24 @@ def test_a_study_without_a_paced_phase_recommends_no_latency(tmp_path: Path) -> 
     assert write_study(results) == tmp_path / "report.html"
     folder = tmp_path / "recommended" / "100-0.7_1000-0.3"
     assert {path.stem for path in folder.glob("*.txt")} == {"throughput", "balanced"}
+
+
+def test_a_full_disk_is_told_with_the_file_and_the_command_that_writes_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_path: Path, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    results = study(tmp_path, trials=5, rounds=0)
+    monkeypatch.setattr(bundle, "write_atomically", full)
+    with pytest.raises(StudyError, match=rf"{tmp_path}/recommended/1000/.* is not: No space left on device\."):
+        write_study(results)
+    with pytest.raises(StudyError) as told:
+        bundle.write_report(results, tmp_path / "report.html")
+    assert str(told.value) == (
+        f"the files of a report must be writable, but {tmp_path / 'report.html'} is not: No space left on device. The "
+        "results of overnight are stored; `tuner report overnight` writes the report again"
+    )
 
 
 def test_the_front_starts_with_the_baseline(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspected, ranked
-from tuner.present.inspection_view import inspection_lines, inspection_record, ranking_record
+from tuner.present.inspection_view import inspection_lines, inspection_record, print_ranking, ranking_record
 from tuner.present.inspection_words import in_short, linger, notes, percent, remarks
 
 HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
@@ -112,3 +112,11 @@ def test_json_has_all_figures() -> None:
     ranking = ranking_record(ranked([found]), {"old": "no record in the last 24 hours"}, 99, 86_400)
     assert (ranking["kind"], ranking["topics"][0]["topic"]) == ("inspections", "orders")
     assert ranking["unread"] == {"old": "no record in the last 24 hours"}
+
+
+def test_a_ranking_without_topics_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_ranking([], {"old": "no record in the last 24 hours"}, 0, 20)
+    assert capsys.readouterr().out.splitlines() == [
+        "there is no topic to rank",
+        "not ranked, no record in the last 24 hours: old",
+    ]

@@ -192,7 +192,8 @@ def _inspect_all(
     unread = dict.fromkeys(refused, "the right Read is missing")
     unread |= {each.name: "no record in the last 24 hours" for each in topics if not each.recent}
     written = [each for each in topics if each.recent]
-    say(f"reading about {limits.batches:,} of the newest batches of each of {counted(len(written), 'topic')}")
+    if written:
+        say(f"reading about {limits.batches:,} of the newest batches of each of {counted(len(written), 'topic')}")
     samples, received_bytes = _sampled(connection, written, limits) if written else ([], 0)
     inspections = []
     for sample in samples:

@@ -52,6 +52,7 @@ from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_
 from tuner.cli.studies import RecordBytes as ShownSize
 from tuner.client import Client, ServiceRefused
 from tuner.model.errors import NothingToTell
+from tuner.model.trial import StudyState
 from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.export import Format
@@ -122,6 +123,12 @@ def front(
             options.print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
             typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
+        if not as_json and not _is_finished(client, study):
+            warn("the study is not finished, so its front may still change")
+
+
+def _is_finished(client: Client, study: str) -> bool:
+    return client.status(study)["state"] in (StudyState.FINISHED, "complete")
 
 
 def grid(
@@ -286,10 +293,13 @@ def explain(
     }
     with service() as client:
         text = client.text(study, "explanation", form="json" if as_json else "text", **asked)
+        finished = _is_finished(client, study)
     if as_json:
         options.print_json(json.loads(text))
     else:
         typer.echo(printable(text), nl=False)
+    if not finished:
+        warn("the study is not finished, so the recommendation may still change")
 
 
 def predict(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from runners.reporting import counted
 from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
@@ -17,6 +18,7 @@ from tuner.cli.study_from_options import StudyFromOptions, with_study_options
 from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
+from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all, pasted_values
 from tuner.present.study_view import StudyView
@@ -118,9 +120,8 @@ def run(
             if asked.quick:
                 say(
                     f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
-                    f"were short, and its confirmation had {spec.confirm.rounds} rounds. The same command without "
-                    "--quick takes longer and can prove smaller gains; `tuner plan` with the same options shows how "
-                    "long it takes"
+                    f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
+                    "prove smaller gains; `tuner plan` with the same options shows how long it takes"
                 )
             if any(each.proven for each in found) and (told := over_sizes(len(study.results.sizes))):
                 say(told)
@@ -137,6 +138,17 @@ def run(
         )
     if not found:
         raise NoFeasibleConfig(none_keeps_constraints(spec.name))
+
+
+def _rounds_text(results: StudyResults) -> str:
+    """Return how many rounds the confirmations had; empty if no config was confirmed."""
+    found = {
+        len({trial.round for trial in size.trials if trial.kind is Kind.CONFIRM} - {None}) for size in results.sizes
+    }
+    most = max(found, default=0)
+    if not most:
+        return ""
+    return f", and its confirmation had {'' if len(found) == 1 else 'at most '}{counted(most, 'round')}"
 
 
 def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:

@@ -329,4 +329,5 @@ def _waits_for(acks: int, replicas: int) -> str:
 
 
 def _only(measured: Mapping[str, None] | Mapping[int, None]) -> str:
-    return f"only {' and '.join(map(str, measured))} {'was' if len(measured) == 1 else 'were'} measured"
+    *first, last = map(str, measured)
+    return f"only {', '.join(first)} and {last} were measured" if first else f"only {last} was measured"

@@ -141,6 +141,18 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
         received_bytes: How many bytes were read from the brokers.
         top: The largest number of topics to print.
     """
+    if rows:
+        _print_ranked(rows, received_bytes, top)
+    else:
+        OUT.print("there is no topic to rank", markup=False, soft_wrap=True)
+    reasons: dict[str, list[str]] = {}
+    for topic, reason in unread.items():
+        reasons.setdefault(reason, []).append(topic)
+    for reason, topics in reasons.items():
+        OUT.print(f"not ranked, {reason}: {', '.join(topics)}", markup=False, soft_wrap=True)
+
+
+def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) -> None:
     table = [["", "topic", "gain", "batches saved", "bytes saved", "codec", "today"]]
     for place, row in enumerate(rows[:top], 1):
         found, savings = row.inspection, row.inspection.savings
@@ -162,11 +174,6 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
     OUT.print(f"\n{RANKING_RULE}", markup=False, soft_wrap=True)
     OUT.print(f"What would be saved {IF_THEY_WAITED}, compressed with the codec.", markup=False, soft_wrap=True)
     OUT.print(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.", markup=False, soft_wrap=True)
-    reasons: dict[str, list[str]] = {}
-    for topic, reason in unread.items():
-        reasons.setdefault(reason, []).append(topic)
-    for reason, topics in reasons.items():
-        OUT.print(f"not ranked, {reason}: {', '.join(topics)}", markup=False, soft_wrap=True)
 
 
 def _spread(spread: Spread) -> str:

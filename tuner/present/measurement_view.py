@@ -210,13 +210,16 @@ def print_spread(runs: Sequence[Measurement]) -> None:
     """Print how far repeated measurements of one config lie apart."""
     numbers = (Column(heading, justify="right") for heading in ("median", "lowest", "highest", "spread"))
     table = Table("", *numbers, title=f"{len(runs)} runs of the same config", title_justify="left")
+    measured = [run for run in runs if run.latency.count]
     for name, values in (
         ("records/s", [run.records_per_s for run in runs]),
         ("MB/s", [run.mb_per_s for run in runs]),
-        ("p50 ms", [run.latency.percentile_us(0.5) / 1e3 for run in runs]),
-        ("p99 ms", [run.latency.percentile_us(0.99) / 1e3 for run in runs]),
-        ("p99.9 ms", [run.latency.percentile_us(0.999) / 1e3 for run in runs]),
+        ("p50 ms", [run.latency.percentile_us(0.5) / 1e3 for run in measured]),
+        ("p99 ms", [run.latency.percentile_us(0.99) / 1e3 for run in measured]),
+        ("p99.9 ms", [run.latency.percentile_us(0.999) / 1e3 for run in measured]),
     ):
+        if not values:
+            continue
         middle = statistics.median(values)
         spread = (max(values) - min(values)) / middle if middle else 0.0
         table.add_row(name, *(f"{value:,.2f}" for value in (middle, min(values), max(values))), f"{100 * spread:.1f} %")
@@ -234,15 +237,17 @@ def live_view(title: str) -> AbstractContextManager[Watch]:
 
 def _window_line(window: Window) -> str:
     latency = window.latency
-    return (
-        f"p50 {latency.percentile_us(0.5) / 1e3:>8.2f} ms  p99 {latency.percentile_us(0.99) / 1e3:>8.2f} ms  "
-        f"queue full {window.queue_full_ratio:>4.0%}"
-    )
+    return f"p50 {_ms(latency, 0.5):>8} ms  p99 {_ms(latency, 0.99):>8} ms  queue full {window.queue_full_ratio:>4.0%}"
+
+
+def _ms(latency: Histogram, ratio: float) -> str:
+    """Return a percentile in milliseconds, or a dash if no latency was measured."""
+    return f"{latency.percentile_us(ratio) / 1e3:.2f}" if latency.count else "-"
 
 
 _CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
-    "p50 ms": lambda window: f"{window.latency.percentile_us(0.5) / 1e3:.2f}",
-    "p99 ms": lambda window: f"{window.latency.percentile_us(0.99) / 1e3:.2f}",
+    "p50 ms": lambda window: _ms(window.latency, 0.5),
+    "p99 ms": lambda window: _ms(window.latency, 0.99),
     "queue full": lambda window: f"{100 * window.queue_full_ratio:.0f} %",
 }
 

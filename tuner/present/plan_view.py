@@ -10,6 +10,7 @@ from rich.table import Table
 
 from runners.reporting import counted
 from runners.workload import RecordSizes
+from search_spaces.client import Client, ClientKind
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
@@ -47,6 +48,7 @@ def plan_record(
         "schema_version": 1,
         "kind": "plan",
         "study": spec.name,
+        "client": {"kind": str(spec.client.kind), "version": spec.client.version},
         "baseline": dict(spec.baseline.values),
         "targets": list(targets),
         "seconds_per_trial": spec.trial_s,
@@ -88,8 +90,8 @@ def plan_warning(spec: StudySpec, record: Mapping[str, Any]) -> str:
     if written is None or written >= least_bytes:
         return ""
     return (
-        f"at {mb_per_s:g} MB/s, {written / 1e9:,.0f} GB is too little for a search of a few trials and the shortest "
-        f"confirmation, which take {least_bytes / 1e9:,.0f} GB"
+        f"at {mb_per_s:g} MB/s, {written / 1e9:,.0f} GB is too little for {_shortest(spec)}, which "
+        f"{'take' if spec.confirm.rounds else 'takes'} {least_bytes / 1e9:,.0f} GB"
     )
 
 
@@ -118,9 +120,21 @@ def plan_csv(record: Mapping[str, Any]) -> str:
     )
 
 
+def _shortest(spec: StudySpec) -> str:
+    return f"a search of a few trials{' and the shortest confirmation' if spec.confirm.rounds else ''}"
+
+
+def _client(client: Client) -> str:
+    """Return a client with its version, and what users of the Java client should expect."""
+    if client.kind is ClientKind.JAVA:
+        return f"Java {client.version} (its jars are fetched when it is first used)"
+    return client.label
+
+
 def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str]:
     yield f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}"
     yield f"target    {', '.join(record['targets'])}"
+    yield f"client    {_client(spec.client)}"
     yield f"optimises {', '.join(objective.metric for objective in spec.objectives)}"
     yield f"baseline  {own or 'the client without any property set'}"
     yield from (f"          {note}" for note in spec.baseline_notes)
@@ -129,15 +143,16 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     most = estimate.most_confirmations(spec)
     for size in record["sizes"]:
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
+        confirmed = f", after them up to {most} measurements to confirm the winners" if spec.confirm.rounds else ""
         yield (
             f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.burn_in_trials} burn-in runs, after them up to {most} measurements to confirm the winners"
+            f"{spec.burn_in_trials} burn-in runs{confirmed}"
         )
     if record["sessions"]:
         yield f"sessions  {record['sessions']}"
     yield f"time      {_time_text(spec, record['seconds'])}"
     least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
-    yield f"shortest  {least} is possible, with a search of a few trials and the shortest confirmation"
+    yield f"shortest  {least} is possible, with {_shortest(spec)}"
     written = record["bytes_at_most"]
     if written is None:
         yield "bytes     as many as time allows; set search.max_bytes to limit them"
@@ -290,7 +305,8 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
-    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))} if all rounds are needed"]
+    needed = " if all rounds are needed" if spec.confirm.rounds else ""
+    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}{needed}"]
     if parts and spec.search.stops_early:
         parts.append("trials that can no longer win are stopped early, so it may take less")
     if spec.search.until is not None:

@@ -325,7 +325,7 @@ def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
 
 def _choices(entry: Property, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
-        raise refused("choices must be a list of values, such as [1, 5, 20]")
+        raise refused("choices must be a list of at least one value, such as [1, 5, 20]")
     return tuple(_at((position,), partial(_text, entry), choice) for position, choice in enumerate(value))
 
 

@@ -5,13 +5,16 @@ folder.
 """
 
 import json
+import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from runners.reporting import counted
+from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.grid_view import grid_csv
@@ -71,10 +74,14 @@ def write_study(results: StudyResults) -> Path:
 
     Returns:
         The path of the report.
+
+    Raises:
+        StudyError: A file can't be written, for example because the disk is full.
     """
-    for size in results.sizes:
-        folder = results.folder / RECOMMENDED / size_name(size.record_bytes)
-        _write_recommended(recommendations_by_goal(results, size), folder)
+    with _naming_report(results):
+        for size in results.sizes:
+            folder = results.folder / RECOMMENDED / size_name(size.record_bytes)
+            _write_recommended(recommendations_by_goal(results, size), folder)
     return write_report(results, results.folder / REPORT_FILE)
 
 
@@ -85,9 +92,27 @@ def write_experiment(results: ExperimentResults, path: Path) -> Path:
 
 
 def write_report(results: StudyResults, path: Path) -> Path:
-    """Write the report page of a study to a file, and return the file's path."""
-    _write(path, report_page(results))
+    """Write the report page of a study to a file, and return the file's path.
+
+    Raises:
+        StudyError: The file can't be written, for example because the disk is full.
+    """
+    page = report_page(results)
+    with _naming_report(results):
+        _write(path, page)
     return path
+
+
+@contextmanager
+def _naming_report(results: StudyResults) -> Iterator[None]:
+    """Replace an error about a file by one that also says how to write the report later."""
+    try:
+        yield
+    except OSError as error:
+        raise StudyError(
+            f"the files of a report must be writable, but {error.filename} is not: {error.strerror}. The results of "
+            f"{results.name} are stored; `{shlex.join(['tuner', 'report', results.name])}` writes the report again"
+        ) from error
 
 
 def _write_grid(results: StudyResults, size: SizeResults, out: Path) -> None:
@@ -124,4 +149,7 @@ def _importance_record(
 
 
 def _write(path: Path, text: str) -> None:
-    write_atomically(path, text.encode())
+    try:
+        write_atomically(path, text.encode())
+    except OSError as error:  # that of a full disk names no file
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,0 +1,26 @@
+"""What is shown of a measurement without a latency."""
+
+import pytest
+
+from runners.histogram import Histogram
+from tests.helpers.measurements import measurement, window
+from tuner.present.measurement_view import live_view, print_spread
+
+
+def test_an_unmeasured_latency_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    with live_view("load") as watch:
+        watch(window(latency=Histogram.of([])))
+        watch(window())
+    empty, measured = capsys.readouterr().err.splitlines()
+    assert "p50        - ms  p99        - ms" in empty
+    assert "p50     2.00 ms" in measured
+
+
+def test_the_spread_leaves_out_what_no_run_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    without = measurement(latency=Histogram.of([]))
+    print_spread([without, without])
+    assert "p99" not in capsys.readouterr().out
+    print_spread([without, measurement()])
+    shown = capsys.readouterr().out
+    assert "p99 ms" in shown
+    assert "nan" not in shown
