@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from search_spaces.producer_config import ProducerConfig
 from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
@@ -87,6 +88,45 @@ def test_a_recommendation_without_a_confirmation_shows_the_same_number_for_the_b
     assert not found.is_baseline
     assert found.baseline_metrics["mb_per_s"] == row.metrics["mb_per_s"]
     assert size.baseline_metrics["mb_per_s"] != row.metrics["mb_per_s"], "otherwise this test proves nothing"
+
+
+def test_percentiles_of_a_repeated_config_are_of_the_same_trials(tmp_path: Path) -> None:
+    """So a p50 is never higher than the p95 beside it, though the first of the trials was slow."""
+    slow = 3.0
+
+    def repeated(trial: Trial) -> Trial:
+        values = {"linger.ms": "1", "compression.type": "zstd", "batch.size": "500000"}
+        factor = slow if trial.number in (0, 1) else 1.0
+        p95 = 10.0 * factor
+        metrics = {**trial.metrics, "latency_p50_ms": 0.9 * p95, "latency_p95_ms": p95, "latency_p99_ms": 1.1 * p95}
+        metrics |= {"latency_p999_ms": 1.2 * p95, "latency_max_ms": 1.3 * p95, "held_rate_ratio": 1.0}
+        if trial.number == 2:
+            del metrics["latency_max_ms"]
+        if trial.kind is Kind.SEARCH:
+            config = ProducerConfig.parse(values)
+            trial = replace(trial, values=config.values, fingerprint=config.fingerprint, guarantee="at least once")
+        objectives = (metrics["mb_per_s"], metrics["latency_p95_ms"])
+        return replace(trial, metrics=metrics, objectives=objectives, violations={})
+
+    results = study(
+        tmp_path, trials=30, rounds=0, change=repeated, facts={"objectives": ["mb_per_s", "latency_p95_ms"]}
+    )
+    (size,) = results.sizes
+    names = ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms"]
+    assert size.baseline is not None
+    for metrics in (
+        size.metrics_of(size.trial(1)),
+        size.shown_metrics(size.trial(1)),
+        size.shown_metrics(size.baseline),
+        size.baseline_means,
+        recommend(results, size.record_bytes, Goal.LATENCY).metrics,
+        *(row.metrics for row in front_rows(size)),
+    ):
+        shown = [metrics[name] for name in names]
+        assert shown == sorted(shown)
+        assert metrics["latency_p50_ms"] == pytest.approx(0.9 * metrics["latency_p95_ms"])
+    assert size.raw_metrics(size.trial(1))["raw_latency_p50_ms"] == 0.9 * slow * 10.0
+    assert size.metrics_of(size.trial(2))["held_rate_ratio"] == 1.0
 
 
 def test_the_best_so_far_is_never_better_than_itself(tmp_path: Path) -> None:

@@ -142,8 +142,7 @@ class SizeResults:
 
     def _with_means(self, fingerprint: str, metrics: Mapping[str, float]) -> dict[str, float]:
         """Return a config's metrics with the means of all its measurements, where it has them."""
-        estimates = self.estimates.by_config.get(fingerprint, {})
-        found = {**metrics, **{metric: each.value for metric, each in estimates.items()}}
+        found = {**metrics, **self.estimates.means_of(fingerprint)}
         if "records_per_s" in metrics and metrics.get("mb_per_s"):
             # Both name the same throughput, so both must be the same mean.
             found["records_per_s"] *= found["mb_per_s"] / metrics["mb_per_s"]
@@ -164,7 +163,8 @@ class SizeResults:
 
     def raw_metrics(self, trial: Trial) -> Mapping[str, float]:
         """Return the values as measured of the metrics that `shown_metrics` may have corrected, as `raw_mb_per_s`."""
-        return {f"raw_{name}": trial.metrics[name] for name in self.estimates.drift if name in trial.metrics}
+        corrected = (*self.estimates.drift, *self.estimates.other_drift)
+        return {f"raw_{name}": trial.metrics[name] for name in corrected if name in trial.metrics}
 
     def gain(self, trial: Trial, metric: str) -> float | None:
         """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.
