@@ -108,6 +108,10 @@ class Estimates:
         means = {metric: each.value for metric, each in self.by_config.get(fingerprint, {}).items()}
         return {**self.other_means.get(fingerprint, {}), **means}
 
+    def repeats_of(self, fingerprint: str) -> int:
+        """Return how many trials of a config its means are of; 1 if it has none, because one trial is shown then."""
+        return max((each.repeats for each in self.by_config.get(fingerprint, {}).values()), default=1)
+
     def of_now(self, trial: Trial) -> Trial:
         """Return the trial with its metrics corrected for the baseline's drift.
 
