@@ -151,15 +151,14 @@ class SizeResults:
     def shown_metrics(self, trial: Trial) -> Mapping[str, float]:
         """Return the metrics that tables and MLflow show for a trial.
 
-        A trial of the search has the numbers that `tuner front` prints for its config, and the first baseline trial
-        those of the baseline. Other baseline trials are corrected for drift. All other trials have what was measured,
-        because their values are compared in turn.
+        A trial of the search has the numbers that `tuner front` prints for its config, and a complete baseline trial
+        those of the baseline. All other trials have what was measured, because their values are compared in turn.
         """
         if trial.kind is Kind.SEARCH:
             return self.metrics_of(trial)
-        if self.baseline is not None and trial.number == self.baseline.number:
+        if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
             return {**trial.metrics, **self.baseline_means}
-        return self.estimates.of_now(trial).metrics if trial.kind is Kind.BASELINE else trial.metrics
+        return trial.metrics
 
     def raw_metrics(self, trial: Trial) -> Mapping[str, float]:
         """Return the values as measured of the metrics that `shown_metrics` may have corrected, as `raw_mb_per_s`."""
