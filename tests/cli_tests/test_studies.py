@@ -134,6 +134,14 @@ def test_trials_for_people_name_what_each_config_changes(root: Path) -> None:
     assert {line.split()[0] for line in shown[1:]} == {"1000"}
 
 
+def test_trials_for_people_have_the_metrics_that_the_study_optimises(root: Path) -> None:
+    write_study(root / "bytes", trials=12, facts={"objectives": ["mb_per_s", "latency_p999_ms"]})
+    heading = tuner("trials", "bytes").out.splitlines()[0]
+    assert "latency p99.9, ms" in heading
+    assert "latency p99, ms" not in heading
+    assert tuner("trials", "bytes", "--json").json["objectives"] == ["mb_per_s", "latency_p999_ms"]
+
+
 def test_trials_say_which_numbers_are_corrected(root: Path) -> None:
     told = "trials of the search and the baseline are corrected for drift"
     assert told in tuner("trials", "overnight").err

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.stored_studies import study
+from search_spaces.producer_config import ProducerConfig
+from tests.helpers.stored_studies import failed, study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
+from tuner.present.comparison_view import comparison_rows
 from tuner.present.frames import trials_frame, trials_record
 from tuner.present.report.front_table import front_csv, front_notes, front_record, front_rows
 from tuner.present.report.interactive import front_figure
@@ -19,6 +21,7 @@ from tuner.present.status import status_of
 from tuner.present.trial_record import trial_record
 from tuner.present.wording import number, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
+from tuner.results.comparison import compare
 from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults
 from tuner.tracking.study_layout import size_runs
@@ -43,7 +46,7 @@ def drifting(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
 
 def test_a_trial_has_the_same_values_in_all_documents(drifting: StudyResults) -> None:
     (size,) = drifting.sizes
-    rows = {each["number"]: each for each in trials_record("overnight", trials_frame([size]))["trials"]}
+    rows = {each["number"]: each for each in trials_record("overnight", trials_frame([size]), METRICS)["trials"]}
     fronts = {each["trial"]: each for each in front_record(drifting, size)["front"]}
     corrected = 0
     for trial in size.trials:
@@ -75,6 +78,15 @@ def test_the_baseline_has_one_number_on_all_screens(drifting: StudyResults) -> N
         assert size.baseline_metrics[best.metric] != found.value, "otherwise this test proves nothing"
 
 
+def test_all_trials_of_the_baseline_show_its_number(drifting: StudyResults) -> None:
+    (size,) = drifting.sizes
+    repeats = [trial for trial in size.trials if trial.kind is Kind.BASELINE]
+    shown = {size.shown_metrics(trial)["mb_per_s"] for trial in repeats}
+    assert len(repeats) > 1
+    assert shown == {size.baseline_means["mb_per_s"]}
+    assert size.shown_metrics(failed(repeats[0])) == {}
+
+
 def test_a_recommendation_without_a_confirmation_shows_the_same_number_for_the_baseline(tmp_path: Path) -> None:
     def noisy(trial: Trial) -> Trial:
         faster = 30.0 * (trial.number == 0) if trial.kind is Kind.BASELINE else 0.0
@@ -87,6 +99,60 @@ def test_a_recommendation_without_a_confirmation_shows_the_same_number_for_the_b
     assert not found.is_baseline
     assert found.baseline_metrics["mb_per_s"] == row.metrics["mb_per_s"]
     assert size.baseline_metrics["mb_per_s"] != row.metrics["mb_per_s"], "otherwise this test proves nothing"
+
+
+def test_a_comparison_shows_the_number_of_the_front_for_the_baseline(tmp_path: Path) -> None:
+    def noisy(trial: Trial) -> Trial:
+        value = 300.0 + 60 * (trial.number == 0) if trial.kind is Kind.BASELINE else 10.0
+        metrics = {**trial.metrics, "mb_per_s": value}
+        return replace(trial, metrics=metrics, objectives=tuple(metrics[name] for name in METRICS))
+
+    results = study(tmp_path, trials=25, rounds=0, change=noisy)
+    (size,) = results.sizes
+    row = front_rows(size)[0]
+    found = compare(results, results)
+    (cells,) = [each for each in comparison_rows(found, found.sizes[0]) if each[0] == Goal.THROUGHPUT]
+    assert number(size.baseline_metrics["mb_per_s"]) != number(row.metrics["mb_per_s"]), "this test proves nothing"
+    assert cells[1].startswith(f"{number(row.metrics['mb_per_s'])} MB/s")
+
+
+def test_percentiles_of_a_repeated_config_are_of_the_same_trials(tmp_path: Path) -> None:
+    """So a p50 is never higher than the p95 beside it, though the first of the trials was slow."""
+    slow = 3.0
+
+    def repeated(trial: Trial) -> Trial:
+        values = {"linger.ms": "1", "compression.type": "zstd", "batch.size": "500000"}
+        factor = slow if trial.number in (0, 1) else 1.0
+        p95 = 10.0 * factor
+        metrics = {**trial.metrics, "latency_p50_ms": 0.9 * p95, "latency_p95_ms": p95, "latency_p99_ms": 1.1 * p95}
+        metrics |= {"latency_p999_ms": 1.2 * p95, "latency_max_ms": 1.3 * p95, "held_rate_ratio": 1.0}
+        if trial.number == 2:
+            del metrics["latency_max_ms"]
+        if trial.kind is Kind.SEARCH:
+            config = ProducerConfig.parse(values)
+            trial = replace(trial, values=config.values, fingerprint=config.fingerprint, guarantee="at least once")
+        objectives = (metrics["mb_per_s"], metrics["latency_p95_ms"])
+        return replace(trial, metrics=metrics, objectives=objectives, violations={})
+
+    results = study(
+        tmp_path, trials=30, rounds=0, change=repeated, facts={"objectives": ["mb_per_s", "latency_p95_ms"]}
+    )
+    (size,) = results.sizes
+    names = ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms"]
+    assert size.baseline is not None
+    for metrics in (
+        size.metrics_of(size.trial(1)),
+        size.shown_metrics(size.trial(1)),
+        size.shown_metrics(size.baseline),
+        size.baseline_means,
+        recommend(results, size.record_bytes, Goal.LATENCY).metrics,
+        *(row.metrics for row in front_rows(size)),
+    ):
+        shown = [metrics[name] for name in names]
+        assert shown == sorted(shown)
+        assert metrics["latency_p50_ms"] == pytest.approx(0.9 * metrics["latency_p95_ms"])
+    assert size.raw_metrics(size.trial(1))["raw_latency_p50_ms"] == 0.9 * slow * 10.0
+    assert size.metrics_of(size.trial(2))["held_rate_ratio"] == 1.0
 
 
 def test_the_best_so_far_is_never_better_than_itself(tmp_path: Path) -> None:

@@ -86,6 +86,16 @@ def test_only_confirmed_ratios_are_called_gains(tmp_path: Path) -> None:
     assert "gain (95 % interval)" not in words
 
 
+def test_the_report_names_what_limited_trials(tmp_path: Path) -> None:
+    def limited(trial: Trial) -> Trial:
+        verdicts = {1: "generator", 2: "other processes", 3: "other processes"}
+        return replace(trial, flagged=True, verdict=verdicts[trial.number]) if trial.number in verdicts else trial
+
+    words = read(report_page(study(tmp_path, rounds=0, change=limited))).text
+    assert "The load generator limited 1 trial:" in words
+    assert "Other processes limited 2 trials:" in words
+
+
 def test_the_report_of_a_simulated_study_says_so(tmp_path: Path) -> None:
     page = report_page(study(tmp_path, trials=12, facts={"client_version": "simulated"}))
     assert "simulated: a model made these numbers, nothing was measured on Kafka" in read(page).text

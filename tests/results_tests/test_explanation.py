@@ -181,6 +181,8 @@ def test_without_confirmation_the_best_single_trial_came_closest() -> None:
     assert found.closest.trial.number == 2
     assert "0.95 times as good as the baseline in its one trial" in text(found)
     assert "no other measured config keeps every constraint" in text(why([baseline(0)]))
+    again = [baseline(0), *(trial(number, 95, 11, config=CONFIG) for number in (1, 2, 3))]
+    assert "times as good as the baseline in the mean of its 3 trials" in text(why(again, Goal.THROUGHPUT))
 
 
 def test_without_importance_its_section_is_left_out() -> None:

@@ -180,7 +180,8 @@ def trials(
     # Imported here, because it imports pandas.
     from tuner.present.frames import frame_of
 
-    show_trials(record["study"], frame_of(record["trials"]), parquet, as_json=as_json, as_csv=as_csv, force=force)
+    frame, objectives = frame_of(record["trials"]), record.get("objectives", ())  # an earlier service names none
+    show_trials(record["study"], frame, objectives, parquet, as_json=as_json, as_csv=as_csv, force=force)
 
 
 def recommend(

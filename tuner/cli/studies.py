@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,7 +118,8 @@ def trials(
     # Imported here, because it imports pandas.
     from tuner.present.frames import trials_frame
 
-    show_trials(loaded.name, trials_frame(sizes), parquet, as_json=as_json, as_csv=as_csv, force=force)
+    objectives, frame = [each.metric for each in loaded.results.objectives], trials_frame(sizes)
+    show_trials(loaded.name, frame, objectives, parquet, as_json=as_json, as_csv=as_csv, force=force)
 
 
 def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool) -> None:
@@ -136,7 +137,14 @@ def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, fo
 
 
 def show_trials(
-    study: str, frame: "pd.DataFrame", parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool
+    study: str,
+    frame: "pd.DataFrame",
+    objectives: Sequence[str],
+    parquet: Path | None,
+    *,
+    as_json: bool,
+    as_csv: bool,
+    force: bool,
 ) -> None:
     """Print a table of trials, or write it to a Parquet file."""
     from tuner.present.frames import trials_csv, trials_parquet, trials_record
@@ -145,29 +153,29 @@ def show_trials(
         write_output(parquet, trials_parquet(frame), force=force)
         say(f"{counted(len(frame), 'trial')} written to {parquet}")
     elif as_json:
-        options.print_json(trials_record(study, frame))
+        options.print_json(trials_record(study, frame, objectives))
     elif as_csv:
         options.print_csv(trials_csv(frame))
     else:
-        for line in _trial_lines(frame):
+        metrics = [name for name in objectives or COMPARED if name in frame]
+        for line in _trial_lines(frame, metrics):
             OUT.print(line, markup=False, soft_wrap=True)
-        if _differs_from_raw(frame):
+        if _differs_from_raw(frame, metrics):
             say(
                 "trials of the search and the baseline are corrected for drift, and a config that was measured several "
                 "times has its mean; all other trials are as measured. --csv adds the values as measured (raw_...)"
             )
 
 
-def _differs_from_raw(frame: "pd.DataFrame") -> bool:
+def _differs_from_raw(frame: "pd.DataFrame", metrics: Sequence[str]) -> bool:
     """Return whether the table shows other values of a metric than were measured."""
-    pairs = [(frame[name], frame[f"raw_{name}"]) for name in COMPARED if f"raw_{name}" in frame]
+    pairs = [(frame[name], frame[f"raw_{name}"]) for name in metrics if f"raw_{name}" in frame]
     return any(((shown != raw) & raw.notna()).any() for shown, raw in pairs)
 
 
-def _trial_lines(frame: "pd.DataFrame") -> list[str]:
+def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
     from tuner.present.frames import changed_properties
 
-    metrics = [name for name in COMPARED if name in frame]
     headings = [
         "record bytes",
         "trial",

@@ -88,10 +88,17 @@ def trials_parquet(frame: "pd.DataFrame") -> bytes:
     return out.getvalue()
 
 
-def trials_record(study: str, frame: "pd.DataFrame") -> dict[str, Any]:
-    """Return a table of trials as a JSON object; a value that a trial does not have is null."""
+def trials_record(study: str, frame: "pd.DataFrame", objectives: Sequence[str]) -> dict[str, Any]:
+    """Return a table of trials as a JSON object; a value that a trial does not have is null.
+
+    Args:
+        study: The study's name.
+        frame: The table.
+        objectives: The metrics that the study optimises.
+    """
     rows = [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
-    return {"schema_version": SCHEMA_VERSION, "kind": "trials_table", "study": study, "trials": rows}
+    head = {"schema_version": SCHEMA_VERSION, "kind": "trials_table", "study": study}
+    return {**head, "objectives": list(objectives), "trials": rows}
 
 
 def _plain(value: Any) -> Any:

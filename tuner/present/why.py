@@ -243,7 +243,8 @@ def _why_not(found: Recommendation) -> str:
 
 def _falls_short(closest: Closest) -> str:
     if closest.gain is None:
-        return f"{closest.times:.2f} times as good as the baseline in its one trial"
+        measured = "its one trial" if closest.trials == 1 else f"the mean of its {closest.trials} trials"
+        return f"{closest.times:.2f} times as good as the baseline in {measured}"
     gains = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
     but = f"; but {closest.but}" if closest.but else ""
     return (

@@ -1,7 +1,7 @@
 """The mean of all measurements of each config, after correction for the baseline's drift."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from math import exp, log, sqrt
 from statistics import fmean
@@ -24,6 +24,8 @@ _MOST_FOR_MANY: Final = 1.5
 """The same if more than a third of the search would be forgotten."""
 _LEAST_LEFT: Final = 10
 """The fewest trials of the search that must be left if more than a third of it is forgotten."""
+_NOT_AVERAGED: Final = ("records_per_s", "delivered_ratio", "held_rate_ratio")
+"""The metrics without a mean of their own: a second name of the throughput, and shares, which must not exceed 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,17 @@ class Estimates:
         noise: By metric, how much repeats of one config scatter after correction for the drift.
         by_config: By fingerprint and metric, the mean of all measurements with its 95 % interval.
         forgotten: Numbers of the early trials that count for no mean; see `_contradicted`.
+        other_drift: As `drift`, for the metrics that are only shown. Only percentiles of an estimated latency drift.
+        other_means: By fingerprint and metric, the mean of all measurements of a metric that is only shown. It is of
+            the same trials as the means of `by_config`, so that no p50 is higher than the p95 beside it.
     """
 
     drift: Mapping[str, Drift]
     noise: Mapping[str, Noise]
     by_config: Mapping[str, Mapping[str, Estimate]]
     forgotten: frozenset[int] = frozenset()
+    other_drift: Mapping[str, Drift] = field(default_factory=dict)
+    other_means: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -63,10 +70,15 @@ class Estimates:
         drift: dict[str, Drift] = {}
         noise: dict[str, Noise] = {}
         by_config: dict[str, dict[str, Estimate]] = {}
+        other_means: dict[str, dict[str, float]] = {}
         by_metric: dict[str, list[Trial]] = {}
-        for metric in metrics:
+        measured = {metric for trial in counted for metric in trial.metrics}
+        others = [metric for metric in OUTCOME_METRICS if metric in measured - {*metrics, *_NOT_AVERAGED}]
+        families = set(map(_family, metrics))
+        for metric in (*metrics, *others):
             known = _trials_to_estimate_from([trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric)
-            repeats = [trial for trial in known if trial.fingerprint == baseline]
+            # Estimating a drift takes time, so it is done only for these metrics and percentiles of the same latency.
+            repeats = [trial for trial in known if trial.fingerprint == baseline and _family(metric) in families]
             drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
             by_metric[metric] = known
         forgotten = _contradicted(trials, [drift[metric] for metric in decisive if metric in drift])
@@ -77,6 +89,10 @@ class Estimates:
                     continue
                 factor = drift[metric].factor(trial.number)
                 groups.setdefault(trial.fingerprint, []).append(trial.metrics[metric] * factor)
+            if metric in others:
+                for fingerprint, values in groups.items():
+                    other_means.setdefault(fingerprint, {})[metric] = _mean(values)
+                continue
             noise[metric] = Noise.of(groups.values())
             for fingerprint, values in groups.items():
                 scatter = noise[metric]
@@ -84,14 +100,24 @@ class Estimates:
                     scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
                 error = t_quantile(_LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
                 by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
-        return cls(drift, noise, by_config, forgotten)
+        other_drift = {metric: drift.pop(metric) for metric in others}
+        return cls(drift, noise, by_config, forgotten, other_drift, other_means)
+
+    def means_of(self, fingerprint: str) -> dict[str, float]:
+        """Return the means of all measurements of a config, by metric; empty if no trial of it counts."""
+        means = {metric: each.value for metric, each in self.by_config.get(fingerprint, {}).items()}
+        return {**self.other_means.get(fingerprint, {}), **means}
+
+    def repeats_of(self, fingerprint: str) -> int:
+        """Return how many trials of a config its means are of; 1 if it has none, because one trial is shown then."""
+        return max((each.repeats for each in self.by_config.get(fingerprint, {}).values()), default=1)
 
     def of_now(self, trial: Trial) -> Trial:
         """Return the trial with its metrics corrected for the baseline's drift.
 
         The corrected metrics are the values that the trial would have shown when the baseline was last measured.
         """
-        factors = {metric: drift.factor(trial.number) for metric, drift in self.drift.items()}
+        factors = {metric: drift.factor(trial.number) for metric, drift in {**self.drift, **self.other_drift}.items()}
         factors |= {"records_per_s": factors["mb_per_s"]} if "mb_per_s" in factors else {}  # the same throughput
         if all(factor == 1.0 for factor in factors.values()):
             return trial
@@ -151,8 +177,15 @@ def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial
     return [trial for trial in trials if trial.saved_s <= 0 or trial.fingerprint not in in_full]
 
 
+def _family(metric: str) -> str:
+    """Return what a percentile is of: `saturated_latency` for `saturated_latency_p95_ms`."""
+    return metric.rsplit("_", 2)[0]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else exp(fmean(map(log, values)))  # exp(log(x)) rounds
+
+
 def _estimate(values: Sequence[float], error: float) -> Estimate:
-    if len(values) == 1:  # keep the measured value exactly; exp(log(x)) rounds
-        return Estimate(values[0], values[0] * exp(-error), values[0] * exp(error), 1)
-    mean, half = fmean(map(log, values)), error / sqrt(len(values))
-    return Estimate(exp(mean), exp(mean - half), exp(mean + half), len(values))
+    mean, half = _mean(values), exp(error / sqrt(len(values)))
+    return Estimate(mean, mean / half, mean * half, len(values))

@@ -48,9 +48,10 @@ class Closest:
         gains: By metric, the config's gain over the baseline; empty if the config was not measured again, alternating
             with the baseline.
         gain: The config's gain for the goal, from the same rounds; None if there were no rounds.
-        times: How many times better than the baseline the config was for the goal in its single trial of the search,
-            which may have been lucky. None if the config was measured again, because `gain` then says more.
+        times: How many times better than the baseline the config was for the goal in the mean of its trials, which
+            may have been lucky. None if the config was measured again, because `gain` then says more.
         but: Why the config is not recommended although its gain is proven; empty if the gain is not proven.
+        trials: The number of trials that `times` is the mean of.
     """
 
     trial: Trial
@@ -58,6 +59,7 @@ class Closest:
     gain: Ratio | None
     times: float | None
     but: str = ""
+    trials: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> Closest | None
         return None
     best = max(others, key=lambda trial: size.goal_rank(trial, goal))
     times = size.goal_gain(best, goal)
-    return None if times is None else Closest(best, {}, None, times)
+    trials = size.estimates.repeats_of(best.fingerprint)
+    return None if times is None else Closest(best, {}, None, times, trials=trials)
 
 
 def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, goal: Goal, allow_loss: float) -> str:

@@ -73,8 +73,7 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
 
 def only_searched(study: StudyResults, results: SizeResults, trial: Trial) -> str:
     """Return why no gain is claimed for the config of a trial that was measured only in the search."""
-    estimates = results.estimates.by_config.get(trial.fingerprint, {})
-    times = max((each.repeats for each in estimates.values()), default=1)
+    times = results.estimates.repeats_of(trial.fingerprint)
     measured = "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
     return (
         f"{measured}; not measured alternating with the baseline, so no gain is claimed: measure it before you use it, "

@@ -142,8 +142,7 @@ class SizeResults:
 
     def _with_means(self, fingerprint: str, metrics: Mapping[str, float]) -> dict[str, float]:
         """Return a config's metrics with the means of all its measurements, where it has them."""
-        estimates = self.estimates.by_config.get(fingerprint, {})
-        found = {**metrics, **{metric: each.value for metric, each in estimates.items()}}
+        found = {**metrics, **self.estimates.means_of(fingerprint)}
         if "records_per_s" in metrics and metrics.get("mb_per_s"):
             # Both name the same throughput, so both must be the same mean.
             found["records_per_s"] *= found["mb_per_s"] / metrics["mb_per_s"]
@@ -152,19 +151,19 @@ class SizeResults:
     def shown_metrics(self, trial: Trial) -> Mapping[str, float]:
         """Return the metrics that tables and MLflow show for a trial.
 
-        A trial of the search has the numbers that `tuner front` prints for its config, and the first baseline trial
-        those of the baseline. Other baseline trials are corrected for drift. All other trials have what was measured,
-        because their values are compared in turn.
+        A trial of the search has the numbers that `tuner front` prints for its config, and a complete baseline trial
+        those of the baseline. All other trials have what was measured, because their values are compared in turn.
         """
         if trial.kind is Kind.SEARCH:
             return self.metrics_of(trial)
-        if self.baseline is not None and trial.number == self.baseline.number:
+        if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
             return {**trial.metrics, **self.baseline_means}
-        return self.estimates.of_now(trial).metrics if trial.kind is Kind.BASELINE else trial.metrics
+        return trial.metrics
 
     def raw_metrics(self, trial: Trial) -> Mapping[str, float]:
         """Return the values as measured of the metrics that `shown_metrics` may have corrected, as `raw_mb_per_s`."""
-        return {f"raw_{name}": trial.metrics[name] for name in self.estimates.drift if name in trial.metrics}
+        corrected = (*self.estimates.drift, *self.estimates.other_drift)
+        return {f"raw_{name}": trial.metrics[name] for name in corrected if name in trial.metrics}
 
     def gain(self, trial: Trial, metric: str) -> float | None:
         """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.

@@ -299,7 +299,7 @@ def _trials_table(kept: KeptResults, study: str, store: ResultsStore, given: Map
     frame = trials_frame(_sizes(results, given.get("record_bytes")))
     if given["form"] == "csv":
         return CachedResponse.of(trials_csv(frame), CSV)
-    return CachedResponse.of(trials_record(results.name, frame))
+    return CachedResponse.of(trials_record(results.name, frame, [each.metric for each in results.objectives]))
 
 
 def _report(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
