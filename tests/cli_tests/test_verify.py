@@ -352,7 +352,7 @@ def test_fewer_rounds_at_most_than_at_least_are_refused(better: Path, studies: P
 def test_a_low_maximum_lowers_the_rounds_that_nobody_asked_for() -> None:
     assert rounds_asked(None, None) == (8, 20)
     assert rounds_asked(None, 3) == (3, 3)
-    assert rounds_asked(30, None) == (30, 20)
+    assert rounds_asked(30, None) == (30, 30)
     assert rounds_asked(5, 5) == (5, 5)
 
 
