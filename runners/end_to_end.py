@@ -1,4 +1,4 @@
-"""The values of an end-to-end measurement; `runners.consumer_runs.joining` computes them."""
+"""The result of an end-to-end measurement, which `runners.consumer_runs.joining` computes."""
 
 from dataclasses import dataclass
 

@@ -45,7 +45,7 @@ def _on_signal(number: int, _: FrameType | None) -> None:
 
 
 def terminal_is_closed() -> bool:
-    """Return whether a file descriptor that was a terminal at the start is none any more."""
+    """Return whether a terminal that was open at the start has been closed."""
     return not all(map(os.isatty, _TERMINALS))
 
 

@@ -206,7 +206,7 @@ def confirm(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure the best configs of a study again, alternating with the baseline, to find out which gains are real.
+    """Measure the best configs of a study again, in turn with the baseline, to see which gains are real.
 
     A study does this by itself when its search ends. Use this command to do it again on another day or with more
     rounds, or to confirm a study whose search you stopped early. It measures on the target of the study.

@@ -227,7 +227,7 @@ def compare(
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:
-    """Compare two studies: their Pareto fronts, and their best configs for each record size and goal.
+    """Compare the Pareto fronts of two studies, and their best configs for each record size and goal.
 
     A warning names each difference in client, brokers, host or workload, because the numbers may differ for that
     reason alone.

@@ -31,7 +31,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "confirm": (
         "run:confirm",
-        "Measure the best configs of a study again, alternating with the baseline, to find out which gains are real.",
+        "Measure the best configs of a study again, in turn with the baseline, to see which gains are real.",
     ),
     "verify": (
         "verify:verify",
@@ -51,7 +51,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "compare": (
         "show:compare",
-        "Compare two studies: their Pareto fronts, and their best configs for each record size and goal.",
+        "Compare the Pareto fronts of two studies, and their best configs for each record size and goal.",
     ),
     "report": (
         "show:report",

@@ -26,8 +26,8 @@ def pick(
     lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
     rounds.
 
-    For the goal balanced, configs that lose at most `allow_loss` in each objective rank above all others. Among them,
-    the best is the one whose gains over the baseline have the largest product.
+    For the goal balanced, configs that lose no more than `allow_loss` in any objective come before all others. Among
+    them, the best is the one whose gains over the baseline have the largest product.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
     return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)

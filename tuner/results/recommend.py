@@ -242,7 +242,7 @@ def _proven(
 
 
 def _has_nothing_to_confirm(results: SizeResults) -> bool:
-    """Return whether the newest confirmation had nothing to measure, and the search has found nothing since then."""
+    """Return whether the newest confirmation had no config to measure, and a new one would have none either."""
     goals = results.nothing_to_confirm
     return bool(goals) and not any(nominees(results, each, 1) for each in goals)
 

@@ -189,7 +189,7 @@ class Problems:
             case Mapping():
                 return "keys and values"
             case list() | tuple():
-                return "a list"
+                return "a list" if value else "an empty list"
             case bool():
                 return "true" if value else "false"
         # A user may take any key for the one of an address, and write a password into the address.

@@ -144,7 +144,7 @@ class BayesianSampler(BaseSampler):
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
     def _updated(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> "_Observed":
-        """Return the observations from a study, with those of its newest trials."""
+        """Add a study's newest trials to its observations, and return all of them."""
         observed = self._observed
         if observed is None or not observed.of(study, search_space):
             observed = self._observed = _Observed(study, search_space, self._space or PlainSpace(search_space))
