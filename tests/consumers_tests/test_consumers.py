@@ -109,7 +109,6 @@ def test_a_load_that_is_over_first_says_what_it_did_not_reach(broker: RunningClu
     assert seen.ended_s is None
     assert counts.unread > 0
     assert counts.taken + counts.unread == counts.stored == 200_000
-    assert seen.duration_s == pytest.approx(0.2, abs=0.15)
 
 
 def test_a_topic_that_ends_in_the_warm_up_says_so(broker: RunningCluster, new_topic: TopicMaker) -> None:
