@@ -3,14 +3,17 @@
 The main thread of a load reads the clock a few times a second. A gap of more than a second between two readings means
 that the process stood still, or that the host was too busy to run it. The kernel's counters tell which:
 
-- On a busy host, at least one of our threads waits for a core during nearly the whole gap, and the kernel counts that.
+- On a busy host, the thread that looks is on a core or waits for one during nearly the whole gap, and the kernel counts
+  that. Or it waits for another thread, of this process or of its parent, which waits for a core.
 - A stopped process has no thread that waits for a core.
 - In a virtual machine that stands still, the kernel counts no time of any core, neither busy nor idle.
 
 The clock is the one that also runs while the host sleeps (`CLOCK_BOOTTIME`).
 """
 
+import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +23,7 @@ import psutil
 
 from runners.clock import NS_PER_S
 from runners.errors import LoadPaused
-from runners.host.kernel_counters import thread_times
+from runners.host.kernel_counters import ThreadTime, thread_times
 
 LONGEST_GAP_S: Final = 1.0
 """If two readings of the clock are further apart than this, in seconds, the process stood still or the host was busy.
@@ -40,7 +43,8 @@ class Counted:
     """What the kernel has counted so far.
 
     Attributes:
-        waited_s: Time for which each thread of this process was ready to run but had no core, by thread id.
+        waited_s: Time for which each thread of this process and of its parent was ready to run but had no core, by
+            thread id. The parent answers questions of the load.
         cores_s: Time of all cores, busy and idle. Time that a hypervisor gave to others is left out.
         cores: Number of cores.
     """
@@ -55,8 +59,17 @@ def count() -> Counted:
     host = psutil.cpu_times()
     # User time already includes guest time.
     left_out = sum(getattr(host, name, 0.0) for name in ("guest", "guest_nice", "steal"))
-    waited_s = {number: each.waited_s for number, each in thread_times(os.getpid()).items()}
+    times = thread_times(os.getpid())
+    with contextlib.suppress(psutil.Error):  # a parent of another user, or outside of our container
+        times |= thread_times(os.getppid())
+    waited_s = {number: each.waited_s for number, each in times.items()}
     return Counted(waited_s, sum(host) - left_out, psutil.cpu_count() or 1)
+
+
+def demand_s() -> float:
+    """Return for how many seconds this thread was on a core or waited for one, since it began."""
+    times = ThreadTime.of(threading.current_thread())
+    return 0.0 if times is None else times.demand_s
 
 
 def boot_time_ns() -> int:
@@ -71,11 +84,14 @@ class Pulse:
     Attributes:
         now_ns: Returns the time, on a clock that also runs while the host sleeps.
         count: Reads what the kernel has counted.
+        demand_s: Returns for how many seconds the thread that looks was on a core or waited for one.
     """
 
     now_ns: Callable[[], int] = boot_time_ns
     count: Callable[[], Counted] = count
+    demand_s: Callable[[], float] = demand_s
     _looked_ns: int = field(init=False)
+    _demanded_s: float = field(init=False)
     _counted_ns: int = field(init=False)
     _before: Counted = field(init=False)
     _counted: Counted = field(init=False)
@@ -88,6 +104,7 @@ class Pulse:
         """Forget what was before, so that the next look covers the time from now on."""
         self._before = self._counted = self.count()
         self._looked_ns = self._counted_ns = self.now_ns()
+        self._demanded_s = self.demand_s()
 
     def look(self) -> None:
         """Raise an error if the process stood still since the last look. Look a few times a second.
@@ -97,7 +114,9 @@ class Pulse:
         """
         now = self.now_ns()
         gap_s, self._looked_ns = (now - self._looked_ns) / NS_PER_S, now
-        if gap_s > LONGEST_GAP_S and not _was_busy(self._before, self.count(), gap_s):
+        demanded_s = self.demand_s()
+        in_gap_s, self._demanded_s = demanded_s - self._demanded_s, demanded_s
+        if gap_s > LONGEST_GAP_S and not _was_busy(self._before, self.count(), gap_s, in_gap_s):
             raise LoadPaused(
                 f"the load process stood still for {gap_s:.1f} s: it, its container, its virtual machine, or the "
                 "command that waits for it was stopped. Measure again while nothing is stopped"
@@ -108,7 +127,15 @@ class Pulse:
             self._before, self._counted, self._counted_ns = self._counted, self.count(), now
 
 
-def _was_busy(before: Counted, after: Counted, gap_s: float) -> bool:
-    """Return whether the host ran for the whole gap, but had no core for our threads."""
+def _was_busy(before: Counted, after: Counted, gap_s: float, demand_s: float) -> bool:
+    """Return whether the host ran for the whole gap, but was too busy for our threads.
+
+    Args:
+        before: What the kernel had counted before the gap.
+        after: What it has counted after the gap.
+        gap_s: Seconds between the two looks.
+        demand_s: For how many of these seconds the thread that looks was on a core or waited for one.
+    """
     waited_s = max(each - before.waited_s.get(number, 0.0) for number, each in after.waited_s.items())
-    return waited_s >= _BUSY_SHARE * gap_s and after.cores_s - before.cores_s >= _BUSY_SHARE * gap_s * after.cores
+    host_ran = after.cores_s - before.cores_s >= _BUSY_SHARE * gap_s * after.cores
+    return host_ran and max(waited_s, demand_s) >= _BUSY_SHARE * gap_s

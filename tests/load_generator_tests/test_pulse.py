@@ -7,7 +7,7 @@ import pytest
 
 from runners.clock import NS_PER_S
 from runners.errors import LoadPaused
-from runners.load.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count
+from runners.load.pulse import LONGEST_GAP_S, Counted, Pulse, boot_time_ns, count, demand_s
 
 CORES = 2
 
@@ -18,11 +18,15 @@ class Host:
     def __init__(self) -> None:
         self.at_ns = NS_PER_S
         self.counted = Counted({1: 0.0, 2: 0.0}, 0.0, CORES)
-        self.pulse = Pulse(lambda: self.at_ns, lambda: self.counted)
+        self.demand_s = 0.0
+        self.pulse = Pulse(lambda: self.at_ns, lambda: self.counted, lambda: self.demand_s)
 
-    def after(self, seconds: float, *, waited_s: float = 0.0, cores_s: float | None = None) -> None:
+    def after(
+        self, seconds: float, *, waited_s: float = 0.0, cores_s: float | None = None, demand_s: float = 0.0
+    ) -> None:
         """Let time pass, and look; by default no thread of ours waits, and the kernel counts the time of all cores."""
         self.at_ns += int(seconds * NS_PER_S)
+        self.demand_s += demand_s
         cores_s = CORES * seconds if cores_s is None else cores_s
         waits = {**self.counted.waited_s, 2: self.counted.waited_s[2] + waited_s}
         self.counted = replace(self.counted, waited_s=waits, cores_s=self.counted.cores_s + cores_s)
@@ -63,16 +67,30 @@ def test_a_process_that_waits_for_a_core_was_not_stopped(before: int) -> None:
     host.after(1.1, waited_s=1.0)
 
 
+def test_a_process_that_was_on_a_core_and_waited_for_one_was_not_stopped() -> None:
+    host = Host()
+    host.after(0.2)
+    host.after(1.5, waited_s=0.5, demand_s=1.0)
+
+
+def test_a_process_that_had_a_core_before_it_was_stopped_was_stopped() -> None:
+    host = Host()
+    for _ in range(20):
+        host.after(0.2, demand_s=0.2)
+    with pytest.raises(LoadPaused):
+        host.after(1.5, demand_s=0.1)
+
+
 def test_a_virtual_machine_that_was_stopped_counts_no_cores() -> None:
     """A thread that waited for a core when the machine was stopped seems to have waited all the time."""
     host = Host()
     host.after(0.2)
     with pytest.raises(LoadPaused):
-        host.after(12.0, waited_s=12.0, cores_s=0.5)
+        host.after(12.0, waited_s=12.0, cores_s=0.5, demand_s=12.0)
 
 
 def test_the_counters_of_this_host_grow() -> None:
-    before, began = count(), boot_time_ns()
+    before, began, demanded_s = count(), boot_time_ns(), demand_s()
     sum(range(10_000_000))
     after = count()
     assert after.cores_s > before.cores_s
@@ -80,4 +98,5 @@ def test_the_counters_of_this_host_grow() -> None:
     assert threading.get_native_id() in both
     assert all(after.waited_s[thread] >= before.waited_s[thread] for thread in both)
     assert boot_time_ns() > began
+    assert demand_s() > demanded_s
     assert after.cores == before.cores > 0
