@@ -196,6 +196,7 @@ class ReadingLoad:
         source.begin(start_ns)
         self.probe.threads = source.threads
         before, stopped = self.probe.read(), False
+        self.watchdog.pulse.begin()  # `begin` may take seconds: a busy Java process reads the windows of a long load
         previous = ReadCut(start_ns)
         for number in range(len(self.phases.ends_ns)):
             cut = self._next_cut()
