@@ -70,7 +70,7 @@ def interrupted(
                 raise AssertionError("".join(lines))
             # The load of the next trial runs in a new process, so wait until that process exists.
             me = psutil.Process(run.pid)
-            assert eventually(lambda: holders(client, me.children(recursive=True)))
+            eventually(lambda: holders(client, me.children(recursive=True)))
             family = me.children(recursive=True)
             assert bool(brokers_in(family)) is own_broker
             run.send_signal(by)
@@ -82,7 +82,7 @@ def interrupted(
 
 def assert_gone(family: list[psutil.Process]) -> None:
     assert family
-    assert eventually(lambda: not [process for process in family if process.is_running()]), family
+    eventually(lambda: not [process for process in family if process.is_running()])
     assert left_by_java() == []
 
 

