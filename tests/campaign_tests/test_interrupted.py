@@ -181,8 +181,7 @@ def test_a_full_disk_ends_a_study_with_exit_code_4_and_it_can_resume(
 
 def test_a_study_that_runs_already_is_not_started_again(studies: Path) -> None:
     studies.mkdir()
-    spec = simulated_study()
-    with running_study(studies / "small", spec, 0.1) as child:
+    with running_study(studies / "small", simulated_study(), 0.0, gate=studies / "never") as child:
         facts = told(child)
         next(fact for fact in facts if "trial" in fact)
         ended = tuner("run", "--name", "small", "--record-bytes", "100", "--executor", "simulated", "--no-mlflow")

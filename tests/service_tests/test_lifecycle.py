@@ -13,7 +13,7 @@ from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
 
-LONG = 400
+LONG = 100_000
 """A number of trials large enough that the study is still running when the test stops it."""
 
 

@@ -24,7 +24,7 @@ from tuner.service.worker.study_process import StudyProcess, last_sequence
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.files import LOG_FILE
 
-LONG = 400
+LONG = 100_000
 
 
 @contextmanager
