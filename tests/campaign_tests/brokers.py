@@ -6,9 +6,9 @@ import psutil
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import run_of
+from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually
 
 
@@ -21,7 +21,7 @@ class MortalBroker:
         proxy_port: The port of a proxy, through which all clients shall go; None if there is no proxy.
     """
 
-    port: int = field(default_factory=lambda: free_ports("127.0.0.1", 1)[0])
+    port: int = field(default_factory=free_port)
     proxy_port: int | None = None
     _cluster: EmbeddedCluster = field(init=False)
     _pid: int = 0
@@ -51,7 +51,7 @@ class MortalBroker:
 
     def restart(self) -> None:
         """Start the killed broker again at the same address."""
-        assert eventually(lambda: not psutil.pid_exists(self._pid))
+        eventually(lambda: not psutil.pid_exists(self._pid))
         self._cluster.stop()
         self.start()
 

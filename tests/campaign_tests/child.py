@@ -2,6 +2,8 @@
 
     child.py FOLDER SPEC [STEP_S]      SPEC: file with a pickled StudySpec; with STEP_S, the runner is `Steady`
 
+With `GATE` in its environment, the study stands still after its first trial until a file of this name exists.
+
 It writes one line of JSON for each sentence and trial that its reporter receives, at once: `{"said": ...}` or
 `{"trial": {...}}`.
 """
@@ -17,10 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.studies import Steady, Told
+from tests.helpers.waiting import eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Trial
+
+GATE = "KAFKA_TUNER_TESTS_GATE"
+GATE_S = 300.0
 
 
 class Telling(Told):
@@ -31,6 +37,8 @@ class Telling(Told):
 
     def trial(self, standing: Standing, trial: Trial) -> None:
         tell(trial=trial.as_json())
+        if GATE in os.environ:
+            eventually(Path(os.environ[GATE]).exists, GATE_S)
 
 
 def tell(**facts: Any) -> None:
@@ -46,13 +54,18 @@ def main(folder: str, spec_file: str, step_s: str | None = None) -> None:
 
 
 @contextmanager
-def running_study(folder: Path, spec: StudySpec, step_s: float | None = None) -> Iterator["subprocess.Popen[str]"]:
+def running_study(
+    folder: Path, spec: StudySpec, step_s: float | None = None, *, gate: Path | None = None
+) -> Iterator["subprocess.Popen[str]"]:
     """Start this program, and kill it at the end of the context if it still runs."""
     spec_file = folder.with_suffix(".spec")
     spec_file.write_bytes(pickle.dumps(spec))
     command = [sys.executable, "-m", "tests.campaign_tests.child", str(folder), str(spec_file)]
     with subprocess.Popen(
-        command if step_s is None else [*command, str(step_s)], stdout=subprocess.PIPE, text=True
+        command if step_s is None else [*command, str(step_s)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=None if gate is None else {**os.environ, GATE: str(gate)},
     ) as child:
         try:
             yield child

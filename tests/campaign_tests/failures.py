@@ -21,7 +21,6 @@ from urllib.parse import quote
 import psutil
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.processes import free_ports
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.brokers import MortalBroker, our_topics
@@ -31,6 +30,7 @@ from tests.campaign_tests.stepped_clock import SteppedClock
 from tests.helpers.cutting_proxy import CuttingProxy
 from tests.helpers.mlflow_server import kill as kill_mlflow
 from tests.helpers.mlflow_server import server as mlflow_server
+from tests.helpers.ports import free_port
 from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import of_kind, real_study, simulated_study
@@ -127,7 +127,7 @@ class RealStudies:
         self._broker_proxy.to_port = self._broker.port
         stack.callback(self._broker.stop)
         self._broker.start()
-        (self._mlflow_port,) = free_ports("127.0.0.1", 1)
+        self._mlflow_port = free_port()
         self._mlflow_proxy = stack.enter_context(CuttingProxy(self._mlflow_port))
         self._tracking = TrackingSpec(uri=f"http://127.0.0.1:{self._mlflow_proxy.port}", enabled=mlflow)
         self._stack = stack

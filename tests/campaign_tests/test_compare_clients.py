@@ -41,5 +41,5 @@ def test_two_real_clients_are_compared_with_a_given_config(
     assert {trial.state for trial in rounds} == {State.COMPLETE}
     assert {trial.client for trial in rounds} == {"librdkafka", java().identity}
     assert our_topics(broker) == topics
-    assert eventually(lambda: {process.pid for process in holders("java", psutil.process_iter())} <= before)
+    eventually(lambda: {process.pid for process in holders("java", psutil.process_iter())} <= before)
     assert left_by_java() == []

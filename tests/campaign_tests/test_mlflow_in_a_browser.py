@@ -14,12 +14,12 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from runners.clusters.processes import free_ports
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tests.campaign_tests.browser import await_server, needs_browser, opened
 from tests.campaign_tests.browser import page as page_at
 from tests.helpers.command import arguments, tuner
+from tests.helpers.ports import free_port
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
@@ -73,7 +73,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
 
 @pytest.fixture(scope="module")
 def address(studies: tuple[Path, list[StudyResults]]) -> Iterator[str]:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_STUDIES", str(studies[0]))
         server = subprocess.Popen(

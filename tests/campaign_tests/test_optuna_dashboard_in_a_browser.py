@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.processes import free_ports
 from tests.campaign_tests.browser import await_server, needs_browser, page
 from tests.helpers.command import arguments
+from tests.helpers.ports import free_port
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.study_file import parse_study
@@ -33,7 +33,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_STUDIES", str(root))
         subprocess.run(arguments("export", "shown", "--to", storage), check=True, capture_output=True)
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     dashboard = Path(sys.executable).parent / "optuna-dashboard"
     server = subprocess.Popen(
         [dashboard, storage, "--host", "127.0.0.1", "--port", str(port)],

@@ -54,8 +54,8 @@ def test_a_study_has_its_page_with_an_interactive_picture(served: Serving, tmp_p
             hovered = "document.querySelector('.hoverlayer .hovertext')?.textContent"
             front = "document.querySelector('.js-plotly-plot').data.findIndex((each) => each.name === 'front')"
             point = f"{{curveNumber: {front}, pointNumber: 0}}"
-            await page.evaluate(f"Plotly.Fx.hover(document.querySelector('.js-plotly-plot'), [{point}]); 1")
-            told = await page.until(hovered)
+            hover = f"Plotly.Fx.hover(document.querySelector('.js-plotly-plot'), [{point}])"
+            told = await page.until(f"{hover}, {hovered}")  # again and again: a plot that is drawn anew forgets it
             return await page.evaluate("document.body.innerText"), told, page.said
 
     text, told, said = asyncio.run(look())

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.campaign_tests.child import GATE
 from tests.campaign_tests.shared_child import SharedDriver
 from tests.campaign_tests.test_killed_driver import confirmed, searched
 from tests.helpers.campaign_form import LONG_CAMPAIGN
@@ -148,12 +149,14 @@ def test_server_and_driver_killed_together(
 def test_a_second_driver_is_refused_and_a_paused_one_replaced(
     server: PostgresServer, url: str, tmp_path: Path, straight: list[Trial]
 ) -> None:
-    def driver_on(host: str, step_s: float = STEP_S) -> SharedDriver:
-        return SharedDriver(url, tmp_path / host / "small", spec(), step_s=step_s, lease_s=LEASE_S)
+    def driver_on(host: str, **environ: str) -> SharedDriver:
+        folder = tmp_path / host / "small"
+        return SharedDriver(url, folder, spec(), step_s=STEP_S, lease_s=LEASE_S, environ=environ)
 
-    # So slow that it still searches when it is replaced: an interrupted round of a confirmation is measured again.
-    with driver_on("one", step_s=0.5) as one:
-        assert one.wait_for_trials(2)
+    # It stands still in the search until it has been replaced. An interrupted confirmation would be measured again.
+    gate = tmp_path / "replaced"
+    with driver_on("one", **{GATE: str(gate)}) as one:
+        assert one.wait_for_trials(1)
         with driver_on("two") as two:
             assert two.wait() == 1
             assert two.errors == ["StudyBusy"]
@@ -161,6 +164,7 @@ def test_a_second_driver_is_refused_and_a_paused_one_replaced(
         one.send(signal.SIGSTOP)
         with driver_on("three") as three:
             assert three.wait_for_trials(2)
+            gate.touch()
             one.send(signal.SIGCONT)
             assert one.wait() == 1
             assert one.errors == ["StudyTakenOver"]

@@ -15,13 +15,17 @@ from tests.helpers.studies import on_record, real_study
 @pytest.mark.broker
 def test_the_second_study_on_a_target_waits_for_the_first(tmp_path: Path, broker: RunningCluster) -> None:
     spec = real_study(broker.bootstrap, trials=2)
-    longer = real_study(broker.bootstrap, trials=5)  # so that it still runs when the second one has started
-    first, second = tmp_path / "first", tmp_path / "second"
-    with running_study(first, replace(longer, name="first")) as one:
+    first, second, gate = tmp_path / "first", tmp_path / "second", tmp_path / "second waits"
+    with running_study(first, replace(spec, name="first"), gate=gate) as one:
         facts = told(one)
         next(fact for fact in facts if "trial" in fact)
         with running_study(second, replace(spec, name="second")) as two:
-            told_second = list(told(two))
+            told_second = []
+            for fact in told(two):
+                told_second.append(fact)
+                if "in use" in fact.get("said", ""):
+                    gate.touch()
+            gate.touch()
             two.wait()
         rest = list(facts)
         one.wait()
@@ -32,7 +36,7 @@ def test_the_second_study_on_a_target_waits_for_the_first(tmp_path: Path, broker
         f"the target is in use by first (process {one.pid}); waiting until it is free, as two loads would "
         "disturb each other"
     ]
-    assert (len(on_record(first)), len(on_record(second))) == (6, 3)
+    assert (len(on_record(first)), len(on_record(second))) == (3, 3)
     last_began = max(datetime.datetime.fromisoformat(trial.started_at) for trial in on_record(first))
     load_ended = max(
         datetime.datetime.fromisoformat(trial.started_at) + datetime.timedelta(seconds=trial.load_s)

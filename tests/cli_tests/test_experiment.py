@@ -6,15 +6,16 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
 from tests.helpers.command import arguments, tuner
+from tests.helpers.waiting import eventually
 
 FILE = """
 about: What a reader costs, and what it gets.
@@ -133,8 +134,9 @@ def test_an_experiment_that_was_killed_goes_on(
         for line in killed.stderr:
             if line.startswith("round 1,   2/18"):
                 break
+        children = psutil.Process(killed.pid).children(recursive=True)
         os.killpg(killed.pid, signal.SIGKILL)
-    time.sleep(1.0)  # its child processes end when their pipes close
+    eventually(lambda: not any(child.is_running() for child in children))
     ran = tuner(*words)
     assert ran.code == 0, ran.err
     found = json.loads(tuner("experiment", "report", "reader", "--json").out)

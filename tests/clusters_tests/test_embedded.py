@@ -29,11 +29,12 @@ from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.keeper_control import remove_dead_brokers
 from runners.clusters.memory import in_memory, memory_root
-from runners.clusters.processes import ProcessIdentity, free_ports, listener
+from runners.clusters.processes import ProcessIdentity, listener
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
 from search_spaces.properties_file import parse_properties
 from tests.clusters_tests.owner import running_owner
+from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually
 
 
@@ -156,14 +157,14 @@ def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -
             os.kill(told["keeper"], signal.SIGKILL)
         if killed.owner:
             owner.kill()
-        assert eventually(lambda: broker.process() is None)
+        eventually(lambda: broker.process() is None)
     if killed.keeper:
         # No process was left to clean up, so the next start does it.
         assert all(folder.exists() for folder in folders)
         remove_dead_brokers()
         assert not any(folder.exists() for folder in folders)
-    assert eventually(lambda: not any(folder.exists() for folder in folders))
-    assert eventually(lambda: not Path(told["record"]).exists())
+    eventually(lambda: not any(folder.exists() for folder in folders))
+    eventually(lambda: not Path(told["record"]).exists())
 
 
 @pytest.mark.broker
@@ -185,7 +186,7 @@ def test_three_brokers_support_replication_three() -> None:
             assert topic.replication == 3
             assert topic.configs["min.insync.replicas"] == "2"
             copies = [folder for local in running.local_brokers if (folder := local.log_dir)]
-            assert eventually(lambda: sum(len(list(copy.glob(f"{topic.name}-*"))) for copy in copies) == 9)
+            eventually(lambda: sum(len(list(copy.glob(f"{topic.name}-*"))) for copy in copies) == 9)
             assert topics.delete(topic) == ()
     finally:
         cluster.stop()
@@ -228,7 +229,7 @@ def test_a_start_needs_no_network_if_the_jars_are_there(monkeypatch: pytest.Monk
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     cluster = EmbeddedCluster(port=port, properties={"message.max.bytes": "2000000"})
     try:
         running = cluster.start()

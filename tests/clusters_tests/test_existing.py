@@ -11,9 +11,9 @@ from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.contact import message_text
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.processes import free_ports
 from runners.clusters.topics import OwnedTopics
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
+from tests.helpers.ports import free_port
 from tests.helpers.waiting import PATIENCE_S
 
 Answer = Callable[[socket.socket, threading.Event], None]
@@ -89,7 +89,7 @@ def test_a_broker_on_this_host_is_found_with_its_process(broker: RunningCluster)
 
 
 def test_no_server_at_the_address() -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{port}: .*Connection refused.*check the address"):
         start(f"127.0.0.1:{port}")
 
@@ -137,8 +137,8 @@ def test_a_property_that_librdkafka_does_not_know() -> None:
 @pytest.mark.campaign
 @pytest.mark.broker
 def test_a_broker_that_advertises_an_unreachable_address(broker: RunningCluster) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
-    (unused,) = free_ports("127.0.0.1", 1)
+    port = free_port()
+    unused = free_port()
     elsewhere = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{unused}"}
     cluster = EmbeddedCluster(port=port, properties=elsewhere)
     try:

@@ -10,9 +10,9 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.persistent import Address, open_broker, wait_while_running
-from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
 from tests.helpers.command import arguments, tuner
+from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.campaign
@@ -44,7 +44,7 @@ def test_a_wildcard_address_can_t_be_advertised(advertised: str) -> None:
 
 @pytest.fixture(scope="module")
 def outside() -> Address:
-    return Address("127.0.0.1", free_ports("127.0.0.1", 1)[0])
+    return Address("127.0.0.1", free_port())
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_a_taken_port_gives_one_clear_error(opened: RunningCluster, outside: Add
 
 @pytest.mark.broker
 def test_the_command_runs_until_it_gets_sigterm(own_places: None) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     running = subprocess.Popen(
         arguments("broker", "run", "--listen", f"127.0.0.1:{port}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -88,12 +88,12 @@ def test_the_command_runs_until_it_gets_sigterm(own_places: None) -> None:
         assert advertised_to(f"127.0.0.1:{port}") == [("127.0.0.1", port)]
         running.send_signal(signal.SIGTERM)
         assert running.wait(30) == 130
-    assert eventually(lambda: not any(child.is_running() for child in children))
+    eventually(lambda: not any(child.is_running() for child in children))
 
 
 @pytest.mark.broker
 def test_a_broker_that_dies_ends_the_wait(own_places: None) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     cluster = open_broker(Address("127.0.0.1", port), Address("127.0.0.1", port))
     try:
         running = cluster.start()

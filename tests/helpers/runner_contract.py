@@ -63,13 +63,13 @@ class Left(NamedTuple):
 
 def check_nothing_left(before: Left) -> None:
     """Check that soon there are no threads and child processes besides those that were there `before`."""
-    seen: list[str] = []
+    seen = ["left behind"]
 
     def gone() -> bool:
-        seen[:] = Left.now().beyond(before)
-        return not seen
+        seen[1:] = Left.now().beyond(before)
+        return not seen[1:]
 
-    assert eventually(gone), f"left behind: {seen}"
+    eventually(gone, otherwise=seen)
 
 
 def _is_resource_tracker(process: psutil.Process) -> bool:

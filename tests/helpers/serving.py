@@ -7,8 +7,7 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from tests.helpers.command import arguments
+from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceFault
 
 START_S = 60.0
@@ -162,15 +162,6 @@ def has_ended(process: psutil.Process) -> bool:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def eventually(what: Callable[[], Any], timeout_s: float = 90.0) -> Any:
-    """Call a function until its result is true, and return the result. The timeout allows for a busy machine."""
-    deadline = time.monotonic() + timeout_s
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"nothing came of {what}"
-        time.sleep(0.1)
-    return found
 
 
 def state_of(served: Serving, name: str) -> str:

@@ -1,17 +1,26 @@
-"""Waiting for other processes, with a time limit that no healthy machine reaches."""
+"""Waiting for other processes and threads, with a time limit that no healthy machine reaches."""
 
 import time
 from collections.abc import Callable
+from typing import Any
 
-PATIENCE_S = 60.0
+PATIENCE_S = 90.0
 _POLL_S = 0.02
 
 
-def eventually(holds: Callable[[], object]) -> bool:
-    """Wait until a condition holds, and return whether it did in time."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
+def eventually(what: Callable[[], Any], timeout_s: float = PATIENCE_S, *, otherwise: object = "") -> Any:
+    """Call a function until its result is true, and return the result.
+
+    Args:
+        what: The function.
+        timeout_s: How long to wait.
+        otherwise: What the error says if nothing came in time.
+
+    Raises:
+        AssertionError: No result was true in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not (found := what()):
+        assert time.monotonic() < deadline, otherwise or f"nothing came of {what} in {timeout_s:g} s"
         time.sleep(_POLL_S)
-    return True
+    return found

@@ -120,7 +120,7 @@ def test_a_process_without_memory_names_the_heap() -> None:
 def test_the_reason_of_an_end_is_told_when_the_lines_were_already_read() -> None:
     with started(heap_bytes=48 << 20) as jvm:
         jvm.send({"do": "pool", "records": 100 << 20, "keys": 0, "key_bytes": 0})
-        assert eventually(lambda: any("OutOfMemoryError" in line for line in jvm.complaints()))
+        eventually(lambda: any("OutOfMemoryError" in line for line in jvm.complaints()))
         with pytest.raises(GeneratorError, match="OutOfMemoryError"):
             jvm.receive(timeout_s=10)
 
@@ -171,9 +171,9 @@ def test_a_process_ends_when_the_one_that_started_it_is_killed_and_the_next_one_
         java = psutil.Process(int(owner.stdout.readline()))
         (folder,) = (Path(record.facts["folder"]) for record in clean_up_lists("java") if record.owner.pid == owner.pid)
         assert f"-Djava.io.tmpdir={folder}" in java.cmdline()
-        assert eventually(lambda: libraries_in(folder))
+        eventually(lambda: libraries_in(folder))
         owner.kill()
-    assert eventually(lambda: not java.is_running() or java.status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: not java.is_running() or java.status() == psutil.STATUS_ZOMBIE)
     assert folder.exists(), "nobody was left to remove it"
     with started():
         assert not folder.exists()

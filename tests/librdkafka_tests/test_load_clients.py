@@ -4,10 +4,10 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.processes import free_ports
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.python import PythonClient
-from tests.helpers.client_threads import client_threads
+from tests.helpers.ports import free_port
+from tests.helpers.runner_contract import Left, check_nothing_left
 from tests.helpers.waiting import eventually
 from tests.librdkafka_tests.fake_client import FakeClient
 from tests.librdkafka_tests.load_client_contract import POLL_MS, LoadClientContract, Open
@@ -21,31 +21,31 @@ class RealClientContract(LoadClientContract):
         return dict(mock_cluster.connection)
 
     def test_threads_and_connections_end_with_the_client(self, open_client: Open) -> None:
-        threads, descriptors = client_threads(), psutil.Process().num_fds()
+        before, descriptors = Left.now(), psutil.Process().num_fds()
         opened = open_client()
         opened.send_all(10)
         opened.drain_all()
-        assert client_threads() > threads
+        assert Left.now().beyond(before)
         opened.client.close()
-        assert eventually(lambda: client_threads() <= threads)
-        assert eventually(lambda: psutil.Process().num_fds() <= descriptors)
+        check_nothing_left(before)
+        eventually(lambda: psutil.Process().num_fds() <= descriptors)
 
     def test_an_unreachable_broker_is_reported_quietly(
         self, open_client: Open, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        (port,) = free_ports("127.0.0.1", 1)
+        port = free_port()
         opened = open_client(bootstrap_servers=f"127.0.0.1:{port}")
 
         def told() -> bool:
             opened.client.drain(POLL_MS)
             return any("_TRANSPORT" in text or "_ALL_BROKERS_DOWN" in text for text in opened.tally.complaints())
 
-        assert eventually(told)
+        eventually(told)
         assert opened.tally.fatal is None
         assert capfd.readouterr() == ("", ""), "librdkafka must print nothing"
 
     def test_a_record_that_times_out_is_counted_under_its_error_name(self, open_client: Open) -> None:
-        (port,) = free_ports("127.0.0.1", 1)
+        port = free_port()
         opened = open_client(bootstrap_servers=f"127.0.0.1:{port}", message_timeout_ms="50", linger_ms="0")
         opened.send_all(3)
         opened.drain_all()
@@ -67,7 +67,7 @@ class TestNativeClient(RealClientContract):
         opened.send_all(500)
         client = opened.client
         assert isinstance(client, NativeClient)
-        assert eventually(lambda: client._arrivals.qsize() >= 10), "nobody drains while the deliveries arrive"
+        eventually(lambda: client._arrivals.qsize() >= 10)  # nobody drains while the deliveries arrive
         client.drain(0)
         assert opened.tally.drain_delay.events > 1
         opened.drain_all()

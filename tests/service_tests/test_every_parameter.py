@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.helpers.serving import Serving, eventually, serving
+from tests.helpers.serving import Serving, serving
 from tests.helpers.stored_studies import write_study
+from tests.helpers.waiting import eventually
 from tuner.model.errors import StorageUnreachable
 from tuner.service.http.server import LineFormatter
 from tuner.service.problems import problem_of
@@ -114,7 +115,7 @@ def test_a_damaged_trial_is_named_on_every_page_because_the_values_depend_on_all
     assert refused.status == 404
     assert "the stored results of damaged can't be read, because a trial" in refused.json["detail"]
     assert str(served.root) not in refused.text
-    assert eventually(lambda: "row 3 of the trials in" in served.said())
+    eventually(lambda: "row 3 of the trials in" in served.said())
 
 
 def test_an_unreachable_database_is_not_described_to_strangers(tmp_path: Path) -> None:

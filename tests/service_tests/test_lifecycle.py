@@ -5,24 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.serving import (
-    Serving,
-    at_work,
-    ended,
-    eventually,
-    has_ended,
-    of_studies,
-    serving,
-    state_of,
-    study_file,
-)
+from tests.helpers.serving import Serving, at_work, ended, has_ended, of_studies, serving, state_of, study_file
 from tests.helpers.studies import of_kind, on_record
+from tests.helpers.waiting import eventually
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
 
-LONG = 400
+LONG = 100_000
 """A number of trials large enough that the study is still running when the test stops it."""
 
 
@@ -80,7 +71,7 @@ def test_pause_resume_cancel_and_graceful_shutdown(tmp_path: Path) -> None:
 
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait(60) == 0
-        assert eventually(lambda: not of_studies(root))
+        eventually(lambda: not of_studies(root))
         assert not load_results(root / "long").finished
 
     kept = len(on_record(root / "long"))
@@ -102,7 +93,7 @@ def test_a_study_keeps_running_while_the_service_is_dead(tmp_path: Path) -> None
         kept = len(on_record(root / "first"))
         eventually(lambda: len(on_record(root / "first")) > kept)
     # Leaving `serving` kills the study's process, so the next service has to start a new one.
-    assert eventually(lambda: has_ended(left))
+    eventually(lambda: has_ended(left))
     with serving(root) as served:
         begun(served, "first")
         served.kill()
@@ -114,7 +105,7 @@ def test_a_study_keeps_running_while_the_service_is_dead(tmp_path: Path) -> None
             assert left.is_running()
             assert again.client.cancel("first")["state"] in ("cancelling", "cancelled")
             assert ended(again, "first") == "cancelled"
-            assert eventually(lambda: has_ended(left))
+            eventually(lambda: has_ended(left))
 
 
 def test_a_study_that_cannot_run_fails_with_a_reason(tmp_path: Path) -> None:

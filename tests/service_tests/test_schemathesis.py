@@ -11,8 +11,9 @@ import pytest
 
 from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.command import tuner
-from tests.helpers.serving import Serving, eventually, serving
+from tests.helpers.serving import Serving, serving
 from tests.helpers.stored_studies import write_study
+from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.campaign
 

@@ -15,9 +15,10 @@ from search_spaces.client import librdkafka
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tests.helpers.command import arguments, tuner
-from tests.helpers.serving import Serving, ended, eventually, serving, study_file
+from tests.helpers.serving import Serving, ended, serving, study_file
 from tests.helpers.stored_studies import write_study
 from tests.helpers.studies import Told, simulated_study
+from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.run import run_study
 from tuner.model.spec import Goal, Method
@@ -240,7 +241,7 @@ def test_the_report_is_complete_and_sandboxed(served: Serving) -> None:
 
 def test_health_and_metrics(served: Serving) -> None:
     assert served.ask("GET", "/healthz").status == 200
-    assert eventually(lambda: served.ask("GET", "/readyz").status == 200)
+    eventually(lambda: served.ask("GET", "/readyz").status == 200)
     numbers = served.ask("GET", "/metrics").text
     assert 'kafka_tuner_studies{state="complete"} ' in numbers
     routes = set(re.findall(r'route="([^"]*)"', numbers))

@@ -10,7 +10,8 @@ import pytest
 
 from search_spaces.client import librdkafka
 from tests.helpers.command import Ended, tuner
-from tests.helpers.serving import Serving, ended, eventually, serving, state_of, study_file
+from tests.helpers.serving import Serving, ended, serving, state_of, study_file
+from tests.helpers.waiting import eventually
 from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
@@ -110,7 +111,7 @@ def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     assert confirmations(served, "orders") >= before + 6
     assert state_of(served, "orders") == "complete"
     assert ended(served, "orders") == "complete"
-    running = served.submit(text_of("waits", trials=400))
+    running = served.submit(text_of("waits", trials=100_000))
     assert running.status == 201
     eventually(lambda: state_of(served, "waits") == "running")
     refused = at(served, "confirm", "waits")
@@ -209,7 +210,7 @@ def test_a_fork_is_paused_with_the_old_trials(served: Serving, tmp_path: Path) -
 
 @pytest.mark.campaign
 def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
-    assert served.submit(text_of("gone", trials=400)).status == 201
+    assert served.submit(text_of("gone", trials=100_000)).status == 201
     eventually(lambda: state_of(served, "gone") == "running")
     refused = at(served, "rm", "gone", "--yes")
     assert refused.code == 1

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.helpers.cutting_proxy import CuttingProxy
 from tests.helpers.postgres_server import PASSWORD, PostgresServer
 from tests.helpers.shared_storage import SHORT_LEASE_S, Opened, opened, storage_of
 from tests.helpers.trials import trial
+from tests.helpers.waiting import eventually
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.model.trial import Progress, StudyState
@@ -188,11 +188,13 @@ def test_a_replaced_driver_learns_it_when_it_writes_progress(hasty: Opened) -> N
     second.set_progress(Progress(StudyState.RUNNING, trial=7))
     assert isinstance(first, PostgresStore)
     assert first._keeping is not None
-    for _ in range(200):
-        if first._keeping.lost:
-            break
-        time.sleep(0.05)
-        first._keeping.tell(Progress(StudyState.RUNNING, trial=1))
+    keeping = first._keeping
+
+    def learns() -> bool:
+        keeping.tell(Progress(StudyState.RUNNING, trial=1))
+        return keeping.lost
+
+    eventually(learns)
     with pytest.raises(StudyTakenOver):
         first.set_progress(Progress(StudyState.RUNNING, trial=1))
     second.close()
@@ -244,17 +246,9 @@ def test_the_lease_tells_whether_a_driver_is_alive(hasty: Opened) -> None:
     driver = hasty.drive()
     driver.set_progress(Progress(StudyState.RUNNING))
     reader = hasty.read()
-    for _ in range(200):
-        if reader.progress():
-            break
-        time.sleep(0.05)
-    assert reader.progress() == Progress(StudyState.RUNNING, alive=True)
+    eventually(lambda: reader.progress() == Progress(StudyState.RUNNING, alive=True))
     frozen(driver)
-    for _ in range(200):
-        if reader.progress() == Progress(StudyState.RUNNING, alive=False):
-            break
-        time.sleep(0.05)
-    assert reader.progress() == Progress(StudyState.RUNNING, alive=False)
+    eventually(lambda: reader.progress() == Progress(StudyState.RUNNING, alive=False))
 
 
 def test_a_restart_of_the_server_between_statements_is_not_noticed(night: Opened, postgres: PostgresServer) -> None:
@@ -277,9 +271,7 @@ def test_a_trial_is_stored_after_a_short_outage_of_the_server(night: Opened, pos
     keeping = threading.Thread(target=store.append, args=(trial(0), {"paced": 1}))
     keeping.start()
     # No fixed time: when the user is told depends on when an attempt fails.
-    until_s = time.monotonic() + 60
-    while not night.told and time.monotonic() < until_s:
-        time.sleep(0.05)
+    eventually(lambda: night.told)
     postgres.start()
     keeping.join(60)
     assert [kept for _, kept in store.trials()] == [trial(0)]
@@ -317,9 +309,7 @@ def test_a_driver_ends_while_the_server_stands_still(hasty: Opened, postgres: Po
     driver, reader = hasty.drive(), hasty.read()
     driver.append(trial(0))
     driver.set_progress(Progress(StudyState.RUNNING))
-    until_s = time.monotonic() + 60
-    while reader.progress() is None and time.monotonic() < until_s:  # until then, the lease's connection is not open
-        time.sleep(0.05)
+    eventually(reader.progress)  # until then, the lease's connection is not open
     with postgres.standing_still():
         driver.set_progress(Progress(StudyState.INTERRUPTED))
         assert ends(driver.close)

@@ -13,9 +13,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from runners.clusters.processes import free_ports
 from tests.helpers.invented_studies import OBJECTIVES, baseline, confirming, study, trial
 from tests.helpers.mlflow_server import server
+from tests.helpers.ports import free_port
 from tests.tracking_tests.looking import files, runs
 from tuner.cli.mlflow_verbs import sync_study, ui
 from tuner.cli.recommend import recommend
@@ -83,7 +83,7 @@ def test_the_report_has_a_folder_per_record_size_that_was_measured(root: Path, t
 
 
 def test_sync_reports_a_server_that_does_not_answer() -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     ended = tuner("sync", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
     assert ended.exit_code == 1
     assert f"error: MLflow at http://me:***@127.0.0.1:{port} must show night" in ended.stderr
@@ -97,7 +97,7 @@ def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: P
 
 
 def test_ui_serves_the_store_in_the_folder_of_the_studies(served: Served, root: Path) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     assert tuner("ui", "--port", str(port)).exit_code == 0
     ((words, environment),) = served
     assert words[words.index("--host") + 1] == "127.0.0.1"
@@ -130,7 +130,7 @@ def test_ui_of_a_study_prints_links_to_its_views(served: Served, root: Path) -> 
 
 
 def test_ui_of_a_study_without_links_says_why(served: Served) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     ended = tuner("ui", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
     assert "the server does not answer" in ended.stderr
     assert ended.stdout == f"http://me:***@127.0.0.1:{port}\n"
@@ -202,7 +202,7 @@ def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
 
 @pytest.mark.campaign
 def test_ctrl_c_ends_the_ui_without_a_traceback(root: Path) -> None:
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     with server(root, port) as process:
         os.killpg(process.pid, signal.SIGINT)
         process.wait()

@@ -6,16 +6,16 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from runners.clusters.processes import free_ports
 from tests.helpers.invented_studies import baseline, confirming, plan, study, trial
 from tests.helpers.mlflow_server import kill, server
+from tests.helpers.ports import free_port
+from tests.helpers.waiting import PATIENCE_S, eventually
 from tests.tracking_tests.looking import numbers, runs
 from tuner.model.facts import CONFIRMING, IN_MLFLOW
 from tuner.model.spec import Goal, TrackingSpec
@@ -27,7 +27,6 @@ from tuner.tracking.session import MirrorSession
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-PATIENCE_S = 60.0
 HERE = TrackingSpec()
 
 pytestmark = pytest.mark.campaign
@@ -35,14 +34,6 @@ pytestmark = pytest.mark.campaign
 
 def ignore(_: str) -> None:
     """Ignore a warning."""
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds that another thread fulfils."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.2)
 
 
 def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient") -> None:
@@ -53,7 +44,7 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
     for number in (1, 2):
         store.append(trial(number, 12.0 + number))
         mirror.poke()
-        until(lambda number=number: number in numbers(client, "attributes.status = 'FINISHED'"))  # type: ignore[misc]
+        eventually(lambda number=number: number in numbers(client, "attributes.status = 'FINISHED'"))  # type: ignore[misc]
     assert runs(client)["night 1000 B"].info.status == "RUNNING"
     experiment = runs(client)["night 1000 B"].info.experiment_id
     assert store.facts()[IN_MLFLOW] == {"experiment_id": experiment, "views": True}
@@ -78,7 +69,7 @@ def test_a_study_that_ends_early_has_ended_in_mlflow_and_runs_again_when_it_is_r
     assert runs(client)["night 1000 B"].info.status == status
     resumed = MlflowMirror(root / "night", HERE, ignore)
     resumed.start()
-    until(lambda: runs(client)["night 1000 B"].info.status == "RUNNING")
+    eventually(lambda: runs(client)["night 1000 B"].info.status == "RUNNING")
     store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
     store.close()
     assert resumed.finish(PATIENCE_S).error is None
@@ -105,7 +96,7 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
     free.set()
     store.close()
     assert outcome == SyncOutcome(0, 4, outcome.uri, "MLflow was not brought up to date within 0.05 s")
-    until(lambda: not any(thread.name == "mlflow-mirror" for thread in threading.enumerate()))
+    eventually(lambda: not any(thread.name == "mlflow-mirror" for thread in threading.enumerate()))
 
 
 def test_a_study_without_tracking_has_no_mirror(root: Path) -> None:
@@ -122,7 +113,7 @@ def test_an_unreadable_study_gives_one_warning(root: Path) -> None:
     warnings: list[str] = []
     mirror = MlflowMirror(root / "nothing", HERE, warnings.append)
     mirror.start()
-    until(lambda: bool(warnings))
+    eventually(lambda: bool(warnings))
     assert len(warnings) == 1
 
 
@@ -131,18 +122,18 @@ def test_the_mirror_catches_up_with_a_server_that_comes_and_goes(
 ) -> None:
     caplog.set_level(logging.INFO, "tuner.tracking")
     monkeypatch.setattr("tuner.tracking.mirror._LAST_RETRY_S", 1.0)
-    (port,) = free_ports("127.0.0.1", 1)
+    port = free_port()
     uri = f"http://someone:hunter2secret@127.0.0.1:{port}"
     best = trial(2, 20.0, 10.0)
     warnings: list[str] = []
     store = study(root / "night", baseline())
     mirror = MlflowMirror(root / "night", TrackingSpec(uri=uri), warnings.append)
     mirror.start()
-    until(lambda: bool(warnings))
+    eventually(lambda: bool(warnings))
     store.append(trial(1, 12.0))
     mirror.poke()
     with server(root, port) as process:
-        until(lambda: "is back" in caplog.text)
+        eventually(lambda: "is back" in caplog.text)
         assert numbers(client, "attributes.status = 'FINISHED'") == [0, 1]
         kill(process)
         store.append(best)
