@@ -12,6 +12,7 @@ from objectives.ratios import short
 from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
+from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
 from tuner.present import comparison_view, experiment_view, grid_view, why, wording
 from tuner.present.export.forms import pasted_values
@@ -26,6 +27,7 @@ from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import Explanation, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
+from tuner.results.recommend import preferred
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 
@@ -101,8 +103,10 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     """Return what the report template shows about a record size; goals with the same config share one explanation."""
     by_goal, importance = recommendations_by_goal(study, size), knob_importance(size)
+    in_order = [by_goal[goal] for goal in goals_of(study.objectives) if goal in by_goal]
     return {
         "size": size,
+        "first": explain(study, preferred(in_order), importance) if in_order else None,
         "labels": labels(by_goal),
         "reasons": why.shared([explain(study, recommendation, importance) for recommendation in by_goal.values()]),
         "importance": importance,
