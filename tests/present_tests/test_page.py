@@ -76,7 +76,7 @@ def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
         "host: cores2",
         "workload: partitions3",
         "record_bytes: - '100' - '1000'",
-        "of their median apart",
+        "measurements of the baseline differ by up to",
     ):
         assert expected in words
     assert page.count('id="front-0"') == 1

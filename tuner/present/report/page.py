@@ -121,17 +121,20 @@ def drift_text(size: SizeResults) -> str:
     if len(values) < 2:
         return "The baseline was measured less than twice, so its drift is unknown."
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
-    moved = size.estimates.wandered.get("mb_per_s")
+    moved = size.estimates.drift_ratio.get("mb_per_s")
     drifted = (
         f"The baseline drifted by {100 * moved:.0f} %; {front_table.CORRECTED} corrected for it. " if moved else ""
     )
     noises = size.estimates.noise.items()
-    scatter = ", ".join(f"{100 * noise.sd_log:.1f} % in {metric}" for metric, noise in noises if not noise.is_assumed)
+    scatter = ", ".join(
+        f"{100 * noise.sd_log:.1f} % in {wording.metric_name(metric)}"
+        for metric, noise in noises
+        if not noise.is_assumed
+    )
     return (
-        f"{len(values)} measurements of the baseline lie between {min(values):.1f} and {max(values):.1f} MB/s, "
-        f"and the highest and the lowest are {100 * spread:.0f} % of their median apart. "
-        "Smaller differences between two trials mean little. "
-        f"{drifted}{f'Repeats of one config scatter by {scatter}.' if scatter else ''}"
+        f"{len(values)} measurements of the baseline differ by up to {100 * spread:.0f} % "
+        f"({min(values):.1f} to {max(values):.1f} MB/s). Smaller differences between trials mean little. "
+        f"{drifted}{f'Repeats of a config scatter by {scatter}.' if scatter else ''}"
     )
 
 
