@@ -35,7 +35,7 @@ Goals = Annotated[
     list[Goal] | None,
     typer.Option(
         "--goal",
-        help="Goal whose winner is measured again, such as latency. The option may be repeated.",
+        help="What is confirmed: the winner for throughput, latency or both (balanced). The option may be repeated.",
         show_default="confirm.goals of the study file",
     ),
 ]
@@ -191,7 +191,7 @@ def confirm(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="Name of a study, its folder, or its study file. Give the study file if it refers to other files.",
+            help="Name of a study, its folder, or its file (needed if the file refers to others).",
         ),
     ],
     goals: Goals = None,
@@ -204,7 +204,7 @@ def confirm(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure the best configs of a study again, in turn with the baseline, to see which gains are real.
+    """Measure the best configs of a study again, alternating with the baseline, to see which gains are real.
 
     A study does this by itself when its search ends. Use this command to do it again on another day or with more
     rounds, or to confirm a study whose search you stopped early. It measures on the target of the study.
