@@ -70,7 +70,11 @@ class PredictedRange:
     high: float
 
     def at_best(self, direction: Direction) -> float:
-        """Return the upper end for a metric to maximise, and the lower end for a metric to minimise."""
+        """Return the better end of the interval, in the metric's unit.
+
+        Args:
+            direction: Whether the metric is to be maximised (the upper end is better) or minimised (the lower end).
+        """
         return self.high if direction is Direction.MAXIMIZE else self.low
 
 
@@ -96,6 +100,10 @@ class Forecast:
         Args:
             ended: For every phase, the metric's values by window and its value for the whole phase; all above 0.
             windows: Number of windows of a whole phase. Phases with another number of windows are ignored.
+
+        Returns:
+            The forecast, with one shift and one standard deviation for each number of windows from 1 to `windows` - 1.
+            Without usable phases, it assumes no shift and a scatter of `ASSUMED_NOISE_RATIO`.
         """
         known = [(_means_log(course), log(whole)) for course, whole in ended if len(course) == windows]
         freedom = _ASSUMED_WEIGHT + max(0, len(known) - 1)

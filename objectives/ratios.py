@@ -244,7 +244,7 @@ def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 
-def ratio_in_turns(
+def ablation_ratio(
     ours: ValuesByRound, *others: ValuesByRound, noise: Noise | None = None, level: float = LEVEL
 ) -> Ratio | None:
     """Return how many times larger one config's values are than another's, from the rounds that both were measured in.

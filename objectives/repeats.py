@@ -125,6 +125,14 @@ def t_tail(mean: float, standard_error: float, degrees_of_freedom: int) -> float
     """Return the one-sided p-value of a mean: how probable it is that Student's t exceeds mean / standard error.
 
     Without any scatter, the p-value is 0 for a mean above 0, and 1 otherwise.
+
+    Args:
+        mean: The mean, of any sign.
+        standard_error: The standard error of the mean, in the unit of the mean; at least 0.
+        degrees_of_freedom: The degrees of freedom of the standard error; at least 1.
+
+    Returns:
+        A probability from 0 to 1; below 0.5 for a mean above 0.
     """
     if mean <= 0 and standard_error == 0:
         return 1.0

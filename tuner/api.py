@@ -356,6 +356,9 @@ def front(study: "Study | str | Path", record_bytes: int | str | None = None) ->
     Args:
         study: A loaded study, or a study's name, folder or file.
         record_bytes: The record size; it may be left out if the study measured only one size.
+
+    Raises:
+        ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
     """
     from tuner.present.frames import trials_frame
 

@@ -31,7 +31,7 @@ class Node:
     """One Kafka process that is both broker and controller.
 
     Attributes:
-        node_id: The node id in Kafka: 1, 2 or 3.
+        node_id: The node id in Kafka, from 1.
         host: The address that both listeners (for clients and for controllers) are bound to.
         port: The port of the client listener.
         controller_port: The port of the controller listener.

@@ -42,7 +42,7 @@ _NO_ANSWER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AdminRequest:
     """A description of a request to the cluster, with the rights that the request needs.
 
     Attributes:
@@ -119,7 +119,7 @@ class Contact:
         self.admin.poll(0)
         return list(dict.fromkeys(message_text(line) for line in self._complaints))
 
-    def refusal(self, error: KafkaException, request: Order) -> RunnerError:
+    def refusal(self, error: KafkaException, request: AdminRequest) -> RunnerError:
         """Return the error from `runners.errors` that explains a failed request to the user.
 
         Args:
@@ -168,10 +168,10 @@ class Contact:
         """
         return TargetRefused(
             f"the right {' and '.join(operations)} on {resource(topic)} is needed, but this user does not have it; "
-            f"{self._grant(Order('', tuple(operations), topic))}"
+            f"{self._grant(AdminRequest('', tuple(operations), topic))}"
         )
 
-    def _grant(self, request: Order) -> str:
+    def _grant(self, request: AdminRequest) -> str:
         if not request.needs:
             return "ask an administrator to grant it"
         advice = f"ask an administrator to grant it: {grant_command(request.needs, request.topic, self._connection)}"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, Contact, Order, operation_name
+from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, AdminRequest, Contact, operation_name
 from runners.errors import WorkloadRefused
 
 _ANSWER_TIMEOUT_S: Final = REQUEST_TIMEOUT_S + 5.0
@@ -104,15 +104,17 @@ class StoredTopics:
             TargetRefused: We have no right to describe or to read it.
             BrokerLost: The cluster did not answer, or a partition has no leader.
         """
-        order = Order(f"describe topic {name}", (READ,), name)
+        request = AdminRequest(f"describe topic {name}", (READ,), name)
         described = self._described([name])[name]
         if isinstance(described, KafkaException):
             if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
-            raise self._contact.refusal(described, order)
+            raise self._contact.refusal(described, request)
         if not _readable(described):
             raise self._contact.missing_rights([READ], name)
-        (topic,) = self._stored([described], since_ms, Order(f"read the offsets of topic {name}", (DESCRIBE,), name))
+        (topic,) = self._stored(
+            [described], since_ms, AdminRequest(f"read the offsets of topic {name}", (DESCRIBE,), name)
+        )
         return topic
 
     def readable(self, since_ms: int) -> tuple[list[StoredTopic], list[str]]:
@@ -130,7 +132,7 @@ class StoredTopics:
         try:
             names = sorted(self._contact.metadata(REQUEST_TIMEOUT_S).topics)
         except KafkaException as error:
-            raise self._contact.refusal(error, Order("list topics")) from None
+            raise self._contact.refusal(error, AdminRequest("list topics")) from None
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
@@ -146,7 +148,7 @@ class StoredTopics:
         return {name: _outcome(future) for name, future in futures.items()}
 
     def _stored(
-        self, described: Iterable[Any], since_ms: int | None, strictly: Order | None = None
+        self, described: Iterable[Any], since_ms: int | None, strictly: AdminRequest | None = None
     ) -> list[StoredTopic]:
         """Return what lies in topics that were described.
 

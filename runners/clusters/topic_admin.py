@@ -16,8 +16,8 @@ from runners.clusters.contact import (
     DESCRIBE,
     DESCRIBE_CONFIGS,
     REQUEST_TIMEOUT_S,
+    AdminRequest,
     Contact,
-    Order,
     operation_name,
 )
 from runners.errors import BrokerLost, TargetRefused
@@ -111,7 +111,7 @@ class TopicAdmin:
         futures = self._admin.create_topics(
             [new], operation_timeout=REQUEST_TIMEOUT_S, request_timeout=REQUEST_TIMEOUT_S
         )
-        self._result(futures[name], Order(f"create {what}", (CREATE,), name))
+        self._result(futures[name], AdminRequest(f"create {what}", (CREATE,), name))
 
     def settle(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
         """Wait until all replicas of a topic that `order` has created are in sync.
@@ -152,8 +152,8 @@ class TopicAdmin:
         futures = self._admin.describe_topics(
             TopicCollection([name]), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
         )
-        order = Order(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
-        description = self._result(futures[name], order, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
+        request = AdminRequest(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
+        description = self._result(futures[name], request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
         # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the
@@ -178,11 +178,11 @@ class TopicAdmin:
             BrokerLost: The cluster did not answer.
         """
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-        order = Order(f"read the configs of topic {name}", (DESCRIBE_CONFIGS,), name)
+        request = AdminRequest(f"read the configs of topic {name}", (DESCRIBE_CONFIGS,), name)
 
         def ask(tolerated: Sequence[int]) -> Any:
             futures = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
-            return self._result(futures[resource], order, tolerated=tolerated)
+            return self._result(futures[resource], request, tolerated=tolerated)
 
         try:
             entries = _patiently(ask)
@@ -219,7 +219,7 @@ class TopicAdmin:
             for name, future in futures.items():
                 self._result(
                     future,
-                    Order(f"delete topic {name}", (DELETE,), name),
+                    AdminRequest(f"delete topic {name}", (DELETE,), name),
                     tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,),
                 )
 
@@ -251,12 +251,12 @@ class TopicAdmin:
         self, name: str, partitions: int, wanted: OffsetSpec, which: str, not_yet: Sequence[int] = _LEADER_MOVES
     ) -> tuple[int, ...]:
         asked = {TopicPartition(name, partition): wanted for partition in range(partitions)}
-        order = Order(f"read the {which} offsets of topic {name}", (DESCRIBE,), name)
+        request = AdminRequest(f"read the {which} offsets of topic {name}", (DESCRIBE,), name)
 
         def ask(tolerated: Sequence[int]) -> dict[int, int] | None:
             futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
             answers = {
-                key.partition: self._result(future, order, tolerated=tolerated) for key, future in futures.items()
+                key.partition: self._result(future, request, tolerated=tolerated) for key, future in futures.items()
             }
             if None in answers.values():
                 return None
@@ -269,18 +269,18 @@ class TopicAdmin:
         try:
             return self._contact.metadata(REQUEST_TIMEOUT_S)
         except KafkaException as error:
-            raise self._contact.refusal(error, Order("list topics")) from None
+            raise self._contact.refusal(error, AdminRequest("list topics")) from None
 
-    def _result(self, future: "Future[Any]", order: Order, *, tolerated: Sequence[int] = ()) -> Any:
+    def _result(self, future: "Future[Any]", request: AdminRequest, *, tolerated: Sequence[int] = ()) -> Any:
         """Return the result of a request, or None if it failed with one of the tolerated error codes."""
         try:
             return future.result(timeout=_ANSWER_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() in tolerated:
                 return None
-            raise self._contact.refusal(error, order) from None
+            raise self._contact.refusal(error, request) from None
         except TimeoutError:
-            raise self._contact.refusal(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
+            raise self._contact.refusal(KafkaException(KafkaError(KafkaError._TIMED_OUT)), request) from None
 
 
 def _patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEADER_MOVES) -> Any:

@@ -8,7 +8,7 @@ from typing import Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 
-from runners.clusters.contact import READ, Contact, Order
+from runners.clusters.contact import READ, AdminRequest, Contact
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerLost, WorkloadRefused
 
@@ -140,4 +140,4 @@ class TopicReader:
         )
 
     def _refusal(self, error: KafkaException) -> Exception:
-        return Contact(self.connection).refusal(error, Order(f"read topic {self.topic}", (READ,), self.topic))
+        return Contact(self.connection).refusal(error, AdminRequest(f"read topic {self.topic}", (READ,), self.topic))

@@ -152,6 +152,7 @@ def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, st
     again = tuner("run", str(path), "--no-mlflow")
     assert again.code == 0, again.err
     assert "small is finished" in again.err
+    assert again.err.count("simulated: a model made these numbers, nothing was measured on Kafka") == 1
     assert "simulated: a model made these numbers, nothing was measured on Kafka" in tuner("recommend", "small").err
 
 

@@ -160,7 +160,7 @@ def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constra
 def test_few_rounds_name_no_rate_of_stalls(rounds: int) -> None:
     found = confirmed([(150.0, 0.5, 1.0)] * rounds, [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(rounds)])
     assert found.caveats == (
-        f"latency_p99_ms: {rounds} rounds are too few to tell how often stalls come; some may have been missed",
+        f"latency p99: {rounds} rounds are too few to tell how often stalls come; some may have been missed",
     )
 
 
@@ -171,11 +171,10 @@ def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> Non
     assert Goal.LATENCY not in small.proven_in_mean
     assert small.gains["latency_p99_ms"].low < 1.0 < small.gains["latency_p99_ms"].value
     assert small.caveats == (
-        "latency_p99_ms: better in 9 rounds, but one more round with a stall would undo this gain, so it is not "
-        "claimed",
+        "latency p99: better in 9 rounds, but one more round with a stall would undo this gain, so it is not claimed",
     )
     large = confirmed([(150.0, 5.0, 1.0)] * 9, theirs)
     assert Goal.LATENCY in large.proven_in_mean
     assert large.caveats == (
-        "latency_p99_ms: a stall that comes in fewer than 1 of 3 measurements may have been missed in 9 rounds",
+        "latency p99: 9 rounds may have missed a stall that comes in fewer than 1 of 3 measurements",
     )

@@ -243,7 +243,7 @@ def test_the_first_load_has_no_pause_until_it_shows_no_trend(tmp_path: Path, gro
     load, lasted_s = cold.runs[0]
     assert load.rate_records_per_s is None
     assert min(grows_s, UNBROKEN_S) <= lasted_s <= most_s
-    (said,) = [sentence for sentence in told.sentences if "without a pause" in sentence]
+    (said,) = [sentence for sentence in told.sentences if "of continuous load" in sentence]
     assert ("still shows a trend" in said) is (grows_s > UNBROKEN_S)
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from tests.helpers.stored_studies import failed, study, taken_apart, write_study
+from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.present.report.interactive import front_figure, inlined_plotly
 from tuner.present.report.page import front_html, report_page
+from tuner.results.recommend import recommend
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -74,10 +76,17 @@ def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
         "host: cores2",
         "workload: partitions3",
         "record_bytes: - '100' - '1000'",
-        "of their median apart",
+        "measurements of the baseline differ by up to",
     ):
         assert expected in words
     assert page.count('id="front-0"') == 1
+
+
+def test_the_first_screen_shows_the_goal_that_recommend_shows_without_a_goal(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    found = recommend(results, "1000")
+    assert found.goal is Goal.BALANCED
+    assert f"for {found.goal}: {found.how}" in read(report_page(results)).text
 
 
 def test_only_confirmed_ratios_are_called_gains(tmp_path: Path) -> None:
@@ -148,7 +157,7 @@ def test_a_page_can_load_plotly_from_a_file_beside_it(tmp_path: Path) -> None:
 def test_the_first_screen_says_why(tmp_path: Path) -> None:
     results = taken_apart(write_study(tmp_path / "overnight"))
     first_screen = " ".join(read(report_page(results).partition('<h2 id="size-0">')[0] + "</body></html>").text.split())
-    assert "Why: compression.type=lz4 instead of none: throughput 1." in first_screen
+    assert "Why: linger.ms=2 instead of 5: latency p99 1." in first_screen
 
 
 def test_the_front_the_baseline_and_the_winner_have_their_intervals(tmp_path: Path) -> None:

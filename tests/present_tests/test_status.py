@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from objectives.ratios import short
+from objectives.ratios import Ratio, short
 from tests.helpers.stored_studies import failed, study
 from tests.helpers.watched_run import watched_run
 from tuner.model.spec import Goal
@@ -199,6 +199,15 @@ def test_the_last_failures_are_shown_although_the_clock_was_set_back(tmp_path: P
 
     shown = [key for key, _ in asked(tmp_path, searching, change=fail).failures]
     assert shown == ["1000/0008", "1000/0009", "1000/0011"]
+
+
+def test_a_line_names_each_ratio_once() -> None:
+    gains = {"mb_per_s": Ratio(0.96, 0.91, 1.01, 8, 0.8, 1.1), "latency_p99_ms": Ratio(1.5, 1.3, 1.7, 8, 1, 2)}
+    told = "at least 1.30 times better latency p99, throughput is not worse (0.91 to 1.01)"
+    both = Recommended(Goal.BALANCED, 4, False, gains, told)
+    assert str(both) == f"balanced: trial 4, gain (95 % interval): latency p99 1.50 (1.30 to 1.70); {told}"
+    neither = replace(both, gains={"mb_per_s": gains["mb_per_s"]}, in_short="better in the mean of all objectives")
+    assert str(neither) == "balanced: trial 4, better in the mean of all objectives"
 
 
 def test_a_recommendation_without_a_gain_says_so() -> None:

@@ -31,8 +31,9 @@ def said(monkeypatch: pytest.MonkeyPatch) -> StringIO:
     return out
 
 
-def shown(said: StringIO, *trials: Trial, total: int | None = 12) -> list[str]:
+def shown(said: StringIO, *trials: Trial, total: int | None = 12, first_round: int = 0) -> list[str]:
     view, search = StudyView(), SearchState(SIZE, P95)
+    search.first_round = first_round
     for each in trials:
         search.add(each)
         view.trial(Standing(each.kind, each.number, total, None, search), each)
@@ -99,6 +100,28 @@ def test_a_line_of_a_round_names_the_config_and_the_mean_gain_so_far(said: Strin
         "1000 B confirm round 2 baseline MB/s 80",
         "1000 B confirm round 2 winner (trial 1) MB/s 160 (1.73x, mean of 2 rounds)",
     ]
+
+
+def test_a_later_confirmation_counts_and_averages_its_own_rounds(said: StringIO) -> None:
+    found = [measured(0, 100, 10, Kind.BASELINE), trial(1, 150, 5, config=FAST)]
+    rounds = confirming(2, [(150, 5), (200, 5)], [(100, 10), (100, 10)], FAST)
+    lines = [" ".join(line.split()) for line in shown(said, *found, *rounds, first_round=1)[-2:]]
+    assert lines == [
+        "1000 B confirm round 1 baseline MB/s 100",
+        "1000 B confirm round 1 winner (trial 1) MB/s 200 (2.00x, mean of 1 round)",
+    ]
+
+
+def test_tuner_confirm_begins_with_round_1(said: StringIO, tmp_path: Path) -> None:
+    spec = simulated_study((1000,), rounds=2)
+    numbers = []
+    for searching in (True, False):
+        run_study(spec, "", tmp_path, StudyView(), searching=searching)
+        numbers.append(re.findall(r"B  confirm +round (\d+)", said.getvalue()))
+        said.truncate(0)
+        said.seek(0)
+    assert set(numbers[0]) >= {"1", "2"}
+    assert set(numbers[1]) == set(numbers[0])
 
 
 def test_a_record_size_is_recommended_before_the_next_one_is_measured(said: StringIO, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_values_are_corrected_for_the_baselines_drift() -> None:
     assert late.metrics["mb_per_s"] / early.metrics["mb_per_s"] < 0.75
     gains = [found.gain(each, "mb_per_s") or 0.0 for each in (early, late)]
     assert gains[1] / gains[0] == pytest.approx(1.0, abs=0.1)
-    assert found.estimates.wandered == {"mb_per_s": pytest.approx(np.exp(0.4) - 1, rel=0.2)}
+    assert found.estimates.drift_ratio == {"mb_per_s": pytest.approx(np.exp(0.4) - 1, rel=0.2)}
 
 
 def test_a_config_that_only_noise_keeps_off_the_front_is_near_it() -> None:

@@ -75,7 +75,9 @@ def test_each_change_has_its_value_the_old_value_and_its_effect() -> None:
     assert "compression.type=lz4 instead of none: throughput " in said
     assert said.index("linger.ms=1 instead of 5") < said.index("compression.type=lz4"), "the strongest first"
     line = next(line for line in said.splitlines() if line.startswith("linger.ms=1"))
-    assert str(next(each for each in found.telling if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]) in line
+    assert (
+        str(next(each for each in found.clear_effects if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]) in line
+    )
     assert "throughput the same within" in line
     assert "3 rounds; of these 95 % intervals, about 1 in 20 misses the true value" in said
 
@@ -213,7 +215,7 @@ def test_goals_with_one_config_share_their_explanation() -> None:
 
 def test_an_effect_is_worded_by_how_certain_it_is() -> None:
     found = why(proven(CONFIG, ablation()))
-    gain = next(each for each in found.telling if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]
+    gain = next(each for each in found.clear_effects if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]
     assert effect_words(gain) == f"{gain} times better"
     worse = type(gain)(0.5, 0.4, 0.625, 2, 0.3, 0.8)
     assert effect_words(worse) == "2.00 (1.60 to 2.50) times worse"
@@ -243,8 +245,8 @@ def test_a_whole_study_finds_which_changes_matter(tmp_path: Path) -> None:
     study = run_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
     found = explain(study, recommend(study, "1000", Goal.BALANCED), {})
     assert not found.found.is_baseline
-    assert {each.knobs for each in found.telling} == {("linger.ms",), ("compression.type",)}
-    (nothing,) = found.silent
+    assert {each.knobs for each in found.clear_effects} == {("linger.ms",), ("compression.type",)}
+    (nothing,) = found.unclear_effects
     assert nothing.knobs == ("sticky.partitioning.linger.ms",)
     gains = {each.knobs[0]: each.gains for each in found.effects.each}
     codec, linger = gains["compression.type"]["mb_per_s"], gains["linger.ms"]["latency_p99_ms"]

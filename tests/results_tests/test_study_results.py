@@ -268,7 +268,7 @@ def test_most_of_a_search_is_forgotten_if_the_target_changes_by_a_factor_of_two(
     trials = [baseline(each, 200, 10) if each % 5 == 0 else trial(each, 200, 10) for each in range(40)]
     trials += [baseline(each, 100, 20) if each % 5 == 0 else trial(each, 100, 20) for each in range(40, 60)]
     found = results(trials)
-    assert found.estimates.wandered["mb_per_s"] == pytest.approx(1.0, rel=0.05)
+    assert found.estimates.drift_ratio["mb_per_s"] == pytest.approx(1.0, rel=0.05)
     assert max(found.estimates.forgotten) == pytest.approx(39, abs=3)
     assert all(each.number >= 37 for each in found.candidates)
 

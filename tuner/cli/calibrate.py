@@ -42,7 +42,12 @@ def calibrate(
     compressibility: Annotated[
         float, typer.Option(min=0, max=0.99, metavar="RATIO", help="Share of each value that compression removes.")
     ] = 0.5,
-    probes: Annotated[int, typer.Option(min=4, max=64, metavar="N", help="Number of configs that are measured.")] = 12,
+    probes: Annotated[
+        int,
+        typer.Option(
+            min=4, max=64, metavar="N", help="Number of probes: configs that are measured to calibrate the model."
+        ),
+    ] = 12,
     bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
     brokers: options.Brokers = 1,

@@ -249,6 +249,9 @@ def doctor(
 ) -> None:
     """Check this host and your cluster, and measure how fast the load generator is on this host.
 
+    With --bootstrap and without --topic, the command creates one empty topic on the cluster and deletes it. With
+    --bootstrap, it also deletes the topics of earlier runs on this host that were killed.
+
     The checks are about the client library, Java, Docker, the clock, the disks, other programs and, with --bootstrap,
     contact with the cluster and your rights on it.
 

@@ -79,8 +79,8 @@ def inspect(
     """Read some of a topic's newest record batches, and say how its producers batch and compress today.
 
     Shows records and bytes per batch, linger.ms and batch.size as far as the batches tell them, codec, idempotence and
-    transactions, and what larger batches and each codec would bring. No producer and no config is asked, and no load is
-    made. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
+    transactions, and what larger batches and each codec would bring. It needs no producer and no config, and makes no
+    load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
     topic, which includes Describe.
 
     With --all, topics are ranked by what would be saved if each producer waited up to 20 ms for batches of up to

@@ -25,6 +25,7 @@ from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED, not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
+from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
@@ -34,7 +35,7 @@ Goals = Annotated[
     list[Goal] | None,
     typer.Option(
         "--goal",
-        help="Goal whose winner is measured again, such as latency. The option may be repeated.",
+        help="What is confirmed: the winner for throughput, latency or both (balanced). The option may be repeated.",
         show_default="confirm.goals of the study file",
     ),
 ]
@@ -111,26 +112,23 @@ def run(
             say(f"this study takes about {most}, and less if few rounds are needed{shorter}")
     study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
-    if as_json:
-        options.print_json(study_record(spec.name, str(folder), found))
-    else:
-        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
-        if not quiet:
-            say(f"report: {folder / 'report.html'}")
-            if asked.quick:
-                say(
-                    f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
-                    f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
-                    "prove smaller gains; `tuner plan` with the same options shows how long it takes"
-                )
-            if any(each.proven for each in found) and (told := over_sizes(len(study.results.sizes))):
-                say(told)
-            if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
-                size = proven[0].record_bytes
-                say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
-            say(f"the whole front: tuner front {spec.name}")
-            if mlflow and spec.tracking.enabled:
-                _say_links(study.results, spec.tracking)
+    _print_found(study.results, found, as_json=as_json)
+    if not as_json and not quiet:
+        say(f"report: {folder / 'report.html'}")
+        if asked.quick:
+            say(
+                f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "
+                f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
+                "prove smaller gains; `tuner plan` with the same options shows how long it takes"
+            )
+        if any(each.proven for each in found) and (told := over_sizes(len(study.results.sizes))):
+            say(told)
+        if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
+            size = proven[0].record_bytes
+            say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
+        say(f"the whole front: tuner front {spec.name}")
+        if mlflow and spec.tracking.enabled:
+            _say_links(study.results, spec.tracking)
     if not found and all(size.baseline is None for size in study.results.sizes):
         raise StudyError(
             f"a recommendation needs measured configs, but too little time or too few bytes were left for the search "
@@ -193,7 +191,7 @@ def confirm(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="Name of a study, its folder, or its study file. Give the study file if it refers to other files.",
+            help="Name of a study, its folder, or its file (needed if the file refers to others).",
         ),
     ],
     goals: Goals = None,
@@ -206,7 +204,7 @@ def confirm(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure the best configs of a study again, in turn with the baseline, to see which gains are real.
+    """Measure the best configs of a study again, alternating with the baseline, to see which gains are real.
 
     A study does this by itself when its search ends. Use this command to do it again on another day or with more
     rounds, or to confirm a study whose search you stopped early. It measures on the target of the study.
@@ -238,14 +236,20 @@ def confirm(
         spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
     )
     found = recommendations(confirmed.results, goals, warn)
-    if as_json:
-        options.print_json(study_record(spec.name, str(folder), found))
-        return
-    OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
-    if confirmed.results.simulated:
-        warn(SIMULATED)
-    if not quiet:
+    _print_found(confirmed.results, found, as_json=as_json)
+    if not silent:
         say(f"report: {folder / 'report.html'}")
+
+
+def _print_found(results: StudyResults, found: list[Recommendation], *, as_json: bool) -> None:
+    """Print the recommendations, and warn of what users should know before they use a config, each warning once."""
+    if as_json:
+        options.print_json(study_record(results.name, str(results.folder), found))
+    else:
+        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
+    simulated = [SIMULATED] if results.simulated else []
+    for warning in dict.fromkeys([*simulated, *(warning for each in found for warning in each.warnings)]):
+        warn(warning)
 
 
 def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> tuple[StudySpec, str]:

@@ -117,7 +117,7 @@ def front(
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:
-    """Show the Pareto front of a study: the configs that no other config beats in every objective.
+    """Show the Pareto front of a study: the configs that no other config dominates.
 
     Each config is shown with its ratio to the baseline, its guarantee and its verdict. If no config keeps every
     constraint, the command shows how near the trials came to each constraint.
@@ -157,7 +157,7 @@ def grid(
     """Show the tables of a grid search: each metric by the values of two knobs.
 
     There is a table for each pair of knobs. If the grid has more than two knobs, each cell is the mean over the values
-    of the other knobs. In a terminal, the cells are coloured: the better, the greener.
+    of the other knobs. In a terminal, better cells are greener.
 
     \b
     Examples:

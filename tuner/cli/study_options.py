@@ -249,8 +249,8 @@ class StudyOptions:
         list[Goal] | None,
         typer.Option(
             "--goal",
-            help="Goal whose winner is measured again after the search, such as latency. The option may be repeated. "
-            "Fewer goals take less time. --objectives chooses what the search looks for.",
+            help="What is confirmed after the search: the winner for throughput, latency or both (balanced). The "
+            "option may be repeated. Fewer goals take less time. --objectives chooses what the search looks for.",
             show_default="all three",
             rich_help_panel=_CONFIRM,
         ),
@@ -297,7 +297,8 @@ class StudyOptions:
         int | None,
         typer.Option(
             min=0,
-            help="Number of repeats of each of these best configs, such as 3.",
+            help="How often each of these best configs is repeated before the winner is chosen, such as 3. "
+            "(--repeats is for grids.)",
             show_default="2",
             rich_help_panel=_CONFIRM,
         ),

@@ -22,7 +22,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "trials": ("studies:trials", "Show the trials of a study: kind, metrics and config of each."),
     "front": (
         "show:front",
-        "Show the Pareto front of a study: the configs that no other config beats in every objective.",
+        "Show the Pareto front of a study: the configs that no other config dominates.",
     ),
     "grid": ("show:grid", "Show the tables of a grid search: each metric by the values of two knobs."),
     "recommend": (
@@ -31,7 +31,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "confirm": (
         "run:confirm",
-        "Measure the best configs of a study again, in turn with the baseline, to see which gains are real.",
+        "Measure the best configs of a study again, alternating with the baseline, to see which gains are real.",
     ),
     "verify": (
         "verify:verify",

@@ -57,8 +57,8 @@ Rounds = Annotated[
     typer.Option(
         min=2,
         show_default="8, or less with a lower --max-rounds",
-        help="Number of rounds after which the command computes how many more it needs. One round measures the "
-        "baseline and the file once. The command ends earlier if the outcome is certain.",
+        help="Minimum number of rounds; fewer if the outcome is certain. One round measures the baseline and the file "
+        "once.",
     ),
 ]
 MaxRounds = Annotated[

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from typing import Final
 
+from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio, ratio_of
 from objectives.scoring import Constraint
 from objectives.stalls import TAIL_LATENCIES, stall_allowance
@@ -112,15 +113,16 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
     for metric, gain in gains.items():
         if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
             continue
+        name = OUTCOME_METRICS[metric].title.partition(",")[0]
         if log(gain.low) > stall_allowance([metric], gain.rounds) and gain.rounds < _TELL_RATES_FROM:
-            yield f"{metric}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
+            yield f"{name}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{metric}: a stall that comes in fewer than 1 of {gain.rounds / 3:.0f} measurements may have been "
-                f"missed in {gain.rounds} rounds"
+                f"{name}: {gain.rounds} rounds may have missed a stall that comes in fewer than 1 of "
+                f"{gain.rounds / 3:.0f} measurements"
             )
         else:
             yield (
-                f"{metric}: better in {gain.rounds} rounds, but one more round with a stall would undo this gain, so "
+                f"{name}: better in {gain.rounds} rounds, but one more round with a stall would undo this gain, so "
                 "it is not claimed"
             )

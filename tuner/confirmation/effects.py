@@ -8,7 +8,7 @@ in twenty is wrong by chance.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from objectives.ratios import Ratio, ratio_in_turns
+from objectives.ratios import Ratio, ablation_ratio
 from objectives.repeats import Noise
 from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
@@ -106,9 +106,9 @@ def effects_of(
         ours = things.pop(config.fingerprint, {})
         found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
         for index, theirs in enumerate(found):
-            if gain := ratio_in_turns(ours, theirs, noise=noise):
+            if gain := ablation_ratio(ours, theirs, noise=noise):
                 gains[index][metric] = gain
-        if _once_each(planned) and (whole := ratio_in_turns(ours, *found, noise=noise)):
+        if _once_each(planned) and (whole := ablation_ratio(ours, *found, noise=noise)):
             product[metric] = whole
     each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
     rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})

@@ -169,13 +169,9 @@ class BurnIn:
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
                 windows = trial.window_values.get("records_per_s", ())
                 if until_ready:
-                    now = (
-                        "shows no trend"
-                        if is_steady(windows)
-                        else "still shows a trend, so the first trials may differ"
-                    )
+                    now = "is steady" if is_steady(windows) else "still shows a trend, so the first trials may differ"
                     self.loop.reporter.say(
-                        f"{size} B: after {trial.load_s:.0f} s of load without a pause (at most {UNBROKEN_S:.0f} s), "
+                        f"{size} B: after {trial.load_s:.0f} s of continuous load (at most {UNBROKEN_S:.0f} s), "
                         f"the baseline's throughput {now}"
                     )
                 return trial.metrics["records_per_s"]

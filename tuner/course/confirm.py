@@ -46,6 +46,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
             f"{size} B: no measured config was better than the baseline for {goals}, so no config has to be confirmed"
         )
         return
+    search.first_round = plan.first_round
     configs = _configs(loop, results, plan)
     announced: set[Kind] = set()
     given = results.baseline_metrics, results.objectives, loop.spec.search.seed

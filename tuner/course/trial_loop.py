@@ -289,7 +289,8 @@ class TrialLoop:
         """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
         said = [f"{started.record_bytes} B, {KIND_WORDS[started.kind]} trial {started.number}"]
         if started.round is not None:
-            said.append(f"round {started.round + 1}")
+            first = self.searches[RecordSizes.parse(started.record_bytes)].first_round
+            said.append(f"round {started.round - first + 1}")
         if started.kind not in (Kind.BASELINE, Kind.SEARCH):
             is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
             client = f" of {started.proposal.config.client.label}" if self.spec.other_clients else ""

@@ -71,14 +71,18 @@ class Recommended:
     in_short: str = ""
 
     def __str__(self) -> str:
-        """Return `balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`."""
+        """Return `balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`, with `in_short` after it.
+
+        A ratio that `in_short` names with its interval is left out of the gains.
+        """
         if self.is_baseline:
             return f"{self.goal}: {self.in_short or KEEP}"
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
-        gains = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
-        told = f"{self.goal}: trial {self.trial}, {gain_headings(self.gains.values())[0]}: {'; '.join(gains)}"
-        return f"{told}; {self.in_short}" if self.in_short else told
+        shown = {metric: ratio for metric, ratio in self.gains.items() if ratio.low > 1.0 or not self.in_short}
+        gains = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in shown.items()]
+        told = [f"{gain_headings(shown.values())[0]}: {'; '.join(gains)}"] if gains else []
+        return f"{self.goal}: trial {self.trial}, {'; '.join([*told, *filter(None, [self.in_short])])}"
 
 
 @dataclass(frozen=True, slots=True)

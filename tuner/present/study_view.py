@@ -120,7 +120,7 @@ def _line(standing: Standing, trial: Trial) -> str:
     of_total = f"/{standing.total}" if standing.total is not None else ""
     progress = f"{search.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
-        progress = f"round {trial.round + 1}"
+        progress = f"round {trial.round - search.first_round + 1}"
     head = f"{search.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
     if trial.kind is Kind.CONFIRM:
         head = f"{head}  {_compared(search, trial):<20}"
@@ -169,7 +169,7 @@ def _compared(search: SearchState, trial: Trial) -> str:
 
 
 def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
-    """Return a trial's ratio to the baseline; in the confirmation, the mean over the rounds that measured both."""
+    """Return a trial's ratio to the baseline; in a confirmation, the mean over its rounds that measured both."""
     if trial.kind is not Kind.CONFIRM:
         return _times(standing, metric, trial.metrics[metric])
     baseline = standing.search.baselines[0].fingerprint
@@ -181,9 +181,13 @@ def _ratio(standing: Standing, trial: Trial, metric: str) -> str:
 
 
 def _in_rounds(search: SearchState, fingerprint: str, metric: str) -> dict[int | None, float]:
-    """Return what a config showed in each round that measured it."""
-    confirming = (trial for trial in search.trials if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint)
-    return {trial.round: trial.metrics[metric] for trial in confirming if trial.metrics.get(metric, 0.0) > 0}
+    """Return what a config showed in each round of the running confirmation that measured it."""
+    return {
+        trial.round: trial.metrics[metric]
+        for trial in search.trials
+        if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint and trial.metrics.get(metric, 0.0) > 0
+        if trial.round is not None and trial.round >= search.first_round
+    }
 
 
 def _times(standing: Standing, metric: str, value: float) -> str:

@@ -72,7 +72,7 @@ def status_text(status: Status) -> RenderableType:
         parts.append(Text(f"now: {status.doing}"))
     if status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
-    headings = ("record bytes", "search trials", "confirmation", "failed", "on the front")
+    headings = ("record bytes", "search trials", "repeats and rounds", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
     for size in status.sizes:
         of = "" if size.total is None else f" of {size.total}"

@@ -43,7 +43,7 @@ def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
         )
     sections = (
         ExplanationSection("gain over the baseline", tuple(gain_sentences(why.found))),
-        ExplanationSection(heading, (*(effect_line(why, each) for each in why.telling), *change_notes(why))),
+        ExplanationSection(heading, (*(effect_line(why, each) for each in why.clear_effects), *change_notes(why))),
         ExplanationSection("what came closest", closest_lines(why)),
         ExplanationSection("what limited the throughput", bound_lines(why.found)),
         ExplanationSection(
@@ -133,9 +133,9 @@ def in_one_line(why: Explanation) -> str:
     """Return the first reason for a recommendation: the strongest change, or what came closest; empty if unknown."""
     if why.found.is_baseline:
         return next(iter(closest_lines(why)), "")
-    if why.telling:
-        return effect_line(why, why.telling[0])
-    if len(why.silent) > 1:
+    if why.clear_effects:
+        return effect_line(why, why.clear_effects[0])
+    if len(why.unclear_effects) > 1:
         return "no single change makes a measurable difference, only all changes together do"
     return next(iter((*change_notes(why), *bound_lines(why.found))), "")
 
@@ -183,12 +183,12 @@ def importance_lines(why: Explanation) -> tuple[str, ...]:
 
 def _silent(why: Explanation) -> Iterable[str]:
     """Yield a sentence about the changes that make no measurable difference."""
-    if not why.silent:
+    if not why.unclear_effects:
         return
-    ratios = [ratio for effect in why.silent for ratio in effect.gains.values()]
+    ratios = [ratio for effect in why.unclear_effects for ratio in effect.gains.values()]
     below = f"any difference is below {max(map(_percent, ratios))} %"
-    names = "; ".join(effect_name(why, each) for each in why.silent)
-    if len(why.silent) == 1:
+    names = "; ".join(effect_name(why, each) for each in why.unclear_effects)
+    if len(why.unclear_effects) == 1:
         yield (
             f"this change makes no measurable difference ({below}): {names}; without it the config is simpler, and "
             "that config was measured too"

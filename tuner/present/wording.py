@@ -212,7 +212,7 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
         return [NO_GAIN]
     sentences = [
         f"{title(metric)}: {compared(recommendation, metric)} "
-        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')} measured alternately)"
+        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
     return [each for each in (in_short(recommendation), *sentences, undecided(recommendation)) if each]

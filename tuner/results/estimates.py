@@ -125,7 +125,7 @@ class Estimates:
         return replace(trial, metrics=metrics)
 
     @property
-    def wandered(self) -> Mapping[str, float]:
+    def drift_ratio(self) -> Mapping[str, float]:
         """By metric, how far the baseline drifted: its highest level divided by its lowest level, minus 1.
 
         Metrics that did not drift are left out.

@@ -86,12 +86,12 @@ class Explanation:
     searched: int
 
     @property
-    def telling(self) -> tuple[Effect, ...]:
+    def clear_effects(self) -> tuple[Effect, ...]:
         """Effects of the changes that make a clear difference, above the noise."""
         return tuple(each for each in self.effects.each if each.shows)
 
     @property
-    def silent(self) -> tuple[Effect, ...]:
+    def unclear_effects(self) -> tuple[Effect, ...]:
         """Effects of changes that were measured and make no clear difference."""
         return tuple(each for each in self.effects.each if each.measured and not each.shows)
 

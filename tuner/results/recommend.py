@@ -192,8 +192,7 @@ def _for_goal(
     confirmation = results.confirmation(chosen_by_trial.fingerprint)
     if confirmation is not None:
         how = (
-            "measured again, alternating with the baseline, "
-            f"{confirmation.balance.rounds} rounds, and not proven better; "
+            f"{confirmation.balance.rounds} rounds, alternating with the baseline, and not proven better; "
             "recommended because the baseline itself breaks a constraint or condition"
         )
         return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
@@ -233,9 +232,9 @@ def _proven(
         gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
     claimed = winner.balance if metric is None else gains[metric]
     how = (
-        f"measured again, alternating with the baseline, {claimed.rounds} rounds; "
-        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
-        f"{'' if winner.in_sessions else '; all rounds ran one after another, so the gain holds only for that time'}"
+        f"{claimed.rounds} rounds, alternating with the baseline; "
+        f"at most {100 * ERROR_RATE:.0f} % chance of a false gain per record size"
+        f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
     )
     found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
     return replace(found, proven=True, gains=gains, prices=prices)

@@ -78,7 +78,8 @@ class Recommendation:
         goal: What the config is recommended for.
         trial: The trial that found the config.
         baseline: The baseline's trial.
-        gains: By metric, the gain over the baseline, from the confirmation rounds; empty if there were none.
+        gains: By metric, the gain over the baseline, from the confirmation rounds; empty if there were none. An
+            unproven gain in a tail latency allows for one more stall, so its interval can differ from that in `prices`.
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
             rounds. A metric that could not be compared in some rounds has the mean of the others.
         baseline_metrics: The baseline's numbers, averaged in the same way.

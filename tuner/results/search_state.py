@@ -23,7 +23,12 @@ _RECENT: Final = 30
 
 
 class SearchState:
-    """The trials of one record size so far, with the front and the baseline's metrics that follow from them."""
+    """The trials of one record size so far, with the front and the baseline's metrics that follow from them.
+
+    Attributes:
+        first_round: The number of the first round of the confirmation that is running. Users see its rounds counted
+            from 1.
+    """
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
         self.record_bytes, self.objectives = record_bytes, objectives
@@ -36,6 +41,7 @@ class SearchState:
         self.searched: list[Trial] = []
         self.followed: deque[Trial] = deque(maxlen=_FOLLOWED)
         self.next_number = 0
+        self.first_round = 0
         self._drift: list[tuple[int, list[Drift]]] = []
         for trial in trials:
             self.add(trial)

@@ -75,7 +75,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
     if recommendation.confirmed and (unsure := within_scatter(recommendation)):
         rows.append(
             (
-                "beware:",
+                "note:",
                 f"the gain in {' and '.join(unsure)} is proven, but a single round may show none",
             )
         )

@@ -136,7 +136,7 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "hypervolume": size.hypervolume[-1][1] if size.hypervolume else None,
         "front": [_record(row, size) for row in front_rows(size)],
         "near_front": list(size.near_front),
-        "baseline_drift_ratio": dict(size.estimates.wandered),
+        "baseline_drift_ratio": dict(size.estimates.drift_ratio),
         "missed_constraints": [asdict(each) for each in missed_constraints(size)],
     }
 
@@ -202,7 +202,7 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
 def front_notes(size: SizeResults) -> list[str]:
     """Return sentences that explain how to read the table of the front."""
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}.", OPTIMISTIC]
-    for metric, ratio in size.estimates.wandered.items():
+    for metric, ratio in size.estimates.drift_ratio.items():
         notes.append(
             f"Drift of the baseline in {title(metric)}: {100 * ratio:.0f} % in this study; {CORRECTED} corrected "
             "for it."

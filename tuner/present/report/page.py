@@ -12,6 +12,7 @@ from objectives.ratios import short
 from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
+from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
 from tuner.present import comparison_view, experiment_view, grid_view, why, wording
 from tuner.present.export.forms import pasted_values
@@ -26,6 +27,7 @@ from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import Explanation, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
+from tuner.results.recommend import preferred
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 
@@ -101,8 +103,10 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Re
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     """Return what the report template shows about a record size; goals with the same config share one explanation."""
     by_goal, importance = recommendations_by_goal(study, size), knob_importance(size)
+    in_order = [by_goal[goal] for goal in goals_of(study.objectives) if goal in by_goal]
     return {
         "size": size,
+        "first": explain(study, preferred(in_order), importance) if in_order else None,
         "labels": labels(by_goal),
         "reasons": why.shared([explain(study, recommendation, importance) for recommendation in by_goal.values()]),
         "importance": importance,
@@ -117,17 +121,20 @@ def drift_text(size: SizeResults) -> str:
     if len(values) < 2:
         return "The baseline was measured less than twice, so its drift is unknown."
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
-    moved = size.estimates.wandered.get("mb_per_s")
+    moved = size.estimates.drift_ratio.get("mb_per_s")
     drifted = (
         f"The baseline drifted by {100 * moved:.0f} %; {front_table.CORRECTED} corrected for it. " if moved else ""
     )
     noises = size.estimates.noise.items()
-    scatter = ", ".join(f"{100 * noise.sd_log:.1f} % in {metric}" for metric, noise in noises if not noise.is_assumed)
+    scatter = ", ".join(
+        f"{100 * noise.sd_log:.1f} % in {wording.metric_name(metric)}"
+        for metric, noise in noises
+        if not noise.is_assumed
+    )
     return (
-        f"{len(values)} measurements of the baseline lie between {min(values):.1f} and {max(values):.1f} MB/s, "
-        f"and the highest and the lowest are {100 * spread:.0f} % of their median apart. "
-        "Smaller differences between two trials mean little. "
-        f"{drifted}{f'Repeats of one config scatter by {scatter}.' if scatter else ''}"
+        f"{len(values)} measurements of the baseline differ by up to {100 * spread:.0f} % "
+        f"({min(values):.1f} to {max(values):.1f} MB/s). Smaller differences between trials mean little. "
+        f"{drifted}{f'Repeats of a config scatter by {scatter}.' if scatter else ''}"
     )
 
 

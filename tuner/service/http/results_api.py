@@ -120,7 +120,7 @@ def _add_measured(api: APIRouter, studies: Studies) -> None:
             Literal["json", "csv", "text"], Query(alias="format", description="Format of the response.")
         ] = "json",
     ) -> Response:
-        """Show the Pareto front of each record size: the configs that no other config beats in every objective."""
+        """Show the Pareto front of each record size: the configs that no other config dominates."""
         return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
 
     @api.get("/studies/{study}/grid", response_class=Response, responses={200: examples.GRID}, tags=["results"])
