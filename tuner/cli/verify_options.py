@@ -1,5 +1,6 @@
 """The options of `tuner verify`, with and without a service."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -111,6 +112,26 @@ Warmup = Annotated[
         show_default="2, or as --study",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """The arguments and options of `tuner verify` that it has with and without a service."""
+
+    file: File
+    against: Against = None
+    study: LikeStudy = None
+    record_bytes: RecordBytes = None
+    client: MeasuredClient = None
+    file_client: ForClient = FileClient.AUTO
+    rounds: Rounds = None
+    max_rounds: MaxRounds = None
+    width_ratio: WidthRatio = 0.1
+    min_gain: MinGain = None
+    tolerance_ratio: ToleranceRatio = 0.0
+    allow_weaker: AllowWeaker = False
+    seconds: Seconds = None
+    warmup: Warmup = None
 
 
 def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
