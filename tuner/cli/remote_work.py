@@ -46,7 +46,7 @@ def confirm(
         tuner --server https://tuner.example confirm orders
         tuner --server https://tuner.example confirm orders --goal throughput --max-rounds 40
     """
-    options.check_rounds(rounds, max_rounds)
+    options.check_round_options(rounds, max_rounds)
     with service() as client:
         before = client.study(study)["state"]
         # A study that runs may have no trials yet, and is refused below.
@@ -86,7 +86,7 @@ def verify(
         tuner --server https://tuner.example verify producer.properties --record-bytes 1000 --target lab
         tuner --server https://tuner.example verify best.properties --study orders
     """
-    options.check_rounds(asked.rounds, asked.max_rounds)
+    options.check_round_options(asked.rounds, asked.max_rounds)
     silent = quiet or as_json
     measured = _measured(asked.client, asked.study)
     request = {

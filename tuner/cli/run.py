@@ -218,7 +218,7 @@ def confirm(
         tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
         tuner confirm overnight.yaml                  if the study file refers to files beside it
     """
-    options.check_rounds(rounds, max_rounds)
+    options.check_round_options(rounds, max_rounds)
     results = api.load_study(study).results
     folder = results.folder
     spec, text = kept_study(study, results)

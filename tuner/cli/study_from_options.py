@@ -101,7 +101,7 @@ class StudyFromOptions(StudyOptions):
                 is wrong. The message names the option.
             StudyFileError: The study file is wrong.
         """
-        options.check_rounds(self.rounds, self.max_rounds)
+        options.check_round_options(self.rounds, self.max_rounds)
         spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
         return replace(spec, ray_address=self.ray_address or spec.ray_address), text
 
@@ -140,7 +140,7 @@ class StudyFromOptions(StudyOptions):
             typer.BadParameter: As for `study`.
             StudyFileError: The study file can't be read.
         """
-        options.check_rounds(self.rounds, self.max_rounds)
+        options.check_round_options(self.rounds, self.max_rounds)
         if self.study_file is not None:
             try:
                 text = self.study_file.read_text(encoding="utf-8-sig")

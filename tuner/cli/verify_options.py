@@ -8,7 +8,7 @@ import typer
 
 from search_spaces.producer_file import FileClient
 from tuner.cli import options
-from tuner.results.judgement import rounds_of
+from tuner.results.judgement import verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""
@@ -140,5 +140,5 @@ def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
     Raises:
         typer.BadParameter: The maximum is below the number of rounds.
     """
-    options.check_rounds(rounds, max_rounds)
-    return rounds_of(rounds, max_rounds)
+    with options.refused_as_usage():
+        return verification_rounds(rounds, max_rounds, options.ROUNDS)
