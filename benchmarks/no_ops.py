@@ -9,8 +9,9 @@ values above the number of records that fit into `batch.size`. So every change t
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from runners.workload import RecordSizes
@@ -31,16 +32,28 @@ NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")
 
 def main() -> None:
     """Run the studies; the exit code is 1 if one of them recommends a change."""
-    parser = benchmark_parser(__doc__)
-    parser.add_argument("--studies", type=whole_number, default=5)
+    run_studies(__doc__, _spec, studies=5, told="recommend a change, although no change can help")
+
+
+def run_studies(doc: str | None, spec_of: Callable[[int, int], StudySpec], *, studies: int, told: str) -> NoReturn:
+    """Run studies in which no change can help; the exit code is 1 if one of them recommends a change.
+
+    Args:
+        doc: The docstring of the benchmark.
+        spec_of: Returns a study, from its seed and the record size in bytes.
+        studies: Number of studies, unless the user asks for another.
+        told: What the wrong studies do, as a verb with its object.
+    """
+    parser = benchmark_parser(doc)
+    parser.add_argument("--studies", type=whole_number, default=studies)
     parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
-    wrong = changes_recommended([_spec(seed, asked.record_bytes) for seed in range(asked.studies)])
-    print(f"\nStudies that recommend a change, although no change can help: {wrong} of {asked.studies} (goal: none)")
+    wrong = _changes_recommended([spec_of(seed, asked.record_bytes) for seed in range(asked.studies)])
+    print(f"\nStudies that {told}: {wrong} of {asked.studies} (goal: none)")
     sys.exit(1 if wrong else 0)
 
 
-def changes_recommended(specs: Sequence[StudySpec]) -> int:
+def _changes_recommended(specs: Sequence[StudySpec]) -> int:
     """Run studies of one record size in which no change can help, and print what each of them found.
 
     Returns:

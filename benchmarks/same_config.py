@@ -7,10 +7,8 @@ default written out. This config has another fingerprint than the baseline, but 
 is noise, or comes from work that one measurement leaves behind for the next measurement.
 """
 
-import sys
-
-from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
-from benchmarks.no_ops import changes_recommended
+from benchmarks.evidence import run_benchmark
+from benchmarks.no_ops import run_studies
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
@@ -21,13 +19,7 @@ WRITTEN_OUT = "linger.ms"
 
 def main() -> None:
     """Run the studies; the exit code is 1 if a study recommends the baseline under another name."""
-    parser = benchmark_parser(__doc__)
-    parser.add_argument("--studies", type=whole_number, default=10)
-    parser.add_argument("--record-bytes", type=whole_number, default=1000)
-    asked = parser.parse_args()
-    wrong = changes_recommended([_spec(seed, asked.record_bytes) for seed in range(asked.studies)])
-    print(f"\nStudies that recommend the baseline under another name: {wrong} of {asked.studies} (goal: none)")
-    sys.exit(1 if wrong else 0)
+    run_studies(__doc__, _spec, studies=10, told="recommend the baseline under another name")
 
 
 def _spec(seed: int, record_bytes: int) -> StudySpec:

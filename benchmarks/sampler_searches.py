@@ -171,8 +171,8 @@ def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: in
     )
 
 
-def ask_costs_s(problem: Problem, entry: Entry, trials: int, count: int = 20) -> list[float]:
-    """Return the seconds that each of `count` proposals takes after the sampler has seen `trials` random trials."""
+def ask_costs_s(problem: Problem, entry: Entry, trials: int) -> list[float]:
+    """Return the seconds that each of 20 proposals takes after the sampler has seen `trials` random trials."""
     strategy, chance = entry.make(problem, 0), ENTRIES["random"].make(problem, 1)
     for number in range(trials):
         proposal = chance.ask(number) if number % 10 else Proposal(number, problem.defaults, {})
@@ -180,7 +180,7 @@ def ask_costs_s(problem: Problem, entry: Entry, trials: int, count: int = 20) ->
         kind = Kind.SEARCH if number % 10 else Kind.BASELINE
         strategy.tell(told(problem, number, kind, proposal, 0))
     costs_s = []
-    for index in range(trials, trials + count):
+    for index in range(trials, trials + 20):
         began_s = time.perf_counter()
         proposal = strategy.ask(index)
         costs_s.append(time.perf_counter() - began_s)

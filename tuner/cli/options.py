@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -242,6 +242,9 @@ ClientVersion = Annotated[
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 
+ROUNDS: Final = ("--rounds", "--max-rounds")
+"""The options for the fewest and the most rounds."""
+
 
 def check_bootstrap(addresses: str) -> None:
     """Check that the value of `--bootstrap` names a host and a port for each broker.
@@ -255,14 +258,14 @@ def check_bootstrap(addresses: str) -> None:
         raise typer.BadParameter(f"--bootstrap: {error}, but got {without_login(addresses)!r}") from None
 
 
-def check_rounds(rounds: int | None, max_rounds: int | None) -> None:
+def check_round_options(rounds: int | None, max_rounds: int | None) -> None:
     """Check that `--max-rounds` allows the rounds of `--rounds`; None stands for an option that was not given.
 
     Raises:
         typer.BadParameter: The maximum is too low.
     """
     with refused_as_usage():
-        spec.check_rounds(rounds, max_rounds, ("--rounds", "--max-rounds"))
+        spec.check_rounds(rounds, max_rounds, ROUNDS)
 
 
 def target_of(

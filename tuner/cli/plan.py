@@ -7,7 +7,8 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.output import write_output
-from tuner.cli.study_from_options import StudyFromOptions, with_study_options
+from tuner.cli.shared_options import with_options
+from tuner.cli.study_from_options import StudyFromOptions
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan, spaces_of
 from tuner.study_file import json_schema, starter_text
@@ -52,7 +53,7 @@ def schema() -> None:
     options.print_json(json_schema())
 
 
-@with_study_options
+@with_options(StudyFromOptions)
 def plan(
     asked: StudyFromOptions,
     mb_per_s: MbPerS = 200.0,

@@ -11,22 +11,8 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
 from tuner.cli.output import Force, check_picture, write_picture
-from tuner.cli.predict_options import (
-    Brokers,
-    Compressibility,
-    ConfigFile,
-    DiskSize,
-    Pairs,
-    Partitions,
-    Producers,
-    Rate,
-    RecordBytes,
-    Replication,
-    RetentionBytes,
-    RetentionTime,
-    SweepText,
-    retention_of,
-)
+from tuner.cli.predict_options import PredictOptions
+from tuner.cli.shared_options import with_options
 from tuner.model.errors import NothingToTell
 from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
@@ -37,27 +23,16 @@ from tuner.present.wording import SIMULATED
 from tuner.storage.home import find_study
 
 
+@with_options(PredictOptions)
 def predict(
     study: options.Study,
-    pairs: Pairs = None,
-    config: ConfigFile = None,
-    record_bytes: RecordBytes = None,
-    rate: Rate = None,
-    partitions: Partitions = None,
-    replication: Replication = None,
-    producers: Producers = None,
-    compressibility: Compressibility = None,
-    sweep: SweepText = None,
+    asked: PredictOptions,
     png: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="With --sweep: also draw throughput and latency as a picture: .png, .svg or .pdf."
         ),
     ] = None,
-    disk: DiskSize = None,
-    brokers: Brokers = None,
-    retention: RetentionTime = None,
-    retention_bytes: RetentionBytes = None,
     force: Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -75,31 +50,39 @@ def predict(
         tuner predict overnight --rate 50000 --disk 2TB --brokers 3 --retention 7d
         tuner predict overnight --sweep linger.ms=0,1,5,20,100 --png linger.png
     """
-    limits = retention_of(retention, retention_bytes, disk, brokers, sweep)
-    if png is not None and sweep is None:
+    limits = asked.limits()
+    if png is not None and asked.sweep is None:
         raise typer.BadParameter("--png draws a sweep, so it needs --sweep")
     check_picture(png, force=force)
-    source = source_in(find_study(study), record_bytes)
+    source = source_in(find_study(study), asked.record_bytes)
     begin = Question.of(source)
-    if config is not None:
+    if asked.config is not None:
         client = source.config.client
-        begin = replace(begin, config=ProducerConfig.parse(options.config_values(config, [], client), client))
-    changes = Changes(record_bytes, rate, partitions, replication, producers, compressibility, parse_pairs(pairs or []))
-    asked = begin.changed(changes)
+        begin = replace(begin, config=ProducerConfig.parse(options.config_values(asked.config, [], client), client))
+    changes = Changes(
+        asked.record_bytes,
+        asked.rate,
+        asked.partitions,
+        asked.replication,
+        asked.producers,
+        asked.compressibility,
+        parse_pairs(asked.pairs or []),
+    )
+    question = begin.changed(changes)
     if limits is not None:
         try:
-            limits.check(asked.workload)
+            limits.check(question.workload)
         except ValueError as error:
             raise typer.BadParameter(f"{error} (--rate, --brokers)") from None
     if source.simulated:
         warn(SIMULATED)
     if source.assumed:
         warn(source.assumed)
-    if sweep is None:
-        _show(source, asked, limits, as_json=as_json)
+    if asked.sweep is None:
+        _show(source, question, limits, as_json=as_json)
         return
     try:
-        wanted = Sweep.of(asked, sweep)
+        wanted = Sweep.of(question, asked.sweep)
     except ValueError as error:
         raise typer.BadParameter(f"--sweep: {error}") from None
     _show_sweep(source, wanted, png, force=force, as_json=as_json)

@@ -1,5 +1,6 @@
 """The options of `tuner predict` that it has with and without a service."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -81,15 +82,32 @@ RetentionBytes = Annotated[
 ]
 
 
-def retention_of(
-    retention: float | None, retention_bytes: int | None, disk: int | None, brokers: int | None, sweep: str | None
-) -> Retention | None:
-    """Return what the options say of retention and disks; None if they say nothing.
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """The options of `tuner predict` that it has with and without a service."""
 
-    Raises:
-        typer.BadParameter: A value is too small, or options need or exclude each other.
-    """
-    try:
-        return Retention.asked(retention, retention_bytes, disk, brokers, swept=sweep is not None)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    pairs: Pairs = None
+    config: ConfigFile = None
+    record_bytes: RecordBytes = None
+    rate: Rate = None
+    partitions: Partitions = None
+    replication: Replication = None
+    producers: Producers = None
+    compressibility: Compressibility = None
+    sweep: SweepText = None
+    disk: DiskSize = None
+    brokers: Brokers = None
+    retention: RetentionTime = None
+    retention_bytes: RetentionBytes = None
+
+    def limits(self) -> Retention | None:
+        """Return what the options say of retention and disks; None if they say nothing.
+
+        Raises:
+            typer.BadParameter: A value is too small, or options need or exclude each other.
+        """
+        swept = self.sweep is not None
+        try:
+            return Retention.asked(self.retention, self.retention_bytes, self.disk, self.brokers, swept=swept)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None

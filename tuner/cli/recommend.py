@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from search_spaces.to_java import LABEL, for_java
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.shared_options import with_options
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.present.console import OUT, say, warn
@@ -91,20 +93,28 @@ FormOption = Annotated[
 ]
 
 
-def recommend(
-    study: options.Study,
-    record_bytes: RecordBytes = None,
-    goal: AskedGoal = None,
-    max_p99_ms: MaxP99Ms = None,
-    min_mb_per_s: MinMbPerS = None,
-    allow_loss: AllowLoss = None,
-    form: FormOption = Format.TABLE,
-    as_json: options.Json = False,
-    everything: Everything = False,
+@dataclass(frozen=True, kw_only=True)
+class RecommendOptions:
+    """The options of `tuner recommend` that it has with and without a service."""
+
+    record_bytes: RecordBytes = None
+    goal: AskedGoal = None
+    max_p99_ms: MaxP99Ms = None
+    min_mb_per_s: MinMbPerS = None
+    allow_loss: AllowLoss = None
+    form: FormOption = Format.TABLE
+    as_json: options.Json = False
+    everything: Everything = False
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
-    ] = None,
-    force: Force = False,
+    ] = None
+    force: Force = False
+
+
+@with_options(RecommendOptions)
+def recommend(
+    study: options.Study,
+    asked: RecommendOptions,
     tracking_uri: Annotated[
         str | None,
         typer.Option(
@@ -132,16 +142,17 @@ def recommend(
         tuner recommend java-overnight --record-bytes 1000 --format strimzi-connector --output patch.yaml
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
-    form = form_asked(form, as_json=as_json)
-    conditions = Conditions(max_p99_ms, min_mb_per_s)
+    form = form_asked(asked.form, as_json=asked.as_json)
+    record_bytes, goal, allow_loss = asked.record_bytes, asked.goal, asked.allow_loss
+    conditions = Conditions(asked.max_p99_ms, asked.min_mb_per_s)
     if tracking_uri is not None:
         if allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
         found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
         found, missing = recommend_each(load_study(study).results, record_bytes, goal, conditions, allow_loss)
-    show_found(found, form, output, force=force, everything=everything)
-    if tracking_uri is None and output is None and form is Format.TABLE:
+    show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
+    if tracking_uri is None and asked.output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
     if missing:
         raise NoFeasibleConfig(missing)

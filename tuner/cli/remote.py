@@ -20,33 +20,18 @@ from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
 from tuner.cli.at_service import AT_WORK, Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.predict_options import (
-    Brokers,
-    Compressibility,
-    ConfigFile,
-    DiskSize,
-    Pairs,
-    Partitions,
-    Producers,
-    Rate,
-    Replication,
-    RetentionBytes,
-    RetentionTime,
-    SweepText,
-    retention_of,
-)
-from tuner.cli.predict_options import RecordBytes as PredictedSize
+from tuner.cli.predict_options import PredictOptions
 from tuner.cli.recommend import (
     AllowLoss,
     AskedGoal,
-    Everything,
-    FormOption,
     MaxP99Ms,
     MinMbPerS,
+    RecommendOptions,
     RecordBytes,
     form_asked,
     show_found,
 )
+from tuner.cli.shared_options import with_options
 from tuner.cli.show import check_named
 from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
 from tuner.cli.studies import RecordBytes as ShownSize
@@ -55,7 +40,6 @@ from tuner.model.errors import NothingToTell
 from tuner.model.trial import StudyState
 from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
-from tuner.present.export import Format
 from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
 from tuner.present.wording import SIMULATED
@@ -184,21 +168,8 @@ def trials(
     show_trials(record["study"], frame, objectives, parquet, as_json=as_json, as_csv=as_csv, force=force)
 
 
-def recommend(
-    study: Study,
-    record_bytes: RecordBytes = None,
-    goal: AskedGoal = None,
-    max_p99_ms: MaxP99Ms = None,
-    min_mb_per_s: MinMbPerS = None,
-    allow_loss: AllowLoss = None,
-    form: FormOption = Format.TABLE,
-    as_json: options.Json = False,
-    everything: Everything = False,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
-    ] = None,
-    force: Force = False,
-) -> None:
+@with_options(RecommendOptions)
+def recommend(study: Study, asked: RecommendOptions) -> None:
     """Show the config to use, from a study on the service, ready to paste.
 
     \b
@@ -207,12 +178,18 @@ def recommend(
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --format spring
     """
-    form = form_asked(form, as_json=as_json)
+    form = form_asked(asked.form, as_json=asked.as_json)
     with service() as client:
         found = recommendations(
-            client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s, allow_loss=allow_loss
+            client,
+            study,
+            asked.record_bytes,
+            asked.goal,
+            max_p99_ms=asked.max_p99_ms,
+            min_mb_per_s=asked.min_mb_per_s,
+            allow_loss=asked.allow_loss,
         )
-    show_found(found, form, output, force=force, everything=everything)
+    show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
 
 
 def report(
@@ -303,23 +280,8 @@ def explain(
         warn("the study is not finished, so the recommendation may still change")
 
 
-def predict(
-    study: Study,
-    pairs: Pairs = None,
-    config: ConfigFile = None,
-    record_bytes: PredictedSize = None,
-    rate: Rate = None,
-    partitions: Partitions = None,
-    replication: Replication = None,
-    producers: Producers = None,
-    compressibility: Compressibility = None,
-    sweep: SweepText = None,
-    disk: DiskSize = None,
-    brokers: Brokers = None,
-    retention: RetentionTime = None,
-    retention_bytes: RetentionBytes = None,
-    as_json: options.Json = False,
-) -> None:
+@with_options(PredictOptions)
+def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) -> None:
     """Predict what a config would do, from what a study on the service has measured, without sending anything.
 
     \b
@@ -327,38 +289,38 @@ def predict(
         tuner --server https://tuner.example predict orders -X linger.ms=20 --partitions 6
         tuner --server https://tuner.example predict orders --sweep linger.ms=0,1,5,20,100
     """
-    retention_of(retention, retention_bytes, disk, brokers, sweep)
-    asked: dict[str, Any] = {
-        "begin": "study" if config is None else "defaults",
-        "record_bytes": record_bytes,
-        "rate": rate,
-        "partitions": partitions,
-        "replication": replication,
-        "producers": producers,
-        "compressibility": compressibility,
-        "sweep": sweep,
-        "disk_bytes": disk,
-        "brokers": brokers,
-        "retention_s": retention,
-        "retention_bytes": retention_bytes,
+    asked.limits()
+    request: dict[str, Any] = {
+        "begin": "study" if asked.config is None else "defaults",
+        "record_bytes": asked.record_bytes,
+        "rate": asked.rate,
+        "partitions": asked.partitions,
+        "replication": asked.replication,
+        "producers": asked.producers,
+        "compressibility": asked.compressibility,
+        "sweep": asked.sweep,
+        "disk_bytes": asked.disk,
+        "brokers": asked.brokers,
+        "retention_s": asked.retention,
+        "retention_bytes": asked.retention_bytes,
     }
     with service() as client:
-        properties = parse_pairs(pairs or [])
-        if config is not None:
+        properties = parse_pairs(asked.pairs or [])
+        if asked.config is not None:
             kind = json.loads(client.text(study, "prediction", form="json"))["client"]
-            begin = ProducerConfig.parse(options.config_values(config, [], client_of(kind)), client_of(kind))
+            begin = ProducerConfig.parse(options.config_values(asked.config, [], client_of(kind)), client_of(kind))
             properties = begin.recoded(properties).values
-        asked["set"] = [f"{name}={value}" for name, value in properties.items()]
-        record = json.loads(client.text(study, "prediction", form="json", **asked))
+        request["set"] = [f"{name}={value}" for name, value in properties.items()]
+        record = json.loads(client.text(study, "prediction", form="json", **request))
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
-        if all(reasons) or (sweep is None and reasons[-1]):
+        if all(reasons) or (asked.sweep is None and reasons[-1]):
             raise NothingToTell(f"{study} can't predict this: {reasons[-1]}")
         if record["simulated"]:
             warn(SIMULATED)
         if as_json:
             options.print_json(record)
         else:
-            typer.echo(printable(client.text(study, "prediction", **asked)), nl=False)
+            typer.echo(printable(client.text(study, "prediction", **request)), nl=False)
 
 
 def compare(

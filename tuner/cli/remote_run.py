@@ -6,7 +6,6 @@ They take the options of the verbs without a service, except those about the tar
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import count
 from typing import Annotated, Any, Final
 
@@ -17,7 +16,8 @@ from tuner.cli import options
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
 from tuner.cli.interruption import Interrupted
 from tuner.cli.plan import MbPerS
-from tuner.cli.study_from_options import StudyFromOptions, option_of, with_study_options
+from tuner.cli.shared_options import with_options
+from tuner.cli.study_from_options import StudyFromOptions, option_of
 from tuner.client import Client, ServiceRefused
 from tuner.present.console import say, warn
 from tuner.present.plan_view import plan_csv
@@ -39,7 +39,7 @@ _OF_A_CLUSTER: Final = frozenset(
 """The options of a study that a service does not take, because its operator decides them."""
 
 
-@partial(with_study_options, without=_OF_A_CLUSTER)
+@with_options(StudyFromOptions, without=_OF_A_CLUSTER)
 def run(
     asked: StudyFromOptions,
     target: Target = None,
@@ -99,7 +99,7 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
     raise AssertionError("the names do not end")
 
 
-@partial(with_study_options, without=_OF_A_CLUSTER)
+@with_options(StudyFromOptions, without=_OF_A_CLUSTER)
 def plan(
     asked: StudyFromOptions,
     target: Target = None,

@@ -16,9 +16,11 @@ from tuner.cli import options, verify_options
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
 from tuner.cli.remote_run import Detach, Target, media_type
 from tuner.cli.run import AblationRounds, Goals, MaxRounds, Rounds, WidthRatio
+from tuner.cli.shared_options import with_options
 from tuner.cli.studies import Yes
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.cli.verify import end, print_judgement
+from tuner.cli.verify_options import VerifyOptions
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
 
@@ -44,7 +46,7 @@ def confirm(
         tuner --server https://tuner.example confirm orders
         tuner --server https://tuner.example confirm orders --goal throughput --max-rounds 40
     """
-    options.check_rounds(rounds, max_rounds)
+    options.check_round_options(rounds, max_rounds)
     with service() as client:
         before = client.study(study)["state"]
         # A study that runs may have no trials yet, and is refused below.
@@ -67,21 +69,9 @@ def confirm(
         show_recommendations(client, study, as_json=as_json)
 
 
+@with_options(VerifyOptions)
 def verify(
-    file: verify_options.File,
-    against: verify_options.Against = None,
-    study: verify_options.LikeStudy = None,
-    record_bytes: verify_options.RecordBytes = None,
-    client: verify_options.MeasuredClient = None,
-    file_client: verify_options.ForClient = FileClient.AUTO,
-    rounds: verify_options.Rounds = None,
-    max_rounds: verify_options.MaxRounds = None,
-    width_ratio: verify_options.WidthRatio = 0.1,
-    min_gain: verify_options.MinGain = None,
-    tolerance_ratio: verify_options.ToleranceRatio = 0.0,
-    allow_weaker: verify_options.AllowWeaker = False,
-    seconds: verify_options.Seconds = None,
-    warmup: verify_options.Warmup = None,
+    asked: VerifyOptions,
     target: Target = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -96,28 +86,28 @@ def verify(
         tuner --server https://tuner.example verify producer.properties --record-bytes 1000 --target lab
         tuner --server https://tuner.example verify best.properties --study orders
     """
-    options.check_rounds(rounds, max_rounds)
+    options.check_round_options(asked.rounds, asked.max_rounds)
     silent = quiet or as_json
-    measured = _measured(client, study)
-    asked = {
-        "file": str(file),
-        "client": client,
-        "config": _values(file, file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT),
-        "baseline": None if against is None else _values(against, FileClient.AUTO, measured, silent=silent),
-        "study": study,
+    measured = _measured(asked.client, asked.study)
+    request = {
+        "file": str(asked.file),
+        "client": asked.client,
+        "config": _values(asked.file, asked.file_client, measured, silent=silent, advice=verify_options.FILE_CLIENT),
+        "baseline": None if asked.against is None else _values(asked.against, FileClient.AUTO, measured, silent=silent),
+        "study": asked.study,
         "target": target,
-        "record_bytes": record_bytes,
-        "rounds": rounds,
-        "max_rounds": max_rounds,
-        "width_ratio": width_ratio,
-        "min_gain": min_gain,
-        "tolerance_ratio": tolerance_ratio,
-        "allow_weaker": allow_weaker,
-        "seconds": seconds,
-        "warmup": warmup,
+        "record_bytes": asked.record_bytes,
+        "rounds": asked.rounds,
+        "max_rounds": asked.max_rounds,
+        "width_ratio": asked.width_ratio,
+        "min_gain": asked.min_gain,
+        "tolerance_ratio": asked.tolerance_ratio,
+        "allow_weaker": asked.allow_weaker,
+        "seconds": asked.seconds,
+        "warmup": asked.warmup,
     }
     with service() as at:
-        view = at.verify({key: value for key, value in asked.items() if value is not None})
+        view = at.verify({key: value for key, value in request.items() if value is not None})
         if view["kind"] == "verification":
             if as_json:
                 options.print_json(view)

@@ -14,7 +14,8 @@ from runners.reporting import counted
 from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
-from tuner.cli.study_from_options import StudyFromOptions, with_study_options
+from tuner.cli.shared_options import with_options
+from tuner.cli.study_from_options import StudyFromOptions
 from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
@@ -75,7 +76,7 @@ AblationRounds = Annotated[
 ]
 
 
-@with_study_options
+@with_options(StudyFromOptions)
 def run(
     asked: StudyFromOptions,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
@@ -215,7 +216,7 @@ def confirm(
         tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
         tuner confirm overnight.yaml                  if the study file refers to files beside it
     """
-    options.check_rounds(rounds, max_rounds)
+    options.check_round_options(rounds, max_rounds)
     results = api.load_study(study).results
     folder = results.folder
     spec, text = kept_study(study, results)

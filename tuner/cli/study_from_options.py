@@ -1,15 +1,13 @@
 """The study that the options of `tuner run` and `tuner plan` describe, with or without a study file."""
 
-import functools
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 import typer
 
@@ -103,7 +101,7 @@ class StudyFromOptions(StudyOptions):
                 is wrong. The message names the option.
             StudyFileError: The study file is wrong.
         """
-        options.check_rounds(self.rounds, self.max_rounds)
+        options.check_round_options(self.rounds, self.max_rounds)
         spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
         return replace(spec, ray_address=self.ray_address or spec.ray_address), text
 
@@ -142,7 +140,7 @@ class StudyFromOptions(StudyOptions):
             typer.BadParameter: As for `study`.
             StudyFileError: The study file can't be read.
         """
-        options.check_rounds(self.rounds, self.max_rounds)
+        options.check_round_options(self.rounds, self.max_rounds)
         if self.study_file is not None:
             try:
                 text = self.study_file.read_text(encoding="utf-8-sig")
@@ -333,32 +331,3 @@ def _differing_settings(spec: StudySpec) -> list[str]:
     with closing(storage.read(folder)) as store:
         identity = store.facts().get(IDENTITY)
         return [*setting_changes(study_identity(spec), identity)] if identity and store.trials(limit=1) else []
-
-
-def with_study_options(verb: Callable[..., None], *, without: frozenset[str] = frozenset()) -> Callable[..., None]:
-    """Return a verb whose command line has the options of `StudyFromOptions` before the verb's own options.
-
-    Args:
-        verb: A function with annotated parameters, which Typer makes a command of. Its first parameter gets the
-            `StudyFromOptions` that the user gave.
-        without: The options that the verb does not have, by their names in Python.
-    """
-    own = list(inspect.signature(verb).parameters.values())[1:]
-    hints = get_type_hints(StudyFromOptions, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(StudyFromOptions)
-        if field.name not in without
-    ]
-
-    @functools.wraps(verb)
-    def called(**values: Any) -> None:
-        given = {each.name: values.pop(each.name) for each in shared}
-        verb(StudyFromOptions(**given), **values)
-
-    # Typer reads the command line of a function from its signature and its annotations.
-    called.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *own)}
-    return called

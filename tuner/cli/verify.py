@@ -8,12 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from search_spaces.producer_file import FileClient, read_producer_file
+from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options, verify_options
 from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
 from tuner.cli.run import kept_study
+from tuner.cli.shared_options import with_options
+from tuner.cli.verify_options import VerifyOptions
 from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
@@ -24,21 +26,9 @@ from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets
 
 
+@with_options(VerifyOptions)
 def verify(
-    file: verify_options.File,
-    against: verify_options.Against = None,
-    study: verify_options.LikeStudy = None,
-    record_bytes: verify_options.RecordBytes = None,
-    client: verify_options.MeasuredClient = None,
-    file_client: verify_options.ForClient = FileClient.AUTO,
-    rounds: verify_options.Rounds = None,
-    max_rounds: verify_options.MaxRounds = None,
-    width_ratio: verify_options.WidthRatio = 0.1,
-    min_gain: verify_options.MinGain = None,
-    tolerance_ratio: verify_options.ToleranceRatio = 0.0,
-    allow_weaker: verify_options.AllowWeaker = False,
-    seconds: verify_options.Seconds = None,
-    warmup: verify_options.Warmup = None,
+    asked: VerifyOptions,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
@@ -81,39 +71,39 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
-    fewest, most = verify_options.rounds_asked(rounds, max_rounds)
-    storage, stem = storage_at(), verification_stem(str(file))
+    fewest, most = verify_options.rounds_asked(asked.rounds, asked.max_rounds)
+    storage, stem = storage_at(), verification_stem(str(asked.file))
     name = free_name(stem, storage)
-    if study is None:
+    if asked.study is None:
         spec, text = study_of_options(
             name,
-            record_bytes or "1000",
-            client=client,
-            baseline=against,
+            asked.record_bytes or "1000",
+            client=asked.client,
+            baseline=asked.against,
             bootstrap=bootstrap,
             command_config=command_config,
             container=container,
-            seconds=seconds,
-            warmup=warmup,
+            seconds=asked.seconds,
+            warmup=asked.warmup,
             executor=executor,
         )
         rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {
-            "--client": client,
-            "--against": against,
+            "--client": asked.client,
+            "--against": asked.against,
             "--bootstrap": bootstrap,
             "--command-config": command_config,
             "--container": container,
-            "--seconds": seconds,
-            "--warmup": warmup,
+            "--seconds": asked.seconds,
+            "--warmup": asked.warmup,
             "--executor": executor,
         }
         if given := [option for option, value in fixed.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
-        spec, text, rates = _study_like(study, name, record_bytes)
-    with named_file(file):
-        given_file = read_producer_file(file, file_client, spec.client, advice=verify_options.FILE_CLIENT)
+        spec, text, rates = _study_like(asked.study, name, asked.record_bytes)
+    with named_file(asked.file):
+        given_file = read_producer_file(asked.file, asked.file_client, spec.client, advice=verify_options.FILE_CLIENT)
         config = given_file.config
     for note in () if quiet or as_json else given_file.notes:
         say(note)
@@ -121,16 +111,16 @@ def verify(
         config=config,
         rounds=fewest,
         max_rounds=most,
-        width_ratio=width_ratio,
-        min_gain=min_gain,
-        tolerance_ratio=tolerance_ratio,
-        allow_weaker=allow_weaker,
+        width_ratio=asked.width_ratio,
+        min_gain=asked.min_gain,
+        tolerance_ratio=asked.tolerance_ratio,
+        allow_weaker=asked.allow_weaker,
         # The study made above has `durability: any`, so that a weaker file can be measured with --allow-weaker.
-        keeps_floor=study is not None,
+        keeps_floor=asked.study is not None,
     )
-    baseline = str(against) if against else "the study's baseline" if study else "the client's defaults"
+    baseline = str(asked.against or ("the study's baseline" if asked.study else "the client's defaults"))
     with options.refused_as_usage():
-        judgement = judgement_before(spec, terms, str(file), baseline)
+        judgement = judgement_before(spec, terms, str(asked.file), baseline)
     spec = terms.study(spec)
     if judgement.refused:
         if as_json:

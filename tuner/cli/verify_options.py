@@ -1,5 +1,6 @@
 """The options of `tuner verify`, with and without a service."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -7,7 +8,7 @@ import typer
 
 from search_spaces.producer_file import FileClient
 from tuner.cli import options
-from tuner.results.judgement import rounds_of
+from tuner.results.judgement import verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""
@@ -113,11 +114,31 @@ Warmup = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """The arguments and options of `tuner verify` that it has with and without a service."""
+
+    file: File
+    against: Against = None
+    study: LikeStudy = None
+    record_bytes: RecordBytes = None
+    client: MeasuredClient = None
+    file_client: ForClient = FileClient.AUTO
+    rounds: Rounds = None
+    max_rounds: MaxRounds = None
+    width_ratio: WidthRatio = 0.1
+    min_gain: MinGain = None
+    tolerance_ratio: ToleranceRatio = 0.0
+    allow_weaker: AllowWeaker = False
+    seconds: Seconds = None
+    warmup: Warmup = None
+
+
 def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
     """Return the fewest and the most rounds that `--rounds` and `--max-rounds` ask for; None is an option left out.
 
     Raises:
         typer.BadParameter: The maximum is below the number of rounds.
     """
-    options.check_rounds(rounds, max_rounds)
-    return rounds_of(rounds, max_rounds)
+    with options.refused_as_usage():
+        return verification_rounds(rounds, max_rounds, options.ROUNDS)

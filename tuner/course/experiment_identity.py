@@ -11,19 +11,18 @@ from tuner.model.experiment import ExperimentSpec
 from tuner.model.facts import EXPERIMENT, IDENTITY
 from tuner.model.row import Row
 from tuner.storage.home import storage_at
-from tuner.storage.protocols import Storage
 
 _ADDED: Final = {"one_payload": False, "different_keys": None, "most_frequent_key_ratio": 0.0, "peak_ratio": 1.0}
 
 
-def check_rows_unchanged(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> None:
+def check_rows_unchanged(spec: ExperimentSpec, folder: Path) -> None:
     """Check that the measurements that are stored have these rows, before searches have found configs for some of them.
 
     Raises:
         StudyChanged: They have other rows, or belong to a study.
     """
     searched = {f"row {row.name}" for row in spec.rows if row.best_of is not None}
-    with suppress(StudyNotFound), closing((storage or storage_at()).read(folder)) as store:
+    with suppress(StudyNotFound), closing(storage_at().read(folder)) as store:
         if store.trials():
             check_same_rows(spec, store.facts(), searched)
 

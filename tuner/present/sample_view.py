@@ -1,6 +1,6 @@
 """The statistics of a topic's records, as a table, as JSON, and as a study file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -96,9 +96,7 @@ def _peak(sample: TopicSample) -> str:
     return f", peak_ratio: {ratio:.1f}" if ratio >= _BURSTS_RATIO else ""
 
 
-def sampled_study(
-    topic: str, sample: TopicSample, bootstrap: str, command_config: str | None, notes: Sequence[str] = ()
-) -> str:
+def sampled_study(topic: str, sample: TopicSample, bootstrap: str, command_config: str | None) -> str:
     """Return a study file for records like those of the sample, on topics like theirs.
 
     Args:
@@ -106,7 +104,6 @@ def sampled_study(
         sample: Its statistics; at least one record has a value.
         bootstrap: The address of the cluster.
         command_config: The path of the file with the connection settings, relative to the study file; None without one.
-        notes: Further lines for the comment at the top.
     """
     codec = TYPICAL_CODEC if TYPICAL_CODEC in sample.removed_ratio else GZIP
     target: dict[str, str] = {"bootstrap": bootstrap, "like": topic}
@@ -126,7 +123,6 @@ def sampled_study(
         f"A study with records like those of topic {topic}: sizes, keys and compressibility are those of "
         f"{sample.records:,} of its",
         f"newest records. The compressibility is what {codec} removes. Run it with   tuner run FILE",
-        *notes,
     ]
     text = "".join(f"# {line}\n" for line in head)
     text += yaml.safe_dump({"target": target, "workload": dict(workload)}, sort_keys=False, width=200)

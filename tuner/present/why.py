@@ -38,8 +38,8 @@ def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
     heading = "what each change brings"
     if why.effects.rounds:
         heading += (
-            f": the config was measured alternating with copies that each have one change undone, in {rounds_of(why)}; "
-            "of these 95 % intervals, about 1 in 20 misses the true value"
+            ": the config was measured alternating with copies that each have one change undone, in "
+            f"{rounds_text(why)}; of these 95 % intervals, about 1 in 20 misses the true value"
         )
     sections = (
         ExplanationSection("gain over the baseline", tuple(gain_sentences(why.found))),
@@ -90,7 +90,7 @@ def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
     return list(found.values())
 
 
-def rounds_of(why: Explanation) -> str:
+def rounds_text(why: Explanation) -> str:
     """Return the number of rounds of the ablation as text: `2 rounds`."""
     return counted(why.effects.rounds, "round")
 

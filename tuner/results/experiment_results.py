@@ -113,7 +113,7 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     )
 
 
-def found_before(spec: ExperimentSpec, folder: Path, storage: Storage | None = None) -> Mapping[str, Mapping[str, str]]:
+def found_before(spec: ExperimentSpec, folder: Path) -> Mapping[str, Mapping[str, str]]:
     """Return the configs that searches found before the rows were first measured, by the name of the row.
 
     The result is empty if no row was measured yet. It is also empty if the experiment file now names other rows for
@@ -121,7 +121,7 @@ def found_before(spec: ExperimentSpec, folder: Path, storage: Storage | None = N
     """
     searched = {row.name for row in spec.rows if row.best_of is not None}
     try:
-        with closing((storage or storage_at()).read(folder)) as store:
+        with closing(storage_at().read(folder)) as store:
             found, begun = store.facts().get(FOUND_CONFIGS, {}), bool(store.trials())
     except StudyNotFound:
         return {}

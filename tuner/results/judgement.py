@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
@@ -19,18 +19,27 @@ from tuner.results.size_verification import (
 )
 from tuner.results.study_results import StudyResults
 
-_GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
+FEWEST_ROUNDS: Final = 8
+MOST_ROUNDS: Final = 20
+_GOALS: Final = (Goal.THROUGHPUT, Goal.LATENCY)
 
 
-def rounds_of(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
+def verification_rounds(
+    rounds: int | None, max_rounds: int | None, names: tuple[str, str] = ("rounds", "max_rounds")
+) -> tuple[int, int]:
     """Return the fewest and the most rounds of a verification for which these numbers, or None, were given.
+
+    Args:
+        rounds: The fewest rounds that were asked for.
+        max_rounds: The most rounds that were asked for.
+        names: What the user calls the two numbers.
 
     Raises:
         RequestRefused: The most rounds are fewer than the fewest rounds.
     """
-    check_rounds(rounds, max_rounds)
-    most = max(20, rounds or 0) if max_rounds is None else max_rounds
-    return min(8, most) if rounds is None else rounds, most
+    check_rounds(rounds, max_rounds, names)
+    most = max(MOST_ROUNDS, rounds or 0) if max_rounds is None else max_rounds
+    return min(FEWEST_ROUNDS, most) if rounds is None else rounds, most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +58,8 @@ class Terms:
     """
 
     config: ProducerConfig
-    rounds: int = 8
-    max_rounds: int = 20
+    rounds: int = FEWEST_ROUNDS
+    max_rounds: int = MOST_ROUNDS
     width_ratio: float = 0.1
     min_gain: float | None = None
     tolerance_ratio: float = 0.0

@@ -217,7 +217,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.effect_words,
     why.in_one_line,
     wording.metric_name,
-    why.rounds_of,
+    why.rounds_text,
     wording.changes,
     wording.compared,
     wording.in_short,

@@ -22,7 +22,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
-from tuner.results.judgement import Terms, rounds_of
+from tuner.results.judgement import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
 from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
@@ -63,9 +63,9 @@ class VerificationAsked(BaseModel):
     """Seconds of load that are measured, in each phase. Default: 10. Not with `study`."""
     warmup: Seconds | None = None
     """Seconds of load before the measurement, in each phase. Default: 2. Not with `study`."""
-    rounds: Rounds = 8
+    rounds: Rounds = FEWEST_ROUNDS
     """Minimum number of rounds; with a lower `max_rounds`, that number."""
-    max_rounds: Rounds = 20
+    max_rounds: Rounds = MOST_ROUNDS
     """Maximum number of rounds; at least `rounds`. Default: 20, or `rounds` if that is more."""
     width_ratio: Annotated[float, Field(ge=0.001, le=10, allow_inf_nan=False)] = 0.1
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are added."""
@@ -84,7 +84,7 @@ class VerificationAsked(BaseModel):
             RequestRefused: `max_rounds` is less than `rounds`.
         """
         given = self.model_fields_set
-        fewest, most = rounds_of(
+        fewest, most = verification_rounds(
             self.rounds if "rounds" in given else None, self.max_rounds if "max_rounds" in given else None
         )
         return Terms(
