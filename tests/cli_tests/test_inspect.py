@@ -207,8 +207,7 @@ def test_nothing_is_left_behind(broker: RunningCluster, new_topic: TopicMaker) -
     command = arguments("inspect", topic.name, "--bootstrap", broker.bootstrap)
     started: list[psutil.Process] = []
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        eventually(lambda: readers_of(process.pid))
-        started += readers_of(process.pid)
+        started += eventually(lambda: readers_of(process.pid))
         process.kill()
     eventually(lambda: not any(each.is_running() for each in started))
     assert tuner(*command[-4:]).code == 0

@@ -104,7 +104,7 @@ class KillsTheLoad(Told):
 def test_the_limit_of_a_trial_covers_a_lost_attempt(broker: RunningCluster, tmp_path: Path) -> None:
     limit, told = 1_500_000_000, KillsTheLoad(broker)  # more than any first window sends
     spec = real_study(broker.bootstrap, trials=1, max_bytes_per_trial=limit)
-    spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(2.0, 30.0)))
+    spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(2.0, 600.0)))
     with pytest.raises(ByteBudgetExceeded):
         run_study(spec, "", tmp_path, told)
     (trial,) = told.trials
