@@ -149,11 +149,8 @@ def confirmations_of(
             if goals or proven_in_mean or all(each.fingerprint != fingerprint for each in found):
                 ranks = _ranks(plan, trials, fingerprint, baseline_metrics, objectives)
                 limits = plan.constraints if constraints is None else constraints
-                found.append(
-                    _confirmation(
-                        fingerprint, goals, proven_in_mean, ranks, rounds, own, winners, objectives, plan, limits
-                    )
-                )
+                by_goal = _ByGoal(goals, proven_in_mean, ranks, own, len(winners))
+                found.append(_confirmation(fingerprint, by_goal, rounds, objectives, plan, limits))
                 answered |= {(fingerprint, goal) for goal in found[-1].proven}
                 goals_here |= goals
         decided |= goals_here
@@ -287,19 +284,34 @@ def _ranks(
     return {goal: goal_rank(goal, means_of(ours), reference, objectives, plan.allow_loss) for goal in Goal}
 
 
+@dataclass(frozen=True, slots=True)
+class _ByGoal:
+    """What a confirmation says of one config, goal by goal.
+
+    Attributes:
+        winner_of: The goals for which it is the winner.
+        proven_in_mean: The goals for which it is proven better in the mean.
+        ranks: Its sort key for each goal before the rounds.
+        decisions: What was decided for each goal that it was tested for.
+        claims: The number of goals that have a winner.
+    """
+
+    winner_of: frozenset[Goal]
+    proven_in_mean: frozenset[Goal]
+    ranks: Mapping[Goal, tuple[bool, float]]
+    decisions: Mapping[Goal, Decision]
+    claims: int
+
+
 def _confirmation(
     fingerprint: str,
-    goals: frozenset[Goal],
-    proven_in_mean: frozenset[Goal],
-    ranks: Mapping[Goal, tuple[bool, float]],
+    by_goal: _ByGoal,
     rounds: Rounds,
-    own: Mapping[Goal, Decision],
-    winners: Mapping[Goal, str],
     objectives: Sequence[Objective],
     plan: ConfirmationPlan,
     constraints: Sequence[Constraint],
 ) -> Confirmation:
-    untested = claim_level(len(winners), plan.error_rate)
+    untested, own = claim_level(by_goal.claims, plan.error_rate), by_goal.decisions
     together = goal_metrics(Goal.BALANCED, objectives)
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
     metrics = dict.fromkeys((*COMPARED, *together))
@@ -321,7 +333,7 @@ def _confirmation(
     latencies = [{name: value for name, value in means.items() if name in _LATENCIES} for means in in_held]
     found = Confirmation(
         fingerprint=fingerprint,
-        goals=goals,
+        goals=by_goal.winner_of,
         gains={
             metric: allowing_for_stall(gain, metric) if metric in gains_without_stall else gain
             for metric, gain in gains.items()
@@ -334,14 +346,15 @@ def _confirmation(
         | latencies[1]
         | {name: means_of(each.theirs)[name] for name, each in counted.items()},
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
-        claims=len(winners),
+        claims=by_goal.claims,
         broken=rounds.broken(constraints, objectives),
         in_sessions=rounds.in_sessions,
         held_ratio=rounds.held_ratio,
         caveats=caveats_of(rounds, gains, constraints),
-        proven_in_mean=proven_in_mean,
+        proven_in_mean=by_goal.proven_in_mean,
         gains_with_prices={metric: gain for metric, gain in gains_with_prices.items() if gain is not None},
         gains_without_stall=gains_without_stall,
-        ranks=ranks,
+        ranks=by_goal.ranks,
     )
-    return replace(found, proven=frozenset(g for g in proven_in_mean if found.proves(g, objectives, plan.allow_loss)))
+    kept = (goal for goal in found.proven_in_mean if found.proves(goal, objectives, plan.allow_loss))
+    return replace(found, proven=frozenset(kept))
