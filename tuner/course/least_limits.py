@@ -13,6 +13,9 @@ _RULE: Final = "a study must be able to search and confirm each of its record si
 _SLOW_MB_PER_S: Final = 1.0
 """A throughput that nearly every cluster reaches, to tell that a limit on bytes is certainly too low."""
 
+_TO_TYPE_S: Final = 300.0
+"""How much later than now a command with the least `--until` may be given."""
+
 
 def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
     """Refuse a new study that has too little time or too few bytes to search and confirm all of its record sizes.
@@ -37,7 +40,7 @@ def check_limits(spec: StudySpec, now: datetime.datetime | None = None) -> None:
         left_s = next_occurrence(search.until, now).timestamp() - now.timestamp()
         # A moment in the past is refused by `check_new` of `tuner.course.budget`.
         if 0 < left_s < least_s:
-            least = now + datetime.timedelta(seconds=least_s + 60)
+            least = now + datetime.timedelta(seconds=least_s + _TO_TYPE_S)
             allowed = f"starts no trial after {search.until}, which is in {clock_text(left_s)}"
             raise LimitTooLow("search.until", f"{needs}, but {allowed}", f"'{least:%Y-%m-%d %H:%M}'")
     least_bytes = estimate.least_bytes(spec, _SLOW_MB_PER_S)
