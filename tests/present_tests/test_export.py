@@ -13,11 +13,14 @@ from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
 from runners.kafka_tools.producer_performance import producer_performance, write_lines
-from search_spaces.client import librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces import DURABILITY, KnobChange, SearchSpace
+from search_spaces.client import java, librdkafka
+from search_spaces.from_java import read_java
+from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.properties_file import parse_properties, read_properties
 from search_spaces.to_java import translate_to_java
 from tests.conftest import TopicMaker
+from tests.helpers.choosers import Random
 from tests.helpers.stored_studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
@@ -102,6 +105,44 @@ def test_exports_keep_a_default_where_the_baseline_sets_another_value(confirmed:
     assert parse_properties(export(found, Format.PROPERTIES)) == {**WINNER, "acks": "all"}
     (row,) = (line.split() for line in export(found, Format.TABLE).splitlines() if line.startswith("acks "))
     assert row == ["acks", "all", "1", "all"]
+
+
+@pytest.mark.parametrize(
+    ("before", "durability", "acks", "reached"),
+    [
+        ({"acks": "1"}, "all", None, {"acks": "-1"}),
+        ({"enable.idempotence": "true"}, "leader", "1", {"acks": "1", "enable.idempotence": "false"}),
+        ({"compression.type": "gzip", "compression.level": "9"}, "baseline", None, {"acks": "-1"}),
+    ],
+)
+def test_a_config_pasted_into_the_baselines_file_is_the_measured_one(
+    confirmed: Recommendation, before: dict[str, str], durability: str, acks: str | None, reached: dict[str, str]
+) -> None:
+    baseline = ProducerConfig.parse(before)
+    changes = {"acks": KnobChange(value=acks)} if acks else {}
+    changes["compression.type"] = KnobChange(value="snappy")
+    config = SearchSpace.of(1000, baseline, changes=changes, floor=DURABILITY[durability]).draw(Random(4))
+    found = replace(
+        confirmed,
+        trial=replace(confirmed.trial, values=config.values, fingerprint=config.fingerprint),
+        baseline=replace(confirmed.baseline, values=baseline.values),
+    )
+    record = json.loads(export(found, Format.JSON))
+    pasted = (
+        parse_properties(export(found, Format.PROPERTIES)),
+        json.loads(export(found, Format.LIBRDKAFKA)),
+        json.loads(export(found, Format.LIBRDKAFKA, everything=True)),
+        record["to_paste"],
+    )
+    for each in pasted:
+        merged = ProducerConfig.parse({**before, **each})
+        assert same_effect(merged.in_force, config.in_force)
+        assert {name: merged.effective(name) for name in reached} == reached
+    assert record["config"]["values"] == config.values
+    java_values = parse_properties(export(found, Format.JAVA))
+    before_in_java = translate_to_java(baseline).properties
+    wanted = ProducerConfig.parse(translate_to_java(config).properties, java())
+    assert same_effect(read_java({**before_in_java, **java_values}).config.in_force, wanted.in_force)
 
 
 def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:

@@ -16,6 +16,7 @@ from tuner.confirmation.effects import Effect
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
+from tuner.present.export.pasted import pasted_values
 from tuner.present.why import why_sections
 from tuner.present.wording import changes, gain_sentences, not_advice
 from tuner.results.explanation import Closest, Explanation
@@ -36,6 +37,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "goal": str(recommendation.goal),
         "objectives": list(recommendation.objectives),
         "config": _config(recommendation.trial),
+        "to_paste": pasted_values(recommendation),
         "guarantee": recommendation.trial.guarantee,
         "is_baseline": recommendation.is_baseline,
         "confirmed": recommendation.confirmed,

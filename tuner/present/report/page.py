@@ -14,7 +14,7 @@ from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present import comparison_view, experiment_view, grid_view, why, wording
-from tuner.present.export.forms import pasted_values
+from tuner.present.export.pasted import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
