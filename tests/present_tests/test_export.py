@@ -315,6 +315,20 @@ def test_a_gain_that_one_round_may_not_show_has_a_warning(confirmed: Recommendat
     assert "the gain in throughput and latency p99 is proven, but" in both
 
 
+def test_the_ratio_that_is_shown_decides_whether_a_gain_is_called_proven(confirmed: Recommendation) -> None:
+    ratio = replace(confirmed.gains["mb_per_s"], value=1.1, low=1.01, high=1.2, repeat_low=0.8)
+    wider = Price.of(replace(ratio, low=0.99, high=1.22, level=0.975), 0.1)
+    latency = replace(ratio, value=5.5, low=5.1, high=5.9, repeat_low=4.0)
+    found = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": ratio, "latency_p99_ms": latency})
+    beside = replace(found, prices={"mb_per_s": wider})
+    assert "throughput is not worse (0.99 to 1.22)" in in_words(beside, Format.TABLE)
+    assert "is proven, but" not in in_words(beside, Format.TABLE)
+    told = "the gain in throughput is proven, but a single round may show none"
+    for each, is_told in ((found, True), (beside, False)):
+        assert (told in in_words(each, Format.TABLE)) is is_told
+        assert (told in json.loads(export(each, Format.JSON))["in_words"]) is is_told
+
+
 def test_a_metric_that_got_worse_is_not_reported_as_a_gain(confirmed: Recommendation) -> None:
     ratio = confirmed.gains["mb_per_s"]
     worse = replace(ratio, value=0.5, low=0.4, high=0.8)
