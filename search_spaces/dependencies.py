@@ -9,6 +9,8 @@ allow. If a knob has no value left, `narrow` raises `EmptySpace`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import eq
 from types import MappingProxyType
 from typing import Final
 
@@ -158,6 +160,10 @@ class _Narrowing:
     def keep_guarantee(self) -> None:
         promise = f"the guarantee must be at least {self.floor}"
         self._keep_words("acks", lambda value: _acknowledged(int(value)).at_least(self.floor), promise)
+        if self.floor.ordered:
+            # What an idempotent producer needs, the order of the others needs, too: queuing.strategy=fifo.
+            for name, word in self.client.bounds.idempotent_words.items():
+                self._keep_words(name, partial(eq, word), promise)
         possible = {"false": self._can_be_plain(), "true": self._can_be_idempotent()}
         if IDEMPOTENCE in self.parameters or not self._in_force().flag(IDEMPOTENCE):
             self._keep_words(IDEMPOTENCE, lambda value: possible[value], promise)

@@ -7,13 +7,13 @@ from typing import Final, Self
 
 from search_spaces.effective import Effective
 from search_spaces.errors import InvalidValue
-from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, STRATEGY
 from search_spaces.producer_config import ProducerConfig
 
 # The values of acks from the weakest to the strongest. Source: "acks" in Kafka's producer configs.
 _ACKS: Final = (0, 1, -1)
 _ACKS_TEXT: Final = {0: "0", 1: "1", -1: "all"}
-GUARANTEE_NAMES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries")
+GUARANTEE_NAMES: Final = ("acks", IDEMPOTENCE, IN_FLIGHT, "retries", STRATEGY)
 """The properties that decide the guarantee."""
 
 
@@ -51,7 +51,10 @@ class Guarantee:
         idempotent = in_force.flag("enable.idempotence")
         one_at_a_time = in_force.integer("max.in.flight.requests.per.connection") == 1
         never_retried = in_force.integer("retries") == 0
-        return cls(in_force.integer("acks"), idempotent or one_at_a_time or never_retried, idempotent)
+        # Only librdkafka has the property; with lifo, the newest record leaves first.
+        first_in_first_out = STRATEGY not in in_force.client.catalogue or in_force.text(STRATEGY) == "fifo"
+        ordered = idempotent or (first_in_first_out and (one_at_a_time or never_retried))
+        return cls(in_force.integer("acks"), ordered, idempotent)
 
     def at_least(self, floor: "Guarantee") -> bool:
         """Return whether this guarantee promises at least as much as the guarantee `floor`."""

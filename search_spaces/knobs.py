@@ -13,6 +13,7 @@ from search_spaces.effective import Effective
 from search_spaces.sizes import Sizes
 
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
+STRATEGY: Final = "queuing.strategy"
 IDEMPOTENCE: Final = "enable.idempotence"
 
 

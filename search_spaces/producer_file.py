@@ -8,12 +8,12 @@ from typing import Final
 
 from search_spaces.catalogue import Property
 from search_spaces.client import Client, ClientKind, java, librdkafka
-from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, MisplacedProperty
+from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, InvalidValue, MisplacedProperty
 from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
-from search_spaces.roles import Role
+from search_spaces.roles import TRANSACTIONAL_ID, Role
 from search_spaces.to_java import translate_to_java
 from search_spaces.transactions import transaction_timeout_ms, transactions
 from search_spaces.values import canonical_value
@@ -55,6 +55,20 @@ class ProducerFile:
                 unless it was asked not to.
         """
         return ProducerConfig.parse(self.values, self.client)
+
+    def check_floor(self, name: str, floor: Guarantee | None) -> None:
+        """Check that a weakest guarantee that the user asks for suits the producer of the file.
+
+        Args:
+            name: The name of the guarantee.
+            floor: The guarantee; None for that of the file.
+
+        Raises:
+            InvalidValue: The producer is transactional, but need not be idempotent.
+        """
+        if self.transaction_timeout_ms is not None and floor is not None and not floor.idempotent:
+            rule = f"baseline or idempotent, because {TRANSACTIONAL_ID} is set and such a producer must be idempotent"
+            raise InvalidValue("durability", rule, name)
 
 
 def read_producer_file(

@@ -5,12 +5,11 @@ from typing import Final
 
 from search_spaces.bounds import UNBOUNDED, Bounds, Ordering, limit
 from search_spaces.effective import Effective
-from search_spaces.knobs import IN_FLIGHT
+from search_spaces.knobs import IN_FLIGHT, STRATEGY
 from search_spaces.librdkafka.limits import QUEUE_KBYTES, QUEUE_MESSAGES
 from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
 from search_spaces.sizes import Sizes
 
-_STRATEGY: Final = "queuing.strategy"
 _BACKPRESSURE: Final = "queue.buffering.backpressure.threshold"
 _FILL_RULE: Final = "queue-fills-a-batch"
 
@@ -63,8 +62,8 @@ BOUNDS: Final = Bounds(
         "retries": (1, UNBOUNDED[1]),
         _BACKPRESSURE: (1, 1),
     },
-    idempotent_words={_STRATEGY: "fifo"},
-    drawn_early=("retries", _STRATEGY, _BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms"),
+    idempotent_words={STRATEGY: "fifo"},
+    drawn_early=("retries", STRATEGY, _BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms"),
     drawn_late=(
         "retry.backoff.max.ms",
         "reconnect.backoff.max.ms",

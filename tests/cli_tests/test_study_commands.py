@@ -247,6 +247,25 @@ def test_latency_is_no_objective_if_the_baseline_has_none(tmp_path: Path, studie
     assert "acks=0" in json.loads(ran.out)["recommendations"][0]["baseline"]["guarantee"]
 
 
+@pytest.mark.parametrize("client", ["java", "librdkafka"])
+def test_a_transactional_producer_gets_no_lower_guarantee(tmp_path: Path, studies: Path, client: str) -> None:
+    current = tmp_path / "producer.properties"
+    current.write_text("transactional.id=x\nlinger.ms=20\n")
+    words = ("plan", "--record-bytes", "100", "--current", str(current), "--current-client", client)
+    for durability in ("leader", "ordered"):
+        refused = tuner(*words, "--durability", durability)
+        assert refused.code == 2, refused.err
+        assert (
+            f"{current}: durability takes baseline or idempotent, because transactional.id is set and such a producer "
+            f"must be idempotent, not '{durability}'"
+        ) in refused.complaint
+    for durability in ("baseline", "idempotent"):
+        assert tuner(*words, "--durability", durability).code == 0
+    knob = tuner(*words, "--knob", "acks=1")
+    assert knob.code == 2, knob.err
+    assert "acks=all, ordered, no duplicates" in knob.complaint
+
+
 def test_a_study_file_and_options_for_its_settings_exclude_each_other(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(_STUDY)

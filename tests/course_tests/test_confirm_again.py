@@ -1,5 +1,6 @@
 """A study may be confirmed several times; a gain stands until a later confirmation has enough rounds to replace it."""
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +53,18 @@ class Stopped(SilentReporter):
             raise KeyboardInterrupt
 
 
+class StoppedAt(SilentReporter):
+    """Simulates Ctrl-C after the first trial of a kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """Interrupt the study at the first trial of the kind."""
+        if trial.kind is self.kind:
+            raise KeyboardInterrupt
+
+
 def again(folder: Path, spec: StudySpec = ANEW, stopped_after: int | None = None) -> StudyResults:
     if stopped_after is None:
         return run_study(spec, "", folder, SilentReporter(), searching=False)
@@ -91,17 +104,18 @@ def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path
 
 
 def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Path) -> None:
-    run_study(SPEC, "", tmp_path, SilentReporter())
+    run_study(SPEC, "", tmp_path / "searched", SilentReporter())
     for stopped_after in range(1, 12):
-        before = again(tmp_path, stopped_after=stopped_after).sizes[0].trials
+        folder = shutil.copytree(tmp_path / "searched", tmp_path / str(stopped_after))
+        before = again(folder, stopped_after=stopped_after).sizes[0].trials
         newest = before[-1].round
         half = {each.fingerprint for each in before if each.kind is Kind.CONFIRM and each.round == newest}
         if before[-1].kind is Kind.CONFIRM and len(half) == 1:
             break
     else:
         pytest.fail("no round was interrupted")
-    again(tmp_path, stopped_after=1)
-    done = again(tmp_path)
+    again(folder, stopped_after=1)
+    done = again(folder)
     trials = done.sizes[0].trials
     of_round = [each for each in trials if each.kind is Kind.CONFIRM and each.round == newest]
     plan = plans_in(done.facts, "100")[-1]
@@ -113,6 +127,23 @@ def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Pat
     found = rounds_of(plan, trials, next(each for each in fingerprints if each != plan.baseline))
     paired = {each.number for each in (*found.ours, *found.theirs)}
     assert paired.isdisjoint(each.number for each in of_round[:2])
+
+
+@pytest.mark.parametrize("kind", [Kind.SECOND_LOOK, Kind.ABLATION])
+def test_an_interrupted_round_of_repeats_or_of_the_ablation_is_measured_again_as_a_whole(
+    tmp_path: Path, kind: Kind
+) -> None:
+    spec = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4, ablation_rounds=2))
+    with pytest.raises(KeyboardInterrupt):
+        run_study(spec, "", tmp_path, StoppedAt(kind))
+    done = run_study(spec, "", tmp_path, SilentReporter())
+    trials = done.sizes[0].trials
+    (plan,) = plans_in(done.facts, "100")
+    first, *others = [each for each in trials if each.kind is kind and each.round == 0]
+    counted = plan.trials_of(kind, trials)
+    assert first not in counted
+    assert [each for each in counted if each.round == 0] == others
+    assert first.fingerprint in [each.fingerprint for each in others]
 
 
 def again_in(folder: Path) -> StudyResults:

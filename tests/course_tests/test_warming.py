@@ -13,11 +13,13 @@ from runners.simulated.simulated_runner import Expected, SimulatedNoise, Simulat
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind
+from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions
+from tuner.results.study_results import load_results
 
 SPREAD = 0.4
 WARM_P99_MS = 4.0 * exp(2.3263 * SPREAD)
@@ -81,6 +83,34 @@ def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
     for goal in Goal:
         found = recommend(results, "2000", goal, conditions)
         assert found.is_baseline or found.proven
+
+
+class Stopped(Told):
+    """Simulates Ctrl-C after the given number of trials."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """Interrupt the study at the last of the trials."""
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_the_fixed_rate_is_chosen_again_although_the_burn_in_was_interrupted(tmp_path: Path, after: int) -> None:
+    load = WorkloadSpec((RecordSizes.fixed(2000),), saturate=PhaseSpec(1.0, 2.0), paced=PhaseSpec(1.0, 1.5))
+    search = SearchSpec(Method.RANDOM, trials=2)
+    spec = StudySpec("warming", load, search=search, confirm=ConfirmSpec(rounds=0), executor=Executor.SIMULATED)
+    target = Warming(time_constant_s=20.0)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(spec, "", tmp_path / "study", Stopped(after), simulated=target)
+    kept = load_results(tmp_path / "study").facts.get("rates", {}).get("2000", 0.0)
+    assert kept < 0.9 * 0.30 * 100_000, "the rate of the cold target"
+    results = run_study(spec, "", tmp_path / "study", Told(), simulated=target)
+    assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
 
 
 def test_the_fixed_rate_is_chosen_again_when_the_target_is_warm(tmp_path: Path) -> None:

@@ -13,11 +13,14 @@ from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
 from runners.kafka_tools.producer_performance import producer_performance, write_lines
-from search_spaces.client import librdkafka
-from search_spaces.producer_config import ProducerConfig
+from search_spaces import DURABILITY, KnobChange, SearchSpace
+from search_spaces.client import java, librdkafka
+from search_spaces.from_java import read_java
+from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.properties_file import parse_properties, read_properties
 from search_spaces.to_java import translate_to_java
 from tests.conftest import TopicMaker
+from tests.helpers.choosers import Random
 from tests.helpers.stored_studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
@@ -102,6 +105,44 @@ def test_exports_keep_a_default_where_the_baseline_sets_another_value(confirmed:
     assert parse_properties(export(found, Format.PROPERTIES)) == {**WINNER, "acks": "all"}
     (row,) = (line.split() for line in export(found, Format.TABLE).splitlines() if line.startswith("acks "))
     assert row == ["acks", "all", "1", "all"]
+
+
+@pytest.mark.parametrize(
+    ("before", "durability", "acks", "reached"),
+    [
+        ({"acks": "1"}, "all", None, {"acks": "-1"}),
+        ({"enable.idempotence": "true"}, "leader", "1", {"acks": "1", "enable.idempotence": "false"}),
+        ({"compression.type": "gzip", "compression.level": "9"}, "baseline", None, {"acks": "-1"}),
+    ],
+)
+def test_a_config_pasted_into_the_baselines_file_is_the_measured_one(
+    confirmed: Recommendation, before: dict[str, str], durability: str, acks: str | None, reached: dict[str, str]
+) -> None:
+    baseline = ProducerConfig.parse(before)
+    changes = {"acks": KnobChange(value=acks)} if acks else {}
+    changes["compression.type"] = KnobChange(value="snappy")
+    config = SearchSpace.of(1000, baseline, changes=changes, floor=DURABILITY[durability]).draw(Random(4))
+    found = replace(
+        confirmed,
+        trial=replace(confirmed.trial, values=config.values, fingerprint=config.fingerprint),
+        baseline=replace(confirmed.baseline, values=baseline.values),
+    )
+    record = json.loads(export(found, Format.JSON))
+    pasted = (
+        parse_properties(export(found, Format.PROPERTIES)),
+        json.loads(export(found, Format.LIBRDKAFKA)),
+        json.loads(export(found, Format.LIBRDKAFKA, everything=True)),
+        record["to_paste"],
+    )
+    for each in pasted:
+        merged = ProducerConfig.parse({**before, **each})
+        assert same_effect(merged.in_force, config.in_force)
+        assert {name: merged.effective(name) for name in reached} == reached
+    assert record["config"]["values"] == config.values
+    java_values = parse_properties(export(found, Format.JAVA))
+    before_in_java = translate_to_java(baseline).properties
+    wanted = ProducerConfig.parse(translate_to_java(config).properties, java())
+    assert same_effect(read_java({**before_in_java, **java_values}).config.in_force, wanted.in_force)
 
 
 def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
@@ -272,6 +313,20 @@ def test_a_gain_that_one_round_may_not_show_has_a_warning(confirmed: Recommendat
     twice = {"mb_per_s": unsure, "latency_p99_ms": unsure, "records_per_s": unsure}
     both = in_words(replace(confirmed, gains=twice), Format.TABLE)
     assert "the gain in throughput and latency p99 is proven, but" in both
+
+
+def test_the_ratio_that_is_shown_decides_whether_a_gain_is_called_proven(confirmed: Recommendation) -> None:
+    ratio = replace(confirmed.gains["mb_per_s"], value=1.1, low=1.01, high=1.2, repeat_low=0.8)
+    wider = Price.of(replace(ratio, low=0.99, high=1.22, level=0.975), 0.1)
+    latency = replace(ratio, value=5.5, low=5.1, high=5.9, repeat_low=4.0)
+    found = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": ratio, "latency_p99_ms": latency})
+    beside = replace(found, prices={"mb_per_s": wider})
+    assert "throughput is not worse (0.99 to 1.22)" in in_words(beside, Format.TABLE)
+    assert "is proven, but" not in in_words(beside, Format.TABLE)
+    told = "the gain in throughput is proven, but a single round may show none"
+    for each, is_told in ((found, True), (beside, False)):
+        assert (told in in_words(each, Format.TABLE)) is is_told
+        assert (told in json.loads(export(each, Format.JSON))["in_words"]) is is_told
 
 
 def test_a_metric_that_got_worse_is_not_reported_as_a_gain(confirmed: Recommendation) -> None:

@@ -77,6 +77,18 @@ def test_a_form_holds_the_config_and_what_its_program_would_change(
 
 
 @for_each_form
+def test_a_form_has_the_guarantee_that_its_comment_names_although_the_baseline_has_another(
+    of_librdkafka: Recommendation, form: Form
+) -> None:
+    weak = {"acks": "1", "enable.idempotence": "false", "linger.ms": "20"}
+    found = of_java(of_librdkafka, {"linger.ms": "1"})
+    found = replace(found, baseline=replace(found.baseline, values=weak))
+    properties = properties_of(form, export(found, Format(form.name)))
+    read = ProducerConfig.parse({**weak, **properties}, found.config.client)
+    assert str(Guarantee.of(read)) == found.trial.guarantee == "acks=all, ordered, no duplicates"
+
+
+@for_each_form
 def test_a_form_says_where_it_comes_from_and_that_it_was_measured(of_librdkafka: Recommendation, form: Form) -> None:
     found = of_java(of_librdkafka, TUNED, "3.9.1")
     text = export(found, Format(form.name))

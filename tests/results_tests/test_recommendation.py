@@ -14,6 +14,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
+from tuner.present.wording import in_short
 from tuner.results.nominees import pick
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions, Recommendation, SideEffect
@@ -144,6 +145,21 @@ def test_a_config_is_recommended_for_every_goal_it_is_proven_for() -> None:
     (confirmation,) = asked.sizes[0].confirmations
     assert confirmation.goals == {Goal.BALANCED}
     assert confirmation.proven == set(Goal)
+
+
+@pytest.mark.parametrize("faster", [1.0, 1.08])
+def test_a_balanced_config_that_loses_nothing_shows_the_interval_that_decided_it(faster: float) -> None:
+    p99s = [each / faster for each in (10.2, 9.9, 10.1, 9.8, 10.0, 10.2, 9.9, 10.0)]
+    rounds = confirming(10, [(300, each) for each in p99s], [(100 + turn, 10) for turn in range(8)], BOTH)
+    found = recommend(study([*SEARCH, *rounds], sizes=(results([*SEARCH, *rounds]),)), "1000", Goal.BALANCED)
+    (confirmation,) = (each for each in results([*SEARCH, *rounds]).confirmations)
+    calm = confirmation.gains_without_stall["latency_p99_ms"]
+    shown = found.gains["latency_p99_ms"]
+    assert (found.config.values, found.proven) == (BOTH, True)
+    assert confirmation.gains["latency_p99_ms"].low < 0.9 <= calm.low
+    assert (shown.low, shown.high) == (min(calm.low, 1.0), calm.high)
+    assert "latency p99 is not worse (0." not in in_short(found) or shown.low >= 0.9
+    assert "times better latency p99" not in in_short(found), "one more stall would undo that gain"
 
 
 def test_a_goal_that_was_not_asked_for_is_tested_as_strictly() -> None:

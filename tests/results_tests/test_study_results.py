@@ -91,6 +91,16 @@ def test_the_baseline_is_shown_with_the_mean_of_all_its_measurements() -> None:
     assert results([]).baseline_means == {}
 
 
+def test_both_names_of_the_throughput_are_the_same_mean_if_both_are_optimised() -> None:
+    both = (*OBJECTIVES, Objective("records_per_s"))
+    known = ((1, 100), (2, 144))
+    per_s = [trial(number, mb, 9, config=FAST, metrics={"records_per_s": 10 * mb}) for number, mb in known]
+    found = results([baseline(0, 100, 10, metrics={"records_per_s": 1000.0}), *per_s], both)
+    for each in per_s:
+        means = found.metrics_of(each)
+        assert [means["mb_per_s"], means["records_per_s"]] == pytest.approx([120, 1200])
+
+
 def test_a_median_is_over_the_complete_baselines_with_a_value() -> None:
     trials = [
         baseline(0, 100, 10),

@@ -14,6 +14,8 @@ from search_spaces import DURABILITY, Guarantee, InvalidValue, ProducerConfig, V
         ({"acks": 1}, "acks=1, may reorder on retry"),
         ({"acks": 0, "max.in.flight": 1}, "acks=0, ordered"),
         ({"retries": 0}, "acks=all, ordered"),
+        ({"max.in.flight": 1, "queuing.strategy": "lifo"}, "acks=all, may reorder on retry"),
+        ({"retries": 0, "queuing.strategy": "lifo"}, "acks=all, may reorder on retry"),
         ({"enable.idempotence": True}, "acks=all, ordered, no duplicates"),
     ],
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from search_spaces import (
     DURABILITY,
+    EmptySpace,
     Guarantee,
     KnobChange,
     ProducerConfig,
@@ -62,6 +63,16 @@ def test_the_real_client_accepts_every_draw_and_holds_its_values(space: SearchSp
             assert float(value) == pytest.approx(float(config.effective(name)), rel=1e-5, abs=1e-6)
         else:
             assert value == config.effective(name)
+
+
+def test_a_guarantee_of_order_leaves_only_first_in_first_out() -> None:
+    ordered = ProducerConfig.parse({"max.in.flight": 1})
+    space = SearchSpace.of(1_000, ordered, changes={"queuing.strategy": KnobChange(choices=("fifo", "lifo"))})
+    strategies = {space.draw(Random(seed)).effective("queuing.strategy") for seed in range(40)}
+    assert space.floor.ordered
+    assert strategies == {"fifo"}
+    with pytest.raises(EmptySpace, match=r"queuing\.strategy"):
+        SearchSpace.of(1_000, ordered, changes={"queuing.strategy": KnobChange(value="lifo")})
 
 
 def test_a_level_is_asked_for_only_with_its_codec() -> None:

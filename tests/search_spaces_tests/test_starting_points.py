@@ -30,6 +30,13 @@ def test_all_starting_points_suit_the_clients_defaults(record_bytes: int) -> Non
     assert found == [ProducerConfig.parse(point.changes) for point in STARTING_POINTS]
 
 
+def test_a_starting_point_with_another_codec_has_not_the_level_of_the_old_one() -> None:
+    baseline = ProducerConfig.parse({"compression.type": "gzip", "compression.level": "9"})
+    found = [each for each in SearchSpace.of(1_000, baseline).starting_points(baseline) if each.compression != "gzip"]
+    assert found
+    assert all("compression.level" not in each.values for each in found)
+
+
 @settings(max_examples=30)
 @given(spaces(), st.sampled_from(BASELINES))
 def test_starting_points_lie_in_the_space_and_keep_the_floor(

@@ -70,6 +70,14 @@ def test_options_alone_make_a_study_for_the_service(served: Serving, tmp_path: P
     assert same.out.strip() == "simulated-500-quick"
 
 
+def test_a_transactional_producer_gets_no_lower_guarantee_from_the_service(served: Serving, tmp_path: Path) -> None:
+    current = properties(tmp_path, "transactional.id=x\n")
+    words = ("--record-bytes", "500", "--target", "simulated", "--current", current)
+    refused = at(served, "plan", *words, "--durability", "leader")
+    assert refused.code == 2, refused.err
+    assert "new.properties: durability takes baseline or idempotent, because transactional.id" in refused.complaint
+
+
 def test_a_wrong_option_is_named_although_the_service_refuses_it(served: Serving) -> None:
     for words, told in (
         (("--partitions", "0", "--target", "simulated"), "--partitions: must be a whole number from 1"),

@@ -12,6 +12,7 @@ from typing import Any, Final
 import typer
 
 from search_spaces.client import Client, client_of
+from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options
@@ -153,7 +154,10 @@ class StudyFromOptions(StudyOptions):
         if self.current is not None:  # a service reads no file of ours
             with named_file(self.current):
                 written_for = self.current_client or FileClient.AUTO
-                sections["baseline"] = dict(read_producer_file(self.current, written_for, self._client).values)
+                file = read_producer_file(self.current, written_for, self._client)
+                asked = str(sections.get("durability", "baseline"))
+                file.check_floor(asked, DURABILITY.get(asked))
+                sections["baseline"] = dict(file.values)
             sections.pop("baseline_client", None)
         return study_text({**sections, **({"target": target} if target else {})})
 

@@ -94,7 +94,9 @@ def effects_of(
         plan: The plan of the confirmation. Without it, the scatter is estimated from the rounds of the ablation only.
     """
     planned = undoings(config, baseline)
-    done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
+    left_out = plan.left_out if plan else ()
+    ablation = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.number not in left_out]
+    done = [trial for trial in ablation if trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]
     again = rounds_of(plan, trials, config.fingerprint) if plan else None

@@ -276,7 +276,7 @@ def _ranks(
 ) -> dict[Goal, tuple[bool, float]]:
     """Return a config's sort key for each goal before the rounds: from its repeats, or else from the search."""
     done = [each for each in trials if each.state is State.COMPLETE]
-    looks = [each for each in done if each.kind is Kind.SECOND_LOOK and plan.holds(each)]
+    looks = plan.trials_of(Kind.SECOND_LOOK, done)
     ours = [each for each in looks if each.fingerprint == fingerprint]
     theirs = [each for each in looks if each.fingerprint == plan.baseline]
     ours = ours or [each for each in done if each.kind is Kind.SEARCH and each.fingerprint == fingerprint]

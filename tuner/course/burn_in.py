@@ -211,11 +211,15 @@ class BurnIn:
     def _choose_rate(self, size: RecordSizes, capacity_records_per_s: float) -> bool:
         """Store the fixed rate of this record size's paced phase, and return whether the throughput decided it.
 
-        A rate that is stored already, or that the study file names, stays as it is.
+        A rate that is stored already, or that the study file names, stays as it is. The throughput decided a stored
+        rate if an earlier process chose it from its first load, and ended before the burn-in did.
         """
         rates, load = self._rates(), self.loop.spec.workload
         if str(size) in rates:
-            return False
+            trials = self.loop.searches[size].trials
+            loads = [each.metrics.get("records_per_s", 0.0) for each in trials if each.kind is Kind.BURN_IN]
+            own = rates[str(size)] in [round(load.rate_ratio * each, 1) for each in loads]
+            return own and not load.rate_records_per_s and all(each.kind is Kind.BURN_IN for each in trials)
         rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * capacity_records_per_s, 1)
         self.loop.store.set_fact(RATES, rates)
         return not load.rate_records_per_s

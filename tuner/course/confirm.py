@@ -95,9 +95,9 @@ def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence
         step: The next measurement, if these trials counted.
         trials: The trials of the record size.
     """
-    if step is None or step.kind is not Kind.CONFIRM:
+    if step is None:
         return ()
-    return tuple(trial.number for trial in plan.trials_of(Kind.CONFIRM, trials) if trial.round == step.round)
+    return tuple(trial.number for trial in plan.trials_of(step.kind, trials) if trial.round == step.round)
 
 
 def _to_burn_in(

@@ -224,9 +224,15 @@ def within_scatter(recommendation: Recommendation) -> list[str]:
     For example, `latency p99` is returned if the interval of its gain lies above 1, but the prediction interval for one
     more round reaches below 1.
     """
-    unsure = [name for name, ratio in recommendation.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
+    unsure = [name for name, ratio in shown_gains(recommendation).items() if ratio.low > 1.0 >= ratio.repeat_low]
     # Throughput in MB/s and in records/s are named only once.
     return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
+
+
+def scatter_note(recommendation: Recommendation) -> str:
+    """Return the sentence about the gains that a single round may not show; empty if there are none."""
+    unsure = within_scatter(recommendation) if recommendation.confirmed else []
+    return f"the gain in {' and '.join(unsure)} is proven, but a single round may show none" if unsure else ""
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:

@@ -225,6 +225,10 @@ def _proven(
     metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
     prices = {name: Price.of(each, allow_loss) for name, each in winner.gains_with_prices.items() if name not in asked}
     gains = dict(winner.gains)
+    if metric is None:
+        # What decided that nothing is lost is shown, but no gain that one more stall would undo.
+        calm = {name: each for name, each in winner.gains_without_stall.items() if not winner.better(name)}
+        gains |= {name: replace(each, low=min(each.low, 1.0)) for name, each in calm.items() if name in asked}
     if metric is not None and any(each.cost is not SideEffect.KEEPS for each in prices.values()):
         at_trade = winner.gains_with_prices[metric]
         # With a price, the gain's interval is wider, so that both intervals hold together with 95 %. If the gain would

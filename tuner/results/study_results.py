@@ -145,7 +145,7 @@ class SizeResults:
         found = {**metrics, **self.estimates.means_of(fingerprint)}
         if "records_per_s" in metrics and metrics.get("mb_per_s"):
             # Both name the same throughput, so both must be the same mean.
-            found["records_per_s"] *= found["mb_per_s"] / metrics["mb_per_s"]
+            found["records_per_s"] = metrics["records_per_s"] * found["mb_per_s"] / metrics["mb_per_s"]
         return found
 
     def shown_metrics(self, trial: Trial) -> Mapping[str, float]:

@@ -266,6 +266,8 @@ class Builder:
         try:
             if isinstance(given, str):
                 file = self.files.producer(given, place, self.file.baseline_client, self.client)
+                if self.searched:  # otherwise, the user names the configs
+                    file.check_floor(self.file.durability, DURABILITY[self.file.durability])
                 return file.config, file.notes
             values = given
             return ProducerConfig.parse(values, self.client), ()

@@ -1,6 +1,7 @@
 """A recommended config in every format that people paste or programs read."""
 
-from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered, pasted_values
+from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered
+from tuner.present.export.pasted import pasted_values
 from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
 
 __all__ = [

@@ -16,9 +16,9 @@ from runners.reporting import printable
 from search_spaces.client import FORMS, Client, ClientKind
 from search_spaces.errors import FormNotOffered
 from search_spaces.forms import FileLayout, Form
-from search_spaces.from_java import translate_from_java
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import for_java
+from tuner.present.export.pasted import pasted_values
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
 from tuner.present.export.table import recommendation_table
 from tuner.present.wording import gain_sentences, not_advice, shown_value
@@ -99,27 +99,6 @@ def export(recommendation: Recommendation, form: Format, *, everything: bool = F
     return _FOR_EVERYBODY[form](recommendation, pasted_values(recommendation, everything=everything))
 
 
-def pasted_values(recommendation: Recommendation, *, everything: bool = False) -> dict[str, str]:
-    """Return the properties of a recommended config that a user has to set.
-
-    A property is left out if the client has the same value without it. It stays if the baseline sets another value,
-    because users may paste the config into the file that holds the baseline.
-
-    Args:
-        recommendation: The recommendation.
-        everything: Whether to return all properties of the config.
-    """
-    values, baseline = dict(recommendation.config.values), recommendation.baseline.values
-    client = recommendation.config.client
-    in_force = {name: client.in_force(values).text(name) for name in values}
-    for name in () if everything else in_force:
-        without = {each: value for each, value in values.items() if each != name}
-        is_same = all(client.in_force(without).text(each) == text for each, text in in_force.items())
-        if is_same and baseline.get(name, in_force[name]) == in_force[name]:
-            values = without
-    return {name: shown_value(name, value) for name, value in values.items()}
-
-
 def export_all(recommendations: Sequence[Recommendation], form: Format, *, everything: bool = False) -> str:
     """Return the recommendations for several record sizes as one text.
 
@@ -141,10 +120,7 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
 
 
 def _librdkafka_values(recommendation: Recommendation, *, everything: bool) -> dict[str, str]:
-    if not is_translated(Format.LIBRDKAFKA, recommendation.config.client):
-        return pasted_values(recommendation, everything=everything)
-    config, _ = translate_from_java(recommendation.config)
-    return {name: shown_value(name, value) for name, value in config.values.items()}
+    return pasted_values(recommendation, ClientKind.LIBRDKAFKA, everything=everything)
 
 
 def _properties(recommendation: Recommendation, values: Mapping[str, str]) -> str:
@@ -170,7 +146,7 @@ def _for_java_users(recommendation: Recommendation, form: Form) -> str:
     """Return the whole config in a form of the Java client, translated if it is a config of librdkafka."""
     config = recommendation.config
     own = {name: shown_value(name, config.effective(name)) for name in form.own_defaults}
-    properties = {**own, **for_java(config).properties}
+    properties = {**own, **pasted_values(recommendation, ClientKind.JAVA, everything=True)}
     entries = {form.key.format(name): value for name, value in sorted(properties.items())}
     head = _comment([*_translated(recommendation), *([f"to use it: {form.usage}"] if form.usage else [])])
     if form.layout is FileLayout.YAML:

@@ -16,8 +16,9 @@ from tuner.confirmation.effects import Effect
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
+from tuner.present.export.pasted import pasted_values
 from tuner.present.why import why_sections
-from tuner.present.wording import changes, gain_sentences, not_advice
+from tuner.present.wording import changes, gain_sentences, not_advice, scatter_note
 from tuner.results.explanation import Closest, Explanation
 from tuner.results.recommendation import Price, Recommendation, SideEffect
 
@@ -36,6 +37,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "goal": str(recommendation.goal),
         "objectives": list(recommendation.objectives),
         "config": _config(recommendation.trial),
+        "to_paste": pasted_values(recommendation),
         "guarantee": recommendation.trial.guarantee,
         "is_baseline": recommendation.is_baseline,
         "confirmed": recommendation.confirmed,
@@ -48,7 +50,11 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "alternatives": {
             str(goal): recommendation_record(other) for goal, other in recommendation.alternatives.items()
         },
-        "in_words": [each for each in (*gain_sentences(recommendation), not_advice(recommendation)) if each],
+        "in_words": [
+            each
+            for each in (*gain_sentences(recommendation), scatter_note(recommendation), not_advice(recommendation))
+            if each
+        ],
         "metrics": dict(recommendation.metrics),
         "how": recommendation.how,
         "warnings": list(recommendation.warnings),

@@ -12,6 +12,7 @@ from tuner.present.wording import (
     keep,
     not_advice,
     numbers_table,
+    scatter_note,
     shown_value,
     undecided,
     within_scatter,
@@ -76,7 +77,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
         rows.append(
             (
                 "note:",
-                f"the gain in {' and '.join(unsure)} is proven, but a single round may show none",
+                scatter_note(recommendation),
             )
         )
         if any("p99" in name for name in unsure):

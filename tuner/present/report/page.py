@@ -15,7 +15,7 @@ from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
 from tuner.present import comparison_view, experiment_view, grid_view, why, wording
-from tuner.present.export.forms import pasted_values
+from tuner.present.export.pasted import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time

@@ -1,0 +1,36 @@
+"""What to write into a producer's file so that the producer runs with another config."""
+
+from collections.abc import Mapping
+
+from search_spaces.from_java import broken_rules
+from search_spaces.producer_config import ProducerConfig
+
+
+def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: bool = False) -> dict[str, str]:
+    """Return the properties that give a producer this config, by themselves and after the properties of a file.
+
+    A property that the file sets and the config does not is written with its value in force in the config. Levels of
+    codecs that the config does not use, and other properties without an effect, stay as the file has them.
+
+    Args:
+        config: The config that the producer shall have.
+        file: The properties of the file: canonical values by canonical name.
+        everything: Whether to return all properties of the config, also those that have the client's default.
+    """
+    client, wanted, values = config.client, config.in_force, config.values
+    without_effect = {
+        rule.idle for rule in client.rules if rule.idle in file and rule.broken(client.in_force({**file, **values}))
+    }
+    names = [name for name in client.producer_names if wanted.text(name) and name not in without_effect]
+
+    def missing(given: Mapping[str, str]) -> dict[str, str]:
+        found = client.in_force(given)
+        return {name: wanted.text(name) for name in names if found.text(name) != wanted.text(name)}
+
+    while added := missing({**file, **values}):
+        values |= added
+    for name in [name for name in values if not everything or name not in config.values]:
+        without = {each: value for each, value in values.items() if each != name}
+        if all(not missing(given) and not broken_rules(client, given) for given in (without, {**file, **without})):
+            values = without
+    return values

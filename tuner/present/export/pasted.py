@@ -1,0 +1,36 @@
+"""The properties of a recommended config that a user has to set."""
+
+from search_spaces.client import ClientKind, java
+from search_spaces.from_java import translate_from_java
+from search_spaces.pasting import to_paste
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.to_java import for_java
+from tuner.present.wording import shown_value
+from tuner.results.recommendation import Recommendation
+
+
+def pasted_values(
+    recommendation: Recommendation, kind: ClientKind | None = None, *, everything: bool = False
+) -> dict[str, str]:
+    """Return the properties of a recommended config that a user has to set.
+
+    They also hold what the baseline sets differently, because users may paste the config into the file that holds the
+    baseline. A property is left out if the client has the same value without it, in a file of its own and in that file.
+
+    Args:
+        recommendation: The recommendation.
+        kind: The client that the properties are for; None for the one that was measured. They are translated if need
+            be, and so is the baseline.
+        everything: Whether to return all properties of the config. Translations always have all.
+    """
+    config, baseline = recommendation.config, recommendation.baseline.config()
+    if kind is not None and kind is not config.client.kind:
+        config, baseline, everything = _translated(config), _translated(baseline), True
+    values = to_paste(config, baseline.values, everything=everything)
+    return {name: shown_value(name, value) for name, value in values.items()}
+
+
+def _translated(config: ProducerConfig) -> ProducerConfig:
+    if config.client.kind is ClientKind.JAVA:
+        return translate_from_java(config)[0]
+    return ProducerConfig.parse(for_java(config).properties, java())
