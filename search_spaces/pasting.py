@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 
+from search_spaces.client import Client
 from search_spaces.from_java import broken_rules
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.rules import RuleOutcome
 
 
 def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: bool = False) -> dict[str, str]:
     """Return the properties that give a producer this config, by themselves and after the properties of a file.
 
     A property that the file sets and the config does not is written with its value in force in the config. Levels of
-    codecs that the config does not use, and other properties without an effect, stay as the file has them.
+    codecs that the config does not use, and other properties without an effect, stay as the file has them. A property
+    that has no effect in the file, but would have one in the config, is always written: the file may hold a value of it
+    that was left out when the file was read.
 
     Args:
         config: The config that the producer shall have.
@@ -29,8 +33,21 @@ def to_paste(config: ProducerConfig, file: Mapping[str, str], *, everything: boo
 
     while added := missing({**file, **values}):
         values |= added
-    for name in [name for name in values if not everything or name not in config.values]:
+    woken = {name: wanted.text(name) for name in _ignored(client, file) - _ignored(client, values) if name in names}
+    values |= woken
+    for name in [name for name in values if name not in woken and (not everything or name not in config.values)]:
         without = {each: value for each, value in values.items() if each != name}
         if all(not missing(given) and not broken_rules(client, given) for given in (without, {**file, **without})):
             values = without
     return values
+
+
+def _ignored(client: Client, values: Mapping[str, str]) -> set[str]:
+    """Return the properties that have no effect beside these values, or would have none if they were set."""
+    rules = [rule for rule in client.rules if rule.outcome is RuleOutcome.IGNORED and rule.idle]
+    defaults = client.in_force(values)
+    return {
+        rule.idle
+        for rule in rules
+        if rule.broken(client.in_force({**values, rule.idle: defaults.text(rule.idle)})) is not None
+    }

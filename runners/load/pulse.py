@@ -4,14 +4,13 @@ The main thread of a load reads the clock a few times a second. A gap of more th
 that the process stood still, or that the host was too busy to run it. The kernel's counters tell which:
 
 - On a busy host, the thread that looks is on a core or waits for one during nearly the whole gap, and the kernel counts
-  that. Or it waits for another thread, of this process or of its parent, which waits for a core.
+  that. Or it waits for another thread of this process, which waits for a core.
 - A stopped process has no thread that waits for a core.
 - In a virtual machine that stands still, the kernel counts no time of any core, neither busy nor idle.
 
 The clock is the one that also runs while the host sleeps (`CLOCK_BOOTTIME`).
 """
 
-import contextlib
 import os
 import threading
 import time
@@ -43,8 +42,7 @@ class Counted:
     """What the kernel has counted so far.
 
     Attributes:
-        waited_s: Time for which each thread of this process and of its parent was ready to run but had no core, by
-            thread id. The parent answers questions of the load.
+        waited_s: Time for which each thread of this process was ready to run but had no core, by thread id.
         cores_s: Time of all cores, busy and idle. Time that a hypervisor gave to others is left out.
         cores: Number of cores.
     """
@@ -59,10 +57,7 @@ def count() -> Counted:
     host = psutil.cpu_times()
     # User time already includes guest time.
     left_out = sum(getattr(host, name, 0.0) for name in ("guest", "guest_nice", "steal"))
-    times = thread_times(os.getpid())
-    with contextlib.suppress(psutil.Error):  # a parent of another user, or outside of our container
-        times |= thread_times(os.getppid())
-    waited_s = {number: each.waited_s for number, each in times.items()}
+    waited_s = {number: each.waited_s for number, each in thread_times(os.getpid()).items()}
     return Counted(waited_s, sum(host) - left_out, psutil.cpu_count() or 1)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from objectives.bottlenecks import Bottleneck
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import find_leftovers
 from runners.clusters.topics import OwnedTopics
@@ -33,7 +32,8 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["counts"]["stored"] == record["counts"]["acknowledged"] == record["counts"]["transmitted"]
     assert record["workload"]["load"] == "paced"
     assert record["workload"]["rate_records_per_s"] == 5_000
-    assert record["verdict"]["bound"] in set(Bottleneck), "which one depends on what else runs on this host"
+    # After a stall of this host, records that are late are sent at once.
+    assert record["counts"]["handed_over"] > 0.6 * 5_000 * 2.0
     assert record["send_delay"]["count"] > 0
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
 
@@ -45,7 +45,7 @@ def test_bench_sends_keys_and_bursts_like_those_of_a_topic(broker: RunningCluste
     asked = {"rate_records_per_s": 500, "peak_ratio": 2.0, "key_bytes": 8, "different_keys": 50}
     assert ended.json["workload"].items() >= {**asked, "most_frequent_key_ratio": 0.2}.items()
     assert ended.json["counts"]["agree"] is True
-    assert ended.json["records"] > 0
+    assert ended.json["counts"]["handed_over"] > 0.6 * 500 * 2.0
 
 
 def test_bursts_need_a_rate() -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,10 +18,11 @@ _BLOCK: Final = 200
 def free_port() -> int:
     """Return a port on which nobody listens.
 
-    It lies below the ports that the kernel gives to connections and to port 0, and in a block that no other test
-    process uses at the same time. So nobody takes it before it is bound, or while its server is down.
+    It lies in a block that no other test process uses at the same time and, unless this host was set up otherwise,
+    below the ports that the kernel gives to connections and to port 0. So nobody takes it before it is bound, or while
+    its server is down.
     """
-    _, ports = _block()
+    _, ports = _block(os.getpid())
     for port in itertools.islice(ports, _BLOCK):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -30,8 +32,8 @@ def free_port() -> int:
 
 
 @functools.cache
-def _block() -> tuple[socket.socket, Iterator[int]]:
-    """Reserve a block of ports until this process ends, and return the lock on it and its ports over and over again."""
+def _block(pid: int) -> tuple[socket.socket, Iterator[int]]:
+    """Reserve a block of ports until a process ends, and return the lock on it and its ports over and over again."""
     ephemeral = _USUAL_EPHEMERAL
     with suppress(OSError):
         ephemeral = int(_RANGE.read_text().split()[0])

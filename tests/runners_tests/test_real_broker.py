@@ -35,6 +35,8 @@ from tests.helpers.runner_contract import Left, check_nothing_left
 pytestmark = pytest.mark.broker
 
 READ_TIMEOUT_S = 30.0
+LEAST_SHARE = 0.6
+"""The least share of the due records that a paced load hands over. A busy host may be late at the end of a load."""
 # With batches that hold the records of 50 ms, linger.ms decides when a batch is sent.
 ROOMY: Mapping[str, Mapping[str, Value]] = {"librdkafka": {}, "java": {"batch_size": 1_000_000}}
 
@@ -151,7 +153,7 @@ def test_records_of_bursts_are_sent_no_earlier_than_they_are_due(
     # Before the first burst, a constant rate would have sent half as many records again.
     assert [sent > may for sent, may in zip(acknowledged, due, strict=True)] == [False] * len(due)
     assert seen.counts.differences() == ()
-    assert seen.counts.handed_over >= seen.records > 0
+    assert LEAST_SHARE * schedule.due(round(3.5 * NS_PER_S)) < seen.counts.handed_over
 
 
 def test_linger_ms_shows_in_the_queue_time_and_each_paced_record_has_a_latency(
@@ -161,6 +163,7 @@ def test_linger_ms_shows_in_the_queue_time_and_each_paced_record_has_a_latency(
     load = short("100", rate=200, measured_s=2.0)
     seen = measure(tested, broker, new_topic(), load, acks=1, linger_ms=50, **ROOMY[tested.client.kind])
     assert seen.counts.differences() == ()
+    assert seen.counts.handed_over > LEAST_SHARE * 200 * 2.5
     assert seen.sample_ratio == 1.0
     assert seen.latency.count == seen.send_delay.count > 0
     assert seen.latency_check is not None

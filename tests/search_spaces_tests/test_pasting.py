@@ -45,6 +45,7 @@ FILES: Final = {
         **COMMON,
         "compression.type": ["none", "gzip", "zstd"],
         "compression.gzip.level": ["9"],
+        "compression.lz4.level": ["17"],
         "compression.zstd.level": ["9"],
         "delivery.timeout.ms": ["31000", "120000"],
         "buffer.memory": ["33554432", "536870912"],
@@ -71,7 +72,7 @@ def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject)
     given_values = {name: data.draw(st.sampled_from(known[name])) for name in names}
     changes = data.draw(st.lists(st.sampled_from(CHANGES), unique_by=lambda change: change[0], max_size=2))
     try:
-        baseline = ProducerConfig.parse(given_values, client)
+        baseline = read(given_values, client)
         space = SearchSpace.of(
             data.draw(st.sampled_from([100, 1_000, 100_000])),
             baseline,
@@ -86,7 +87,7 @@ def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject)
         config = space.draw(Random(seed + data.draw(st.integers(0, 2**20))))
         for everything in (False, True):
             pasted = to_paste(config, baseline.values, everything=everything)
-            for file in ({}, baseline.values):
+            for file in ({}, given_values):
                 assert same_effect(read({**file, **pasted}, client).in_force, config.in_force), (file, pasted)
 
 
@@ -115,10 +116,25 @@ def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject)
             {"compression.type": KnobChange(value="snappy")},
             {"compression.type": "snappy", "compression.level": "-1"},
         ),
+        (
+            java(),
+            {"compression.type": "gzip", "compression.lz4.level": "17"},
+            "baseline",
+            {"compression.type": KnobChange(value="lz4"), "compression.lz4.level": KnobChange(value="9")},
+            {"compression.type": "lz4", "compression.lz4.level": "9"},
+        ),
+        (
+            java(),
+            {"partitioner.adaptive.partitioning.enable": "false", "partitioner.availability.timeout.ms": "100"},
+            "baseline",
+            {"partitioner.adaptive.partitioning.enable": KnobChange(value="true")},
+            {"partitioner.adaptive.partitioning.enable": "true", "partitioner.availability.timeout.ms": "0"},
+        ),
     ],
 )
 def test_what_the_config_leaves_out_is_pasted_over_what_the_file_sets(
     client: Client, file: dict[str, str], durability: str, changes: dict[str, KnobChange], pasted: dict[str, str]
 ) -> None:
-    space = SearchSpace.of(1000, ProducerConfig.parse(file, client), changes=changes, floor=DURABILITY[durability])
-    assert pasted.items() <= to_paste(space.draw(Random(1)), ProducerConfig.parse(file, client).values).items()
+    baseline = read(file, client)
+    space = SearchSpace.of(1000, baseline, changes=changes, floor=DURABILITY[durability])
+    assert pasted.items() <= to_paste(space.draw(Random(1)), baseline.values).items()

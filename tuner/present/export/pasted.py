@@ -1,6 +1,9 @@
 """The properties of a recommended config that a user has to set."""
 
+from contextlib import suppress
+
 from search_spaces.client import ClientKind, java
+from search_spaces.errors import ConfigError
 from search_spaces.from_java import translate_from_java
 from search_spaces.pasting import to_paste
 from search_spaces.producer_config import ProducerConfig
@@ -23,10 +26,12 @@ def pasted_values(
             be, and so is the baseline.
         everything: Whether to return all properties of the config. Translations always have all.
     """
-    config, baseline = recommendation.config, recommendation.baseline.config()
+    config, file = recommendation.config, recommendation.baseline.values
     if kind is not None and kind is not config.client.kind:
-        config, baseline, everything = _translated(config), _translated(baseline), True
-    values = to_paste(config, baseline.values, everything=everything)
+        config, everything, file = _translated(config), True, {}
+        with suppress(ConfigError):  # the baseline of an older study may break a rule that is newer
+            file = _translated(recommendation.baseline.config()).values
+    values = to_paste(config, file, everything=everything)
     return {name: shown_value(name, value) for name, value in values.items()}
 
 
