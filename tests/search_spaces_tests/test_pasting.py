@@ -3,7 +3,7 @@
 from typing import Final
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from search_spaces import DURABILITY, Client, ConfigError, KnobChange, ProducerConfig, SearchSpace, java, librdkafka
@@ -63,7 +63,6 @@ def read(entries: dict[str, str], client: Client) -> ProducerConfig:
     return ProducerConfig.parse(entries, client)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject) -> None:
     client = data.draw(st.sampled_from(CLIENTS))
@@ -73,6 +72,7 @@ def test_a_pasted_config_has_the_effect_of_the_measured_one(data: st.DataObject)
     changes = data.draw(st.lists(st.sampled_from(CHANGES), unique_by=lambda change: change[0], max_size=2))
     try:
         baseline = read(given_values, client)
+        client = baseline.client  # an older one if the newest does not accept the file
         space = SearchSpace.of(
             data.draw(st.sampled_from([100, 1_000, 100_000])),
             baseline,
