@@ -153,7 +153,7 @@ def test_a_second_driver_is_refused_and_a_paused_one_replaced(
         folder = tmp_path / host / "small"
         return SharedDriver(url, folder, spec(), step_s=STEP_S, lease_s=LEASE_S, environ=environ)
 
-    # It stands still in the search until it has been replaced. An interrupted confirmation would be measured again.
+    # The first driver waits in the search until the second has replaced it. An interrupted round would be repeated.
     gate = tmp_path / "replaced"
     with driver_on("one", **{GATE: str(gate)}) as one:
         assert one.wait_for_trials(1)

@@ -93,7 +93,7 @@ class Stopped(Told):
         self.left = after
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """Interrupt the study at the last of the trials."""
+        """Interrupt the study after the given number of trials."""
         self.left -= 1
         if not self.left:
             raise KeyboardInterrupt

@@ -17,8 +17,8 @@ def pasted_values(
 ) -> dict[str, str]:
     """Return the properties of a recommended config that a user has to set.
 
-    They also hold what the baseline sets differently, because users may paste the config into the file that holds the
-    baseline. A property is left out if the client has the same value without it, in a file of its own and in that file.
+    Users may paste them into the file that holds the baseline, so they include properties that only the baseline sets.
+    A property is left out if the producer has the same value without it, both in that file and in an empty one.
 
     Args:
         recommendation: The recommendation.

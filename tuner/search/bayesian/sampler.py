@@ -94,7 +94,7 @@ class BayesianSampler(BaseSampler):
     def is_exhausted(self, study: Study) -> bool:
         """Return whether every config was measured or is being measured; False if that can't be told.
 
-        It can be told if the sampler has a `space` whose parameters all have listed values.
+        The sampler can tell only for a `space` in which every parameter has a list of values.
         """
         if self._space is None:
             return False
