@@ -180,12 +180,27 @@ def test_what_is_expected_counts_less_if_measurements_contradict_it() -> None:
         """Rate a config whose expected gain is 2. At other configs, the expected gain is `elsewhere` times x."""
 
         def gains(rows: Array) -> Array:
-            return np.where(rows == promised, 2.0, elsewhere * rows)
+            return np.where(rows == promised, 2.0, elsewhere * rows)[None]
 
         belief = Belief(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
         return float(belief.worth(np.random.default_rng(0))(promised)[0])
 
     assert worth_of_the_promise(-0.5) < 0.5 * worth_of_the_promise(0.5)
+
+
+def test_a_config_whose_expected_gain_may_be_wrong_is_worth_more() -> None:
+    """Both configs lie 5 % below the reference in the likeliest case, and one of them may be much better."""
+    space, seen = PlainSpace({"x": FloatDistribution(0.0, 1.0)}), Observations(1)
+    for at in np.linspace(0.3, 0.7, 8):
+        seen.add(np.array([at]), [0.0], {})
+
+    def gains(rows: Array) -> Array:
+        likeliest = np.where((rows < 0.25) | (rows > 0.75), -0.05, 0.0)
+        return np.stack([likeliest, np.where(rows > 0.75, 0.5, likeliest)])
+
+    belief = Belief(space, seen, [], np.zeros(1), np.ones(1), 0.02, gains)
+    known, uncertain = belief.worth(np.random.default_rng(0))(np.array([[0.05], [0.95]]))
+    assert uncertain > 10 * known
 
 
 def improvement(

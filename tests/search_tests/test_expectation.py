@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.problems.searched import Problem, problem_of
 from benchmarks.sampler_searches import told
 from objectives.scoring import Objective
-from runners.performance_model.constants import EMBEDDED
+from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes
 from search_spaces.client import java
@@ -33,8 +33,8 @@ SIZE: Final = RecordSizes.fixed(1_000)
 METRICS: Final = ["mb_per_s", "latency_p99_ms"]
 
 
-def expectation(problem: Problem, metrics: list[str] = METRICS) -> ModelExpectation:
-    return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, EMBEDDED)
+def expectation(problem: Problem, metrics: list[str] = METRICS, start: ClusterConstants = EMBEDDED) -> ModelExpectation:
+    return ModelExpectation(problem.space, problem.load, metrics, problem.defaults, start)
 
 
 def trials_of(problem: Problem, count: int) -> list[Trial]:
@@ -78,7 +78,7 @@ def test_gains_are_relative_to_the_baseline_and_unknown_objectives_are_nan() -> 
     knobs = KnobSpace(problem.space)
     better = problem.defaults.updated({"linger.ms": "0.5", "batch.size": "131072"})
     rows = np.stack([row_of(knobs, problem.defaults), row_of(knobs, better)])
-    found = expectation(problem, [*METRICS, "client_cpu_ms_per_mb"]).gains(rows)
+    found = expectation(problem, [*METRICS, "client_cpu_ms_per_mb"]).gains(rows)[0]
     assert found[0, :2] == pytest.approx([0.0, 0.0], abs=1e-9)
     throughput, latency = problem.gains(better)
     assert found[1, :2] == pytest.approx([log(throughput), -log(latency)], abs=0.02)
@@ -98,10 +98,24 @@ def test_the_constants_are_fitted_to_the_trials() -> None:
         after.learn(trial)
 
     def off(each: ModelExpectation) -> Array:
-        return np.asarray(np.median(np.abs(each.gains(rows[holds]) - true), axis=0))
+        return np.asarray(np.median(np.abs(each.gains(rows[holds])[0] - true), axis=0))
 
     assert holds.sum() > 50
     assert (off(after) < off(before)).all()
+
+
+def test_what_no_trial_has_shown_stays_uncertain() -> None:
+    """After trials with linger.ms from 5 on, the latency of short lingers is less certain than that of long ones."""
+    problem = problem_of("remote:1000", 0.05)
+    knobs, expected = KnobSpace(problem.space), expectation(problem, start=REMOTE)
+    lingers_ms = ["5", "10", "20", "40"]
+    configs = [problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in lingers_ms]
+    for number, config in enumerate(configs * 2):
+        expected.learn(told(problem, number, Kind.SEARCH, Proposal(number, config, {}), seed=0))
+    short, long = (problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in ("0.1", "15"))
+    likeliest, *others = expected.gains(np.stack([row_of(knobs, config) for config in (short, long)]))
+    of_short, of_long = np.sqrt(np.sum([(other - likeliest)[:, 1] ** 2 for other in others], axis=0))
+    assert of_short > 2 * of_long
 
 
 def test_a_resumed_search_expects_the_same() -> None:
@@ -125,7 +139,7 @@ def test_several_producers_on_one_host_are_expected_to_share_it() -> None:
     expected = expectation_of(spec, SIZE, space, rate)
     assert expected is not None
     config = three.defaults.updated({"compression.type": "lz4", "batch.size": "131072"})
-    (gains,) = expected.gains(row_of(KnobSpace(space), config)[None, :])
+    ((gains,),) = expected.gains(row_of(KnobSpace(space), config)[None, :])
     of_three, of_one = ([log(gain) for gain in problem.gains(config)] for problem in (three, one))
     assert of_three != pytest.approx(of_one, abs=0.02)
     assert gains * [1, -1] == pytest.approx(of_three, abs=0.02)
@@ -148,6 +162,23 @@ def test_some_searches_expect_nothing() -> None:
         replace(spec, objectives=(Objective("client_cpu_ms_per_mb"),)),
     ):
         assert expectation_of(other, SIZE, space, 10_000.0) is None
+
+
+def test_an_error_that_the_values_show_is_learnt() -> None:
+    """The error is 0 where values were measured at first; there, they tell nothing about it."""
+    at, far = np.linspace(0.0, 1.0, 9), np.array([[9.0, 1.0, 2.0]])
+    prior = Prior(0.0, 0.1, 0.05, 0.7, np.array([0.7]), 1.2, 0.3, trend=1, trend_spread=0.1, errors=[2])
+
+    def fitted(error: Array) -> GaussianProcess:
+        points = np.stack([at, at, error], axis=1)
+        return GaussianProcess.fitted(points, np.array([0]), at + 0.5 * error, np.full(9, 0.01), prior)
+
+    (unknown,), (unknown_sd,) = fitted(np.zeros(9)).believed(far)
+    (shown,), (shown_sd,) = fitted(np.array([0.0, 1.0] * 4 + [0.0])).believed(far)
+    assert unknown == pytest.approx(1.0, abs=0.2)
+    assert unknown_sd > 1.5
+    assert shown == pytest.approx(2.0, abs=0.3)
+    assert shown_sd < 0.4
 
 
 def process_with_trend(slope: float) -> GaussianProcess:

@@ -5,12 +5,14 @@ chosen to maximise their posterior density.
 
 The expected value before any measurement is a constant, to which a trend may be added: what something else predicts at
 each point. The trend is multiplied by an unknown factor near 1. If measurements contradict the trend, they lower the
-factor. The process learns what is left over.
+factor. Who makes the trend may also know in which ways it may be wrong: functions that are added to it, each multiplied
+by an unknown factor near 0. The process learns these factors, and what is left over.
 
 Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 (2.7 for the trend) and 5.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -48,6 +50,8 @@ class Prior:
         noise_spread: The uncertainty of the noise that comes with the values.
         trend: The index of the column of a point that has the trend there; None without a trend.
         trend_spread: The standard deviation of the factor of the trend, whose expected value is 1.
+        errors: The indices of the columns of a point that have possible errors of the trend there. The factor of each
+            error has the expected value 0 and the standard deviation 1.
     """
 
     mean: float
@@ -59,10 +63,19 @@ class Prior:
     noise_spread: float
     trend: int | None = None
     trend_spread: float = 0.0
+    errors: Sequence[int] = ()
 
     def trend_at(self, points: Array) -> Array:
         """Return the trend at each point, shape (points,); 0 without a trend."""
         return np.zeros(len(points)) if self.trend is None else points[:, self.trend]
+
+    def common_at(self, points: Array) -> Array:
+        """Return the functions with unknown factors at each point: level, trend and errors; shape (points, functions).
+
+        Each function is multiplied by the standard deviation of its factor.
+        """
+        level, trend = np.full(len(points), self.mean_sd), self.trend_spread * self.trend_at(points)
+        return np.column_stack([level, trend, points[:, list(self.errors)]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +129,15 @@ class GaussianProcess:
 
     def prior_variance(self, points: Array) -> Array:
         """Return the variance of the number at each point before there are any values, shape (points,)."""
-        return self.variance + self.prior.mean_sd**2 + (self.prior.trend_spread * self.prior.trend_at(points)) ** 2
+        variance: Array = self.variance + (self.prior.common_at(points) ** 2).sum(axis=1)
+        return variance
 
     def covariance(self, ours: Array, theirs: Array) -> Array:
         """Return the prior covariance between two sets of points, shape (ours, theirs)."""
-        features, trend_at = len(self.lengths), self.prior.trend_at
+        features = len(self.lengths)
         first, second = ours[:, :features] / self.lengths, theirs[:, :features] / self.lengths
         squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] - 2 * first @ second.T
-        common = self.prior.mean_sd**2 + self.prior.trend_spread**2 * np.outer(trend_at(ours), trend_at(theirs))
+        common = self.prior.common_at(ours) @ self.prior.common_at(theirs).T
         return self.variance * _matern(np.sqrt(np.maximum(squares, 0.0))) + common
 
     def believed(self, points: Array) -> tuple[Array, Array]:
@@ -165,16 +179,16 @@ class _Posterior:
 
     Attributes:
         common: The part of the prior covariance between the values that depends on no hyperparameter: that of the level
-            and of the trend's factor, shape (points, points).
+            and of the factors of the trend and its errors, shape (points, points).
     """
 
     def __init__(self, points: Array, groups: NDArray[np.int64], values: Array, noise_sd: Array, prior: Prior) -> None:
-        features, trend, axes = points[:, : len(groups)], prior.trend_at(points), len(prior.lengths)
+        features, axes, common = points[:, : len(groups)], len(prior.lengths), prior.common_at(points)
         squares = (features[:, None, :] - features[None, :, :]) ** 2
         self._squares = np.stack([squares[:, :, groups == axis].sum(axis=2).ravel() for axis in range(axes)])
-        self._values = values - prior.mean - trend
+        self._values = values - prior.mean - prior.trend_at(points)
         self._noise = noise_sd**2
-        self.common: Array = prior.mean_sd**2 + prior.trend_spread**2 * np.outer(trend, trend)
+        self.common: Array = common @ common.T
         self._start = np.concatenate([np.log(prior.lengths), [math.log(prior.amplitude), 0.0]])
         self._spread = np.concatenate(
             [np.full(axes, prior.length_spread), [prior.amplitude_spread, prior.noise_spread]]

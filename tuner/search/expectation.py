@@ -2,6 +2,9 @@
 
 The constants of the model begin with those of a similar host, and are fitted to the trials of the search. So after the
 first baseline trial, the model knows about how fast the host is, and with each further trial it knows more.
+
+The trials leave some constants uncertain. Where a config's gain depends on these, it is uncertain, too, and measuring
+such a config may be worth more than measuring one whose gain is known.
 """
 
 from collections.abc import Sequence
@@ -19,15 +22,20 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Trial
-from tuner.prediction.calibration import calibrate, similar_host
+from tuner.prediction.calibration import STEP, Calibration, calibrate, moved, similar_host
 from tuner.prediction.observations import counts, observed
 from tuner.regression.solving import Array
+from tuner.search.bayesian.candidates import Candidates
 from tuner.search.knob_space import KnobSpace
 
 _GROWTH: Final = 1.5
 """The constants are fitted again when there are this many times as many trials, because a fit takes up to a second."""
 _NEWEST: Final = 100
 """How many of the newest trials the constants are fitted to."""
+_ERRORS: Final = 2
+"""How many possible errors of the constants are told apart. With more, a proposal takes longer."""
+_DRAWN, _GOOD = 180, 60
+"""How many configs are drawn to find the greatest errors, and how many of them, the best, are used."""
 _THROUGHPUTS: Final = ("records_per_s", "mb_per_s")
 _QUANTILES: Final = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 _DEVIATIONS: Final = {metric: NormalDist().inv_cdf(ratio) for metric, ratio in _QUANTILES.items()}
@@ -62,7 +70,8 @@ class ModelExpectation:
         self._baseline, self._start = Settings.of(baseline, load, producers), start
         self._producers = producers
         self._trials: list[Trial] = []
-        self._constants, self._fitted = start, 0
+        self._cases: tuple[ClusterConstants, ...] = (start,)
+        self._fitted = 0
 
     def learn(self, trial: Trial) -> None:
         """Take the result of a trial into account."""
@@ -76,13 +85,13 @@ class ModelExpectation:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            An array of shape (configs, objectives). If the model can't compute an objective, its column is NaN.
+            An array of shape (cases, configs, objectives), as `BayesianSampler` describes it: the gains with the fitted
+            constants, and then with each of the greatest possible errors of the constants. If the model can't compute
+            an objective, its values are NaN.
         """
         self._fit()
-        standard = self._logs(self._baseline)
-        forces = self._knobs.in_force(rows)
-        settings = (Settings.in_force(force, self._load, self._producers) for force in forces)
-        return np.array([self._logs(each) for each in settings]) - standard
+        settings = self._settings(rows)
+        return np.array([self._gains(case, settings) for case in self._cases])
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
@@ -90,11 +99,42 @@ class ModelExpectation:
             self._fitted = wanted
             seen = observed(self._trials[max(0, wanted - _NEWEST) : wanted], self._load, self._producers)
             if seen:
-                self._constants = calibrate(seen, self._start).constants
+                fit = calibrate(seen, self._start)
+                self._cases = (fit.constants, *self._errors(fit))
 
-    def _logs(self, settings: Settings) -> Array:
+    def _errors(self, fit: Calibration) -> list[ClusterConstants]:
+        """Return the constants with each of their greatest possible errors, from the greatest to the smallest.
+
+        The errors are independent of each other, and as large as their standard deviation. An error is great if it
+        changes the gains of many configs by much. Configs that are probably bad do not count.
+
+        Args:
+            fit: The fitted constants, with their covariance.
+        """
+        drawn = Candidates(self._knobs.axes, self._knobs.allowed).anywhere(_DRAWN, np.random.default_rng(0))
+        settings = self._settings(drawn)
+        signs = [1.0 if metric in _THROUGHPUTS else -1.0 for metric in self._metrics]
+        lost = np.nan_to_num(np.minimum(self._gains(fit.constants, settings) * signs, 0.0)).sum(axis=1)
+        good = [settings[index] for index in np.argsort(-lost, kind="stable")[:_GOOD]]
+        here = self._gains(fit.constants, good)
+        slopes = np.array([(self._gains(case, good) - here).ravel() / STEP for case in fit.perturbed])
+        root = np.linalg.cholesky(fit.covariance)
+        # By the singular value decomposition, as in a principal component analysis of the gains.
+        _, _, directions = np.linalg.svd(np.nan_to_num(slopes).T @ root, full_matrices=False)
+        return [moved(fit.constants, fit.names, root @ direction) for direction in directions[:_ERRORS]]
+
+    def _settings(self, rows: Array) -> list[Settings]:
+        """Return the settings of the configs whose coordinates are the `rows`."""
+        return [Settings.in_force(force, self._load, self._producers) for force in self._knobs.in_force(rows)]
+
+    def _gains(self, constants: ClusterConstants, settings: Sequence[Settings]) -> Array:
+        """Return the gains over the baseline that the model computes, shape (settings, objectives)."""
+        logs = [self._logs(constants, each) for each in settings]
+        return np.reshape(logs, (-1, len(self._metrics))) - self._logs(constants, self._baseline)
+
+    def _logs(self, constants: ClusterConstants, settings: Settings) -> Array:
         """Return the logarithm of each objective that the model computes for some settings, shape (objectives,)."""
-        told = perform(self._constants, settings, self._load)
+        told = perform(constants, settings, self._load)
         return np.array([self._log(told, metric) for metric in self._metrics])
 
     def _log(self, told: Performance, metric: str) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array, normal_below
@@ -62,8 +63,8 @@ class Belief:
         noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. The more configs
             are measured repeatedly, the less this assumption counts.
         gains: Returns how much better than the reference configs are expected to be before they are measured, from
-            their coordinates of shape (configs, axes). The result has one column per objective, in the unit of the
-            values; NaN for an objective of which nothing is known. None if nothing is known of any objective.
+            their coordinates of shape (configs, axes), as `BayesianSampler` describes it. None if nothing is known of
+            any objective.
     """
 
     space: Space
@@ -136,26 +137,27 @@ class Belief:
         softened = reference + _softened(values - reference)
         noise_sd = self._noise_sd(index) / np.sqrt([count for _, _, count in told])
         lengths = np.full(len(self.space.axes), _LENGTH)
-        # After its features, a point has one column per objective.
-        trend = None if self.gains is None else sum(axis.features for axis in self.space.axes) + index
-        amplitude = (AMPLITUDE, _AMPLITUDE_SPREAD) if trend is None else (_LEFT_OVER, _LEFT_OVER_SPREAD)
-        prior = Prior(reference, 0.5, *amplitude, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD)
-        return self._fitted([row for row, _, _ in told], softened, noise_sd, prior)
+        points = self._points([row for row, _, _ in told])
+        if self.gains is None:
+            prior = Prior(reference, 0.5, AMPLITUDE, _AMPLITUDE_SPREAD, lengths, _LENGTH_SPREAD, 0.3)
+        else:
+            trend, *errors = range(len(self._groups) + index, points.shape[1], len(self.reference))
+            left_over = (_LEFT_OVER, _LEFT_OVER_SPREAD)
+            prior = Prior(reference, 0.5, *left_over, lengths, _LENGTH_SPREAD, 0.3, trend, _TREND_SPREAD, errors)
+        return GaussianProcess.fitted(points, self._groups, softened, noise_sd, prior)
 
     def _constraint(self, name: str) -> GaussianProcess:
         """Return a Gaussian process, fitted to the observations, that predicts how far configs miss a constraint."""
         told = [(each.row, each.misses[name]) for each in self.observations if name in each.misses]
         values = np.array([float(np.mean(misses)) for _, misses in told])
         prior = Prior(-0.5, 0.5, 1.0, 0.3, np.full(len(self.space.axes), _LENGTH), 0.8, 0.3)
-        return self._fitted([row for row, _ in told], values, np.full(len(told), _MISS_NOISE), prior)
+        points = self._points([row for row, _ in told])
+        return GaussianProcess.fitted(points, self._groups, values, np.full(len(told), _MISS_NOISE), prior)
 
-    def _fitted(self, rows: list[Array], values: Array, noise_sd: Array, prior: Prior) -> GaussianProcess:
-        """Fit a Gaussian process to the values of some configs, whose coordinates are the `rows`."""
-        axes = self.space.axes
-        groups = np.repeat(np.arange(len(axes)), [axis.features for axis in axes])
-        further = 0 if self.gains is None else len(self.reference)
-        points = self._points(np.stack(rows)) if rows else np.zeros((0, len(groups) + further))
-        return GaussianProcess.fitted(points, groups, values, noise_sd, prior)
+    @property
+    def _groups(self) -> NDArray[np.int64]:
+        """The index of the axis that each feature belongs to, shape (features,)."""
+        return np.repeat(np.arange(len(self.space.axes)), [axis.features for axis in self.space.axes])
 
     def _noise_sd(self, index: int) -> float:
         """Return the standard deviation of the noise in a single measured value of an objective.
@@ -169,16 +171,18 @@ class Belief:
             freedom += len(values) - 1
         return math.sqrt(squares / freedom)
 
-    def _points(self, rows: Array) -> Array:
+    def _points(self, rows: Array | Sequence[Array]) -> Array:
         """Return the points of the Gaussian processes for the configs whose coordinates are the `rows`.
 
-        A point has the features that the kernel takes, and then the expected gain in each objective; 0 if unknown.
+        A point has the features that the kernel takes, and then the expected gain in each objective; 0 if unknown. For
+        each possible error follows by how much it changes each of these gains.
         """
-        features = features_of(self.space.axes, rows)
+        coordinates = np.reshape(rows, (-1, len(self.space.axes)))
+        features = features_of(self.space.axes, coordinates)
         if self.gains is None:
             return features
-        expected = np.nan_to_num(self.gains(rows) * self.factors)
-        return np.concatenate([features, _softened(expected)], axis=1)
+        likeliest, *others = _softened(np.nan_to_num(self.gains(coordinates) * self.factors))
+        return np.concatenate([features, likeliest, *(other - likeliest for other in others)], axis=1)
 
 
 def _softened(gains: Array) -> Array:

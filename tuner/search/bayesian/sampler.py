@@ -64,8 +64,10 @@ class BayesianSampler(BaseSampler):
         reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
             of NaN, it is the worst value so far.
         gains: Returns what is expected of configs before they are measured, from their coordinates of shape (configs,
-            axes): for each objective, the value minus the reference, with NaN where nothing is known; shape (configs,
-            objectives). None if nothing is expected. The more the trials contradict it, the less it counts.
+            axes): for each objective, the value minus the reference, with NaN where nothing is known; shape (cases,
+            configs, objectives). The first case is the likeliest. Each further case has one possible error, as large
+            as its standard deviation; the errors are independent of each other. None if nothing is expected. The more
+            the trials contradict it, the less it counts.
     """
 
     def __init__(
