@@ -55,8 +55,8 @@ def serial_line(cluster: ClusterConstants, settings: Settings, load: Workload) -
         batch_records=batch,
         in_flight_requests=min(settings.in_flight, _MOST_IN_FLIGHT),
         wire_bytes_per_value_byte=wire / value,
-        sender_cpu_ratio=min(1.0, rate * cluster.sender_s_per_record),
-        client_cpu_ratio=min(1.0, rate * cluster.client_s_per_record),
+        sender_cpu_cores=min(1.0, rate * cluster.sender_s_per_record),
+        client_cpu_cores=min(1.0, rate * cluster.client_s_per_record),
         broker_cpu_cores=min(cluster.broker_cores, rate * each_s),
         bound_by="all stages together",
     )
@@ -78,7 +78,9 @@ def _times_s(cluster: ClusterConstants, settings: Settings, load: Workload, batc
     if codec is not None:
         warm = 1.0 - math.exp(-batch * value / _WARM_BYTES)
         removed = load.compressibility_ratio * codec.removed(settings.level) * warm
-        codec_s = (codec.cost_s(settings.level) + codec.decompression_s_per_byte) * value + codec.s_per_batch / batch
+        codec_s = (
+            codec.cost_s_per_byte(settings.level) + codec.decompression_s_per_byte
+        ) * value + codec.s_per_batch / batch
     wire = value * (1.0 - removed) + _OVERHEAD_BYTES + _HEADER_BYTES / batch
     eager = 1.0 + cluster.contention_ratio * math.exp(-settings.linger_s / cluster.contention_s)
     client_s = (cluster.sender_s_per_record + cluster.client_s_per_record) * eager + cluster.client_s_per_byte * value

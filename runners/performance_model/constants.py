@@ -171,7 +171,7 @@ class Codec:
         """
         return 1.0 - (1.0 - self.removed_ratio) * (1.0 - self.removed_per_level_ratio) ** self.strength(level)
 
-    def cost_s(self, level: int | None) -> float:
+    def cost_s_per_byte(self, level: int | None) -> float:
         """Return the CPU seconds that it takes to compress a byte of value at a compression level.
 
         A level of None is the codec's default level.

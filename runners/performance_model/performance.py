@@ -64,8 +64,8 @@ class Performance:
         batch_records: Number of records in a usual batch.
         in_flight_requests: Mean number of requests of all producers in flight.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value.
-        sender_cpu_ratio: CPU of all applications' threads, in cores.
-        client_cpu_ratio: CPU of all clients' sending threads, in cores.
+        sender_cpu_cores: CPU of all applications' threads, in cores.
+        client_cpu_cores: CPU of all clients' sending threads, in cores.
         broker_cpu_cores: CPU of the broker, in cores.
         bound_by: The stage that limits a saturating load, in words.
     """
@@ -81,15 +81,15 @@ class Performance:
     batch_records: float
     in_flight_requests: float
     wire_bytes_per_value_byte: float
-    sender_cpu_ratio: float
-    client_cpu_ratio: float
+    sender_cpu_cores: float
+    client_cpu_cores: float
     broker_cpu_cores: float
     bound_by: str
 
     @property
     def client_cpu_ms_per_mb(self) -> float:
         """CPU time of the producer for a million bytes of values, in milliseconds."""
-        return (self.sender_cpu_ratio + self.client_cpu_ratio) * 1e3 / self.mb_per_s
+        return (self.sender_cpu_cores + self.client_cpu_cores) * 1e3 / self.mb_per_s
 
     @property
     def broker_cpu_ms_per_mb(self) -> float:
@@ -311,8 +311,8 @@ def _performance(
         batch_records=batch,
         in_flight_requests=in_flight / min(stages.settings.batches_per_request, spread),
         wire_bytes_per_value_byte=costs.wire_bytes / stages.value_bytes,
-        sender_cpu_ratio=min(float(producers), rate * stages.sender_s),
-        client_cpu_ratio=min(float(producers), rate * costs.client_s),
+        sender_cpu_cores=min(float(producers), rate * stages.sender_s),
+        client_cpu_cores=min(float(producers), rate * costs.client_s),
         broker_cpu_cores=rate * costs.broker_s,
         bound_by=slowest_stage(stages, full.batch, full.costs),
     )

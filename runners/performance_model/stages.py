@@ -187,7 +187,7 @@ class Stages:
         sender_s = (cluster.sender_s_per_record + cluster.sender_s_per_byte * value) * contention
         client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
         if codec is not None:
-            compression_s = codec_ratio * codec.cost_s(settings.level) * value
+            compression_s = codec_ratio * codec.cost_s_per_byte(settings.level) * value
             if settings.application_compresses:
                 sender_s += compression_s
             else:

@@ -274,9 +274,9 @@ class SimulatedRunner:
             latency_spread=truth.latency_spread,
             queue_full_ratio=truth.queue_full_ratio,
             resources=Resources(
-                sender_cpu_ratio=truth.sender_cpu_ratio,
-                client_thread_cpu_ratio=truth.client_cpu_ratio,
-                process_cpu_cores=truth.sender_cpu_ratio + truth.client_cpu_ratio,
+                sender_cpu_ratio=truth.sender_cpu_cores,
+                client_thread_cpu_ratio=truth.client_cpu_cores,
+                process_cpu_cores=truth.sender_cpu_cores + truth.client_cpu_cores,
                 host_cores=int(self.cluster.client_cores),
                 broker_cpu_cores=truth.broker_cpu_cores,
             ),

@@ -54,8 +54,13 @@ def test_a_fork_with_a_changed_file_is_run_like_any_study(studies: Path, tmp_pat
     assert (forked.json["study"], forked.json["of"], forked.json["trials_taken_over"]) == ("new", "old", len(kept))
     assert f"new: {len(kept)} of {len(on_record(studies / 'old'))} trials of old taken over" in forked.err
     assert f"to continue: tuner run {new}" in forked.err
-    assert tuner("status", "new").code == 0
+    status = tuner("status", "new")
+    assert "new: not started" in status.out
+    assert "no process has run this study yet; to start it, give its study file to tuner run" in status.out
+    assert "interrupted" not in status.out
+    assert tuner("status", "new", "--json").json["state"] == "interrupted"
     assert tuner("run", new, "--trials", "8").code == 0
+    assert "not started" not in tuner("status", "new").out
     after = on_record(studies / "new")
     assert after[: len(kept)] == kept
     assert sum(each.kind in (Kind.BASELINE, Kind.SEARCH) for each in after) == 8

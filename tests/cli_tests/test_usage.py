@@ -52,6 +52,13 @@ def test_wrong_input_is_refused_and_the_message_names_it(words: list[str], said:
     assert ended.out == ""
 
 
+def test_a_command_of_a_service_says_how_to_name_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_TUNER_SERVER", raising=False)
+    ended = tuner("pause", "overnight")
+    assert ended.code == 2
+    assert "pause works on the studies of a service only: give --server, or set KAFKA_TUNER_SERVER" in ended.err
+
+
 def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "producer.properties"
     file.write_text("acks=all\n\nlinger.msec=5\n")

@@ -93,7 +93,7 @@ def test_what_was_not_measured_stays_uncertain() -> None:
         ({}, {"record_sizes": RecordSizes.fixed(10)}, "the record size is 10 B, but only 1000 B was measured"),
         ({}, {"replication": 3}, "the replication factor is 3"),
         ({}, {"partitions": 100}, "the number of partitions is 100"),
-        ({"acks": "0", "enable.idempotence": "false"}, {}, "acks is 0"),
+        ({"acks": "0", "enable.idempotence": "false"}, {}, "acks=0 was not measured"),
         ({"compression.type": "lz4"}, {"compressibility_ratio": 0.95}, "the compressible share is 0.95"),
         ({"linger.ms": "17"}, {"partitions": 5}, None),
     ],
@@ -136,9 +136,16 @@ def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
     one, three = replace(LOAD, replication=1), replace(LOAD, replication=3)
     first, every = (ProducerConfig.parse({"acks": acks, "enable.idempotence": "false"}) for acks in ("1", "all"))
     seen = [told_by(EMBEDDED, first, one), told_by(EMBEDDED, every, three)]
-    assert reasons_not_covered(seen, first, three) == ("acks is 1, but only all was measured",)
+    assert reasons_not_covered(seen, first, three) == ("acks=1 was not measured; only acks=all was",)
     assert not reasons_not_covered(seen, every, three)
     assert not reasons_not_covered(seen, every, one), "with one replica, the leader is all of them"
+    none = ProducerConfig.parse({"acks": "0", "enable.idempotence": "false"})
+    waiting = (
+        "acks=0 was not measured; only configs that wait for the leader were; with one replica, acks=1 and acks=all"
+    )
+    assert reasons_not_covered(seen, none, one) == (f"{waiting} are the same",)
+    unanswered = [told_by(EMBEDDED, none, one)]
+    assert reasons_not_covered(unanswered, first, one) == ("acks=all was not measured; only acks=0 was",)
 
 
 def test_latencies_near_the_throughput_stay_possible() -> None:

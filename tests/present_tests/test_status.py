@@ -206,6 +206,9 @@ def test_a_line_names_each_ratio_once() -> None:
     told = "at least 1.30 times better latency p99, throughput is not worse (0.91 to 1.01)"
     both = Recommended(Goal.BALANCED, 4, False, gains, told)
     assert str(both) == f"balanced: trial 4, gain (95 % interval): latency p99 1.50 (1.30 to 1.70); {told}"
+    stricter = {**gains, "mb_per_s": Ratio(1.2, 1.1, 1.3, 8, 0.9, 1.5, level=0.975)}
+    each = "throughput 1.20 (1.10 to 1.30; 97.5 %); latency p99 1.50 (1.30 to 1.70; 95 %)"
+    assert f", gain (interval; its level): {each}; " in str(replace(both, gains=stricter))
     neither = replace(both, gains={"mb_per_s": gains["mb_per_s"]}, in_short="better in the mean of all objectives")
     assert str(neither) == "balanced: trial 4, better in the mean of all objectives"
 

@@ -4,7 +4,7 @@ import pytest
 
 from objectives.ratios import Ratio, short
 from runners.reporting import counted
-from tuner.present.wording import number, over_sizes
+from tuner.present.wording import gain, gain_headings, number, over_sizes
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,14 @@ def test_a_measured_value_has_three_digits(value: float | None, text: str) -> No
 )
 def test_a_ratio_has_three_digits_or_a_bound(ratio: float, text: str) -> None:
     assert short(ratio) == text
+
+
+def test_the_level_of_an_interval_stands_once_in_the_heading_or_with_each_gain() -> None:
+    usual, strict = (Ratio(0.8, 0.7, 0.9, 8, 0.6, 1.0, level=level) for level in (0.95, 0.975))
+    assert gain_headings([strict, strict])[0] == "gain (97.5 % interval)"
+    assert gain_headings([])[0] == "gain (95 % interval)"
+    assert gain_headings([usual, strict])[0] == "gain (interval; its level)"
+    assert gain(strict, with_level=True) == "0.80 (0.70 to 0.90; 97.5 %): worse"
 
 
 def test_the_errors_of_several_record_sizes_add_up() -> None:

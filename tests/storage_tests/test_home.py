@@ -71,8 +71,10 @@ def test_a_name_with_a_dot_is_not_taken_for_a_study_file(root: Path) -> None:
 def test_the_error_for_an_unknown_study_names_the_others(root: Path) -> None:
     make(root / "first", 1_000)
     make(root / "second", 2_000)
-    with pytest.raises(StudyNotFound, match=f"below {root} .*'third' does not; there are: second, first"):
+    with pytest.raises(StudyNotFound, match=f"no study 'third' below {root} .*; there are: second, first"):
         find_study("third")
+    with pytest.raises(StudyNotFound, match=r"; did you mean first\? there are: second, first"):
+        find_study("frist")
 
 
 def test_the_error_names_only_the_newest_of_many_studies(root: Path) -> None:
@@ -83,7 +85,7 @@ def test_the_error_names_only_the_newest_of_many_studies(root: Path) -> None:
 
 
 def test_the_error_without_any_study_says_how_to_make_one(root: Path) -> None:
-    with pytest.raises(StudyNotFound, match="there is no study yet; `tuner run` makes one"):
+    with pytest.raises(StudyNotFound, match=r"none has begun yet; `tuner run` begins one"):
         find_study("overnight")
     assert not root.exists(), "looking for a study must create nothing"
 

@@ -141,7 +141,7 @@ def test_the_python_api_needs_only_the_address_and_the_name(tmp_path: Path, data
     assert found.study_file == TEXT
     assert recommend(found, "1000", Goal.THROUGHPUT) == recommend(ran, "1000", Goal.THROUGHPUT)
     assert not (tmp_path / "there").exists(), "looking for a study must create nothing"
-    with pytest.raises(StudyNotFound, match=r"in postgresql://tester:\*\*\*@.*'other' does not; there are: small"):
+    with pytest.raises(StudyNotFound, match=r"no study 'other' in postgresql://tester:\*\*\*@.*; there are: small"):
         find_study("other", tmp_path, storage)
 
 

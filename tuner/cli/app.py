@@ -61,6 +61,10 @@ class _Verbs(TyperGroup):
                 f"with --server, a command must be one of {', '.join(verbs)}, but got {called}, which the service does "
                 "not offer; run it without --server, where the studies are kept"
             )
+        elif called in REMOTE_VERBS:
+            raise typer.BadParameter(
+                f"{called} works on the studies of a service only: give --server, or set {_SERVER}"
+            )
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

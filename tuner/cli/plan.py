@@ -37,7 +37,7 @@ def init(
         options.check_bootstrap(bootstrap)
     if path.exists():
         raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
-    write_output(path, starter_text(bootstrap))
+    write_output(path, starter_text(bootstrap, str(path)))
     say(f"wrote {path}; next: tuner plan {path}")
     if as_json:
         options.print_written(path, as_json=True)

@@ -39,8 +39,8 @@ def predict(
     """Predict what a config would do, from what a study has measured, without sending anything.
 
     A model of producer, network and broker is fitted to the trials of the study or experiment. Each metric has an
-    interval: about 9 of 10 single measurements lie in it. The command refuses to predict a codec or a replication
-    factor that no trial had, or records of a very different size, and then ends with exit code 2.
+    interval: about 9 of 10 single measurements lie in it. The command refuses to predict a codec, acks or a
+    replication factor that no trial had, or records of a very different size, and then ends with exit code 2.
 
     \b
     Examples:

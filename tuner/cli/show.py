@@ -140,8 +140,8 @@ def front(
         rows = front_rows(size)
         print_front(results, size, rows, OUT)
         for row in rows:
-            for flag in row.flags:
-                warn(f"trial {row.trial.number}: {flag}")
+            for remark in row.remarks:
+                warn(f"trial {row.trial.number}: {remark}")
     if results.simulated:
         warn(SIMULATED)
     if not results.finished:

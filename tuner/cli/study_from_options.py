@@ -323,7 +323,12 @@ def _knobs(given: list[str]) -> dict[str, Any]:
             raise typer.BadParameter(f"--knob must read NAME=VALUES, such as linger.ms=0..20, but got {each!r}")
         if name in found:
             raise typer.BadParameter(f"--knob must name each property once, but {name} was given twice")
-        found[name] = knob_setting(values)
+        found[name] = setting = knob_setting(values)
+        low, high = (setting.get(key) if isinstance(setting, dict) else None for key in ("low", "high"))
+        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+            raise typer.BadParameter(
+                f"--knob {each}: the range must begin with the smaller number: {name}={high:g}..{low:g}"
+            )
     return found
 
 

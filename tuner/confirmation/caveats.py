@@ -118,8 +118,8 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             yield f"{name}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{name}: {gain.rounds} rounds may have missed a stall that comes in fewer than 1 of "
-                f"{gain.rounds / 3:.0f} measurements"
+                f"{name}: a stall that comes in one measurement of {gain.rounds / 3:.0f}, or less often, may not have "
+                f"come in these {gain.rounds} rounds, so the gain does not include it"
             )
         else:
             yield (

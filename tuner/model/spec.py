@@ -240,7 +240,7 @@ def check_rounds(rounds: int | None, max_rounds: int | None, names: tuple[str, s
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSpec:
-    """How winners (the best configs of the search) are measured again.
+    """How the best configs of the search are measured again, and the winner of each goal in rounds with the baseline.
 
     Attributes:
         rounds: Number of rounds that are always measured. In a round, the baseline and the winners are measured in

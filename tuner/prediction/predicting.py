@@ -203,7 +203,7 @@ def reasons_not_covered(
         if each.workload.replication == workload.replication
     )
     if acks and (waits := _waits_for(wanted.acks, workload.replication)) not in acks:
-        found.append(f"acks is {waits}, but {_only(acks)}")
+        found.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
     ratios = [each.workload.compressibility_ratio for each in seen]
     if wanted.codec != "none" and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
         found.append(
@@ -324,8 +324,15 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
 
 
 def _waits_for(acks: int, replicas: int) -> str:
-    """Return whom a producer waits for; with one replica, the leader is all of them."""
-    return "0" if acks == 0 else "1 or all" if replicas == 1 else "all" if acks == -1 else "1"
+    """Return whom a producer waits for: `0`, `1` or `all`; with one replica, `acks=1` is the same as `acks=all`."""
+    return "0" if acks == 0 else "all" if replicas == 1 or acks == -1 else "1"
+
+
+def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:
+    """Return in words which values of acks were measured with a number of replicas."""
+    if replicas == 1 and "0" not in measured:
+        return "only configs that wait for the leader were; with one replica, acks=1 and acks=all are the same"
+    return f"only acks={' and acks='.join(measured)} {'was' if len(measured) == 1 else 'were'}"
 
 
 def _only(measured: Mapping[str, None] | Mapping[int, None]) -> str:

@@ -1,6 +1,7 @@
 """The plan of a study: what it would do, how long it would take, and what it would search."""
 
 import datetime
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -17,6 +18,7 @@ from tuner.course import estimate
 from tuner.course.budget import next_occurrence
 from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.csv_text import csv_of
+from tuner.present.text_view import duration
 from tuner.present.wording import changed_values, shown_value
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, space_of, trials_in_all
@@ -149,9 +151,9 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
             f"{spec.burn_in_trials} burn-in runs{confirmed}"
         )
     if record["sessions"]:
-        yield f"sessions  {record['sessions']}"
+        yield f"rounds    {record['sessions']}"
     yield f"time      {_time_text(spec, record['seconds'])}"
-    least = datetime.timedelta(seconds=round(record["seconds_at_least"]))
+    least = duration(60 * math.ceil(record["seconds_at_least"] / 60))
     yield f"shortest  {least} is possible, with {_shortest(spec)}"
     written = record["bytes_at_most"]
     if written is None:
@@ -243,7 +245,7 @@ def _sessions_text(spec: StudySpec) -> str:
     if not most:
         return ""
     if spec.rounds_on_new_brokers:
-        added = datetime.timedelta(seconds=round(_sessions_s(spec)))
+        added = duration(_sessions_s(spec))
         said.append(
             f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
             "size (confirm.new_broker)"
@@ -251,8 +253,8 @@ def _sessions_text(spec: StudySpec) -> str:
     if spec.spreads_rounds:
         said.append(_spread_text(spec))
     if spec.confirm.spread_over_s:
-        over = datetime.timedelta(seconds=round(spec.confirm.spread_over_s))
-        gap = datetime.timedelta(seconds=round(spec.confirm.gap_s))
+        over = duration(spec.confirm.spread_over_s)
+        gap = duration(spec.confirm.gap_s)
         said.append(
             f"up to {most} rounds are spread over at most {over} for a record size, {gap} apart (confirm.spread_over)"
         )
@@ -278,22 +280,16 @@ def _spread_text(spec: StudySpec) -> str:
     each_s, own_s = spec.trial_s + OVERHEAD_S, _own_s(spec)
     kept_s = _spread_s(spec)
     if kept_s:
-        apart = datetime.timedelta(seconds=round(estimate.gap_s(spec, kept_s, each_s)))
+        apart = duration(estimate.gap_s(spec, kept_s, each_s))
         return (
-            f"each record size has {_rough(own_s)}; {_rough(kept_s)} of them are for the rounds: at least "
-            f"{spec.confirm.rounds}, which begin {apart} or more apart (confirm.spread_over: 0s turns it off)"
+            f"{duration(own_s)} per record size, {duration(kept_s)} of them for at least {spec.confirm.rounds} rounds "
+            f"that begin {apart} or more apart (confirm.spread_over: 0s turns it off)"
         )
-    least = _rough(1.5 * estimate.least_spread_s(spec, each_s))
+    least = duration(1.5 * estimate.least_spread_s(spec, each_s))
     return (
         "the rounds run one after another, so the gain holds only for that time: to spread them, a record size needs "
-        f"{least}, but has {_rough(own_s)}"
+        f"{least}, but has {duration(own_s)}"
     )
-
-
-def _rough(seconds: float) -> str:
-    """Return a duration in hours and minutes, such as `2:05 h`."""
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours}:{minutes:02} h"
 
 
 def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
@@ -306,7 +302,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
     needed = " if all rounds are needed" if spec.confirm.rounds else ""
-    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}{needed}"]
+    parts = [] if seconds is None else [f"about {duration(seconds)}{needed}"]
     if parts and spec.search.stops_early:
         parts.append("trials that can no longer win are stopped early, so it may take less")
     if spec.search.until is not None:

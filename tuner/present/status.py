@@ -13,7 +13,7 @@ from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Progress, State, StudyState, Trial
 from tuner.present.export import Format, offered
-from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, shown_gains, title
+from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, levels_differ, shown_gains, title
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import SizeResults, StudyResults
@@ -80,7 +80,8 @@ class Recommended:
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
         shown = {metric: ratio for metric, ratio in self.gains.items() if ratio.low > 1.0 or not self.in_short}
-        gains = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in shown.items()]
+        differ = levels_differ(shown.values())
+        gains = [f"{title(name).partition(',')[0]} {gain(ratio, with_level=differ)}" for name, ratio in shown.items()]
         told = [f"{gain_headings(shown.values())[0]}: {'; '.join(gains)}"] if gains else []
         return f"{self.goal}: trial {self.trial}, {'; '.join([*told, *filter(None, [self.in_short])])}"
 

@@ -124,6 +124,8 @@ def _line(standing: Standing, trial: Trial) -> str:
     head = f"{search.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
     if trial.kind is Kind.CONFIRM:
         head = f"{head}  {_compared(search, trial):<20}"
+    elif trial.kind in (Kind.SECOND_LOOK, Kind.ABLATION):
+        head = f"{head}  {_measured_again(search, trial):<20}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
@@ -166,6 +168,24 @@ def _compared(search: SearchState, trial: Trial) -> str:
         return f"winner (trial {found})"
     of_other_client = f"{trial.client}, {'config' if trial.values else 'defaults'}"
     return "config" if trial.client == search.baselines[0].client else of_other_client
+
+
+def _measured_again(search: SearchState, trial: Trial) -> str:
+    """Return which config a repeat or an ablation measured: `baseline`, `trial 12` or `trial 12 with linger.ms=5`."""
+    if trial.kind is Kind.SECOND_LOOK:
+        return _compared(search, trial).removeprefix("winner (").removesuffix(")")
+    winners = {
+        each.fingerprint: each
+        for each in search.trials
+        if each.kind is Kind.CONFIRM and each.fingerprint != search.baselines[0].fingerprint
+    }
+    if trial.fingerprint in winners or not winners:
+        return _compared(search, trial).removeprefix("winner (").removesuffix(")")
+    # A copy of a winner has one change undone, or a few that belong together.
+    differences = {each: changes(trial, winner.values) for each, winner in winners.items()}
+    nearest = min(differences, key=lambda each: len(differences[each]))
+    of = _compared(search, winners[nearest]).removeprefix("winner (").removesuffix(")")
+    return f"{of} with {' '.join(map(str, differences[nearest]))}"
 
 
 def _ratio(standing: Standing, trial: Trial, metric: str) -> str:

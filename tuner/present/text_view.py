@@ -16,6 +16,7 @@ from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 
 _INDENT: Final = "      "
+_NOT_STARTED: Final = "not started"
 
 
 def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRow], out: Console) -> None:
@@ -40,8 +41,8 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         out.print(line, markup=False, soft_wrap=True)
         config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
         out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
-        if row.flags:
-            out.print(f"{_INDENT}(!) {'; '.join(row.flags)}", style="dim", markup=False, soft_wrap=True)
+        if row.remarks:
+            out.print(f"{_INDENT}(!) {'; '.join(row.remarks)}", style="dim", markup=False, soft_wrap=True)
     if again := aligned(in_turn_rows(size, metrics)):
         out.print(f"\n{IN_TURN}:", style="bold", markup=False, soft_wrap=True)
         for line in again:
@@ -59,20 +60,25 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
     cells = ["base" if row.is_baseline else str(row.trial.number)]
     for metric in metrics:
         cells += [row.measured(metric), row.versus(metric)]
-    return [*cells, row.trial.verdict + (" (!)" if row.flags else "")]
+    return [*cells, row.trial.verdict + (" (!)" if row.remarks else "")]
 
 
 def status_text(status: Status) -> RenderableType:
     """Return the status of a study as plain text."""
     left = "" if status.left_s is None else f", about {duration(status.left_s)} left"
-    parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
+    # A study that `tuner fork` has begun has trials, but no process has run it.
+    not_started = status.state == StudyState.INTERRUPTED and not status.updated_at
+    state = _NOT_STARTED if not_started else status.state
+    parts: list[RenderableType] = [Text(f"{status.study}: {state}{left}", style="bold")]
     if status.simulated:
         parts.append(Text(SIMULATED, style="yellow"))
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
-    if status.state == StudyState.INTERRUPTED:
+    if not_started:
+        parts.append(Text("no process has run this study yet; to start it, give its study file to tuner run"))
+    elif status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
-    headings = ("record bytes", "search trials", "repeats and rounds", "failed", "on the front")
+    headings = ("record bytes", "search trials", "measured after the search", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
     for size in status.sizes:
         of = "" if size.total is None else f" of {size.total}"

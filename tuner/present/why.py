@@ -47,7 +47,9 @@ def why_sections(why: Explanation) -> tuple[ExplanationSection, ...]:
         ExplanationSection("what came closest", closest_lines(why)),
         ExplanationSection("what limited the throughput", bound_lines(why.found)),
         ExplanationSection(
-            f"which knobs mattered most in the {why.searched} trials of the search", importance_lines(why)
+            f"which knobs mattered most in the {why.searched} trials of the search (in brackets: the knob's share in "
+            "what a random forest learned about the metric; a metric is missing if the trials show no pattern)",
+            importance_lines(why),
         ),
     )
     return tuple(section for section in sections if section.lines)
@@ -186,17 +188,17 @@ def _silent(why: Explanation) -> Iterable[str]:
     if not why.unclear_effects:
         return
     ratios = [ratio for effect in why.unclear_effects for ratio in effect.gains.values()]
-    below = f"any difference is below {max(map(_percent, ratios))} %"
+    up_to = f"up to {max(map(_percent, ratios))} %"
     names = "; ".join(effect_name(why, each) for each in why.unclear_effects)
     if len(why.unclear_effects) == 1:
         yield (
-            f"this change makes no measurable difference ({below}): {names}; without it the config is simpler, and "
-            "that config was measured too"
+            f"{rounds_text(why)} show no effect of this change, which may still have one of {up_to}: {names}; without "
+            "it the config is simpler, and that config was measured too"
         )
     else:
         yield (
-            f"each of these changes alone makes no measurable difference ({below}): {names}; without all of them the "
-            "config is simpler, but that config was not measured"
+            f"{rounds_text(why)} show no effect of any of these changes alone; each may still have one of {up_to}: "
+            f"{names}; without all of them the config is simpler, but that config was not measured"
         )
 
 
@@ -214,7 +216,7 @@ def _together(why: Explanation) -> Iterable[str]:
         elif product.high < whole.low:
             yield f"{both}: the changes replace each other; undo one, and the others make up for it"
         else:
-            yield f"{both}: the two numbers agree"
+            yield f"{both}: the intervals overlap, so nothing shows that the changes depend on each other"
 
 
 def _unmeasured(why: Explanation) -> Iterable[str]:

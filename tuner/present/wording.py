@@ -1,7 +1,7 @@
 """The wording of numbers, gains and changes, which is the same in every table, file and page."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,26 +54,43 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def gain(ratio: Ratio) -> str:
-    """Return a gain with its interval, `1.32 (1.25 to 1.40)`, and with a remark if the gain is not proven."""
+def gain(ratio: Ratio, *, with_level: bool = False) -> str:
+    """Return a gain with its interval, `1.32 (1.25 to 1.40)`, and with a remark if the gain is not proven.
+
+    Args:
+        ratio: The gain.
+        with_level: Whether the interval's level stands beside it: `1.32 (1.25 to 1.40; 97.5 %)`.
+    """
+    text = _interval(ratio, with_level=with_level)
     if ratio.low > 1.0:
-        return str(ratio)
+        return text
     if ratio.inconclusive:
-        return f"{ratio}: inconclusive"
-    return f"{ratio}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
+        return f"{text}: inconclusive"
+    return f"{text}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
 
 
-def gain_headings(gains: Iterable[Ratio]) -> tuple[str, str]:
-    """Return the headings for two columns: the gains, and the prediction intervals for one more round."""
-    levels = [ratio.level for ratio in gains] or [LEVEL]
-    low, high = _percent(min(levels)), _percent(max(levels))
-    level = low if low == high else f"{low.removesuffix(' %')} to {high}"
-    return f"gain ({level} interval)", f"one more round ({_percent(LEVEL)})"
+def levels_differ(gains: Iterable[Ratio]) -> bool:
+    """Return whether the intervals of some gains have different levels, so that each level must stand with its gain."""
+    return len({_percent(ratio.level) for ratio in gains}) > 1
+
+
+def gain_headings(gains: Collection[Ratio]) -> tuple[str, str]:
+    """Return the headings for two columns: the gains, and the prediction intervals for one more round.
+
+    The first heading has the level of the gains' intervals, if that is the same for all of them.
+    """
+    level = next((_percent(ratio.level) for ratio in gains), _percent(LEVEL))
+    of_gains = "gain (interval; its level)" if levels_differ(gains) else f"gain ({level} interval)"
+    return of_gains, f"one more round ({_percent(LEVEL)})"
 
 
 def one_more_round(ratio: Ratio) -> str:
     """Return the interval in which the ratio of one more round would fall: `1.20 to 1.44`."""
     return f"{short(ratio.repeat_low)} to {short(ratio.repeat_high)}"
+
+
+def _interval(ratio: Ratio, *, with_level: bool) -> str:
+    return f"{str(ratio).removesuffix(')')}; {_percent(ratio.level)})" if with_level else str(ratio)
 
 
 def _percent(level: float) -> str:
@@ -185,13 +202,19 @@ def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
     return {**recommendation.gains, **prices}
 
 
-def compared(recommendation: Recommendation, metric: str) -> str:
-    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`."""
+def compared(recommendation: Recommendation, metric: str, *, with_level: bool = False) -> str:
+    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`.
+
+    Args:
+        recommendation: The recommendation.
+        metric: The metric.
+        with_level: Whether the interval's level stands beside it.
+    """
     ratio = shown_gains(recommendation)[metric]
     if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
-        return gain(ratio)
+        return gain(ratio, with_level=with_level)
     cost = _cost(recommendation, metric)
-    return f"{ratio}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
+    return f"{_interval(ratio, with_level=with_level)}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
 
 
 def over_sizes(record_sizes: int) -> str:
@@ -308,6 +331,7 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
     """
     rows: list[list[Cell]] = []
     gains = shown_gains(recommendation)
+    with_level = levels_differ(gains.values())
     also = (*gains, *recommendation.objectives)
     for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=also):
         before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
@@ -315,7 +339,7 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
         shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
         again: list[Cell] = ["", ""]
         if ratio:
-            again = [(compared(recommendation, metric), None), (one_more_round(ratio), None)]
+            again = [(compared(recommendation, metric, with_level=with_level), None), (one_more_round(ratio), None)]
         rows.append([title(metric), *shown, *(again if recommendation.confirmed else [])])
     where = "" if recommendation.measured_again else " (search)"
     names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]

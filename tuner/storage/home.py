@@ -4,6 +4,7 @@ Every study also has a folder on this host, below one root folder. If the result
 only files that can be made again, such as the report.
 """
 
+import difflib
 import os
 import re
 from collections.abc import Iterable
@@ -81,10 +82,12 @@ def find_study(name: str, root: Path | None = None, storage: Storage | None = No
         return folder
     names = storage.names(root)
     more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
-    hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "there is no study yet; `tuner run` makes one"
+    hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     where = f"in {storage.shown}" if storage.is_shared else below
-    raise StudyNotFound(f"the study must exist {where}, but {name!r} does not; {hint}")
+    near = difflib.get_close_matches(name, names, n=1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    raise StudyNotFound(f"there is no study {name!r} {where}; {guess}{hint}")
 
 
 def verification_stem(file: str) -> str:

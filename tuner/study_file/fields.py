@@ -359,8 +359,10 @@ def constraint() -> Reads:
         if match is None:
             raise refused(_CONSTRAINT_RULE, advice="give the limit in the unit that ends the metric's name, such as ms")
         if match["metric"] not in OUTCOME_METRICS:
-            advice = did_you_mean(match["metric"], OUTCOME_METRICS)
-            raise refused(f"a constraint must begin with one of {', '.join(OUTCOME_METRICS)}", advice=advice)
+            named = [name for name in OUTCOME_METRICS if match["metric"] in name.split("_")]
+            near = f"did you mean {named[0]}?" if named else did_you_mean(match["metric"], OUTCOME_METRICS)
+            rule = "a constraint must begin with a metric, such as latency_p99_ms <= 10"
+            raise refused(rule, advice=f"{near} All metrics: docs/reference/study-file.md#metrics".strip())
         try:
             limit = float(match["limit"])
             return Constraint(match["metric"], match["bound"] == "<=", limit, match["relative"] is not None)

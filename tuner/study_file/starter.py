@@ -1,14 +1,16 @@
 """The study file that `tuner init` writes."""
 
 import json
+import shlex
 from typing import Final
 
 from tuner.study_file.strict_yaml import escaped
 
+_FILE: Final = "study.yaml"
 STARTER_TEXT: Final = """\
 # A study of Kafka producer configs. Run it with    tuner run study.yaml
-# All settings below are the defaults, and only `workload: record_bytes` is required. A `#` directly before a key marks
-# an optional setting: remove the `#` to use it. Write durations as 30s, 5m or 2h, and sizes as 64KiB or 50GB.
+# `record_bytes` is yours to set; all other settings below are the defaults. A `#` directly before a key marks an
+# optional setting: remove the `#` to use it. Write durations as 30s, 5m or 2h, and sizes as 64KiB or 50GB.
 # ${NAME} and ${NAME:-default} in a text are replaced by environment variables; write $${ for the characters ${.
 schema_version: 1
 
@@ -124,13 +126,15 @@ executor:
 _OWN_BROKER: Final = STARTER_TEXT[STARTER_TEXT.index("target:\n") : STARTER_TEXT.index("# Other keys for your cluster")]
 
 
-def starter_text(bootstrap: str | None = None) -> str:
+def starter_text(bootstrap: str | None = None, file: str = _FILE) -> str:
     """Return the study file of `tuner init`.
 
     Args:
         bootstrap: Addresses of the cluster to measure on; None for a broker that is started on this machine.
+        file: The file that it will be in.
     """
+    text = STARTER_TEXT.replace(f"tuner run {_FILE}", f"tuner run {shlex.quote(file)}")
     if bootstrap is None:
-        return STARTER_TEXT
+        return text
     target = f"target:\n  bootstrap: {json.dumps(escaped(bootstrap))}\n#  properties: {{security.protocol: ssl}}\n"
-    return STARTER_TEXT.replace(_OWN_BROKER, target)
+    return text.replace(_OWN_BROKER, target)

@@ -10,9 +10,20 @@ from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
 from runners.reporting import counted
+from runners.simulated.simulated_runner import WARNING
 from tuner.model.trial import Trial
 from tuner.present.export.record import gains_record
-from tuner.present.wording import Change, changes, gain, number, shown_metrics, title
+from tuner.present.wording import (
+    SIMULATED,
+    Change,
+    changes,
+    gain,
+    gain_headings,
+    levels_differ,
+    number,
+    shown_metrics,
+    title,
+)
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
@@ -28,8 +39,9 @@ OPTIMISTIC: Final = (
     "gained, some config looks better than the baseline."
 )
 IN_TURN: Final = (
-    "measured again, alternating with the baseline (each line has the means and gains of the same rounds; a gain in "
-    "p99 that is not claimed allows for one more stall, so its interval may be wider than in tuner recommend)"
+    "measured again, alternating with the baseline (each line has the means and gains of the same rounds; tuner "
+    "recommend can show a wider or narrower interval for them, because a gain and its price have a level of their own "
+    "there, and a price does not allow for one more stall)"
 )
 CORRECTED: Final = "the numbers of the search and of the front are"
 _NEAR_SHOWN: Final = 12
@@ -78,6 +90,11 @@ class FrontRow:
         return f"{text} ±{100 * (max(found.high / found.value, found.value / found.low) - 1):.0f} %"
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """The flags to show in the row, without the one that all trials of a simulated study have."""
+        return tuple(flag for flag in self.flags if flag != WARNING)
+
+    @property
     def changed(self) -> str:
         """The properties that differ from the baseline's, as text: `compression.type=lz4 linger.ms=20`."""
         return " ".join(map(str, self.changes))
@@ -102,24 +119,25 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
     """Return the table of the configs that were measured again, alternating with the baseline, with headings.
 
     A config and the baseline beside it have the means of the same rounds, and so has the gain. `tuner recommend` shows
-    the same means. Its interval of a price may differ, because it does not allow for one more stall (see
-    `objectives.stalls`). The result is empty if no config was measured again.
+    the same means. Its intervals may differ, because a gain and its price have a level of their own, and a price does
+    not allow for one more stall (see `objectives.stalls`). The result is empty if no config was measured again.
 
     Args:
         size: The results of the record size.
         metrics: The metrics to show, from `front_metrics`.
     """
     found = [size.confirmation(name) for name in dict.fromkeys(each.fingerprint for each in size.confirmations)]
+    measured = [each for each in found if each is not None and each.gains]
+    gains = {metric: [each.gains[metric] for each in measured if metric in each.gains] for metric in metrics}
     rows = []
-    for each in found:
-        if each is None or not each.gains:
-            continue
+    for each in measured:
         cells = [str(size.trial_of(each.fingerprint).number), str(max(gain.rounds for gain in each.gains.values()))]
         for metric in metrics:
             ratio = each.gains.get(metric)
-            cells += [number(each.values.get(metric)), number(each.baseline.get(metric)), gain(ratio) if ratio else "-"]
+            told = gain(ratio, with_level=levels_differ(gains[metric])) if ratio else "-"
+            cells += [number(each.values.get(metric)), number(each.baseline.get(metric)), told]
         rows.append(cells)
-    heads = [text for metric in metrics for text in (title(metric), "baseline", "gain")]
+    heads = [text for metric in metrics for text in (title(metric), "baseline", gain_headings(gains[metric])[0])]
     return [["trial", "rounds", *heads], *rows] if rows else []
 
 
@@ -187,7 +205,7 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
         cells = ["baseline" if row.is_baseline else str(row.trial.number)]
         for metric in metrics:
             cells += [row.measured(metric), row.versus(metric)]
-        bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
+        bound = row.trial.verdict + ("" if not row.remarks else f" ({'; '.join(row.remarks)})")
         lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
     head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'measurement')}"
     missed = [f"- {line}" for line in missed_lines(size)]
@@ -196,7 +214,8 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
         again_lines = [_markdown(again[0]), "|" + " --- |" * len(again[0]), *map(_markdown, again[1:])]
         lines += ["", f"{IN_TURN.capitalize()}:", "", *again_lines]
     why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
-    return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
+    simulated = [f"{SIMULATED.capitalize()}.", ""] if study.simulated else []
+    return "\n".join([head, "", *simulated, *lines, "", *why, *front_notes(size), ""])
 
 
 def front_notes(size: SizeResults) -> list[str]:

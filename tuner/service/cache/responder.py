@@ -209,8 +209,10 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
             return CachedResponse.of(front_csv(*sizes), CSV)
         case "text":
             from tuner.present.text_view import print_front
+            from tuner.present.wording import SIMULATED
 
-            shown = [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
+            shown = [f"{SIMULATED}\n"] if results.simulated else []
+            shown += [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
             return CachedResponse.of(fronts_record(results, sizes))
