@@ -7,4 +7,5 @@ from tuner.prediction.calibration import SPREAD
 def test_every_constant_that_is_fitted_is_explained() -> None:
     page = (ROOT / "docs" / "concepts" / "model.md").read_text(encoding="utf-8")
     constants = page.partition("\n## The constants\n")[2].partition("\n## ")[0]
+    assert SPREAD
     assert [name for name in SPREAD if f"`{name}`" not in constants] == []

@@ -1,9 +1,11 @@
 """The forms of a recommendation for users of the Java client; `test_java_programs.py` has programs read them."""
 
+import json
 from dataclasses import replace
 from typing import Final
 
 import pytest
+import yaml
 
 from search_spaces.client import FORMS, java, librdkafka
 from search_spaces.errors import FormNotOffered
@@ -11,10 +13,11 @@ from search_spaces.forms import FileLayout, Form
 from search_spaces.guarantee import Guarantee
 from search_spaces.java_client.forms import FORMS as JAVA_FORMS
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import parse_properties
 from tests.helpers.stored_studies import study
 from tests.present_tests.java_recommendation import entries_of, of_java
 from tuner.model.spec import Goal
-from tuner.present.export import SUFFIXES, Format, export, export_all, is_translated, offered
+from tuner.present.export import SUFFIXES, Format, export, export_all, forms, is_translated, offered
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation
 
@@ -137,3 +140,15 @@ def test_several_record_sizes_follow_each_other(of_librdkafka: Recommendation, f
     text = export_all([found, replace(found, record_bytes="100")], Format(form.name))
     assert text.count("# records: 1") == 2
     assert text.count("\n---\n") == (form.layout is FileLayout.YAML)
+
+
+@pytest.mark.parametrize("layout", FileLayout)
+def test_another_form_of_librdkafka_holds_librdkafkas_properties_in_its_layout(
+    monkeypatch: pytest.MonkeyPatch, of_librdkafka: Recommendation, layout: FileLayout
+) -> None:
+    plain = json.loads(export(of_librdkafka, Format.LIBRDKAFKA))
+    form = Form("librdkafka", layout, key="producer.{}")
+    monkeypatch.setattr(forms, "_FORMS", {**forms._FORMS, Format.LIBRDKAFKA: form})
+    text = export(of_librdkafka, Format.LIBRDKAFKA)
+    found = parse_properties(text) if layout is FileLayout.PROPERTIES else yaml.safe_load(text)  # YAML includes JSON.
+    assert found == {f"producer.{name}": value for name, value in plain.items()}

@@ -31,6 +31,15 @@ class Method(StrEnum):
     QUASI_RANDOM = "quasi-random"
     GRID = "grid"
 
+    @property
+    def learns(self) -> bool:
+        """Whether the method learns from trials; only such a method gets starting points."""
+        match self:
+            case Method.BAYESIAN | Method.TPE | Method.GP | Method.NSGA2:
+                return True
+            case Method.RANDOM | Method.QUASI_RANDOM | Method.GRID:
+                return False
+
 
 class Goal(StrEnum):
     """What a config is recommended for: high throughput, low latency, or both."""

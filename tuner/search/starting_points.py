@@ -10,14 +10,12 @@ from runners.workload import RecordSizes
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.model.spec import Goal, Method, StudySpec
+from tuner.model.spec import Goal, StudySpec
 from tuner.model.trial import Kind
 from tuner.results.nominees import pick
 from tuner.results.search_state import SearchState
 
 _TRANSFERRED: Final = 5
-_WITH_STARTING_POINTS: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
-"""The search methods that get starting points, because they learn from trials."""
 
 
 def starting_points_of(
@@ -34,7 +32,7 @@ def starting_points_of(
         space: The search space of the record size.
         searches: The trials so far, by record size; the best configs of other record sizes come from them.
     """
-    if spec.search.method not in _WITH_STARTING_POINTS and not spec.search.sampler:
+    if not spec.search.method.learns and not spec.search.sampler:
         return []
     known = {trial.fingerprint for trial in searches[size].trials}
     wanted = [*space.starting_points(spec.baseline)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.temporary import temporary_folder
-from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID
+from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID, TARGET
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, StudyState, Trial
 from tuner.results.experiment_results import experiment_results
@@ -84,7 +84,7 @@ class MirrorSession:
             facts = store.facts()
             self._client = connect(self._location)
             # Studies of older releases have no default experiment on record.
-            name = tracking.experiment or facts.get(MLFLOW_EXPERIMENT) or f"kafka-tuner/{facts['target']}"
+            name = tracking.experiment or facts.get(MLFLOW_EXPERIMENT) or f"kafka-tuner/{facts[TARGET]}"
             self._experiment_id = experiment_id(self._client, self._location, name)
             self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
             self._writer = Writer(self._client, self._experiment_id, str(facts[STUDY_ID]), written)

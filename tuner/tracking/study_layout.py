@@ -70,7 +70,7 @@ class SizeRuns:
     @property
     def key(self) -> str:
         """The permanent identity of the MLflow run for this record size."""
-        return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
+        return f"{self.study.facts[STUDY_ID]}/{self.size.record_bytes}"
 
     @property
     def name(self) -> str:

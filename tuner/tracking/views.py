@@ -186,7 +186,7 @@ def _front(study: StudyResults, size: SizeResults, condition: str) -> SavedView:
     first = study.objectives[0]
     names = [objective.metric for objective in study.objectives]
     return SavedView(
-        f"tuner-{study.facts['study_id']}-front-{_plain(size.record_bytes)}",
+        f"tuner-{study.facts[STUDY_ID]}-front-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: front",
         f"{condition} and {tag_condition('tuner.pareto')} = 'true'",
         first.metric,
@@ -213,7 +213,7 @@ def _charts(study: StudyResults, size: SizeResults, condition: str) -> SavedView
         _chart("LINE", VOLUME, metricKey=VOLUME, selectedMetricKeys=[VOLUME], xAxisKey="step"),
     ]
     return SavedView(
-        f"tuner-{study.facts['study_id']}-charts-{_plain(size.record_bytes)}",
+        f"tuner-{study.facts[STUDY_ID]}-charts-{_plain(size.record_bytes)}",
         f"{study.name} {size.record_bytes} B: charts",
         " and ".join([condition, *(f"{tag_condition('tuner.kind')} != '{kind}'" for kind in left_out)]),
         study.objectives[0].metric,

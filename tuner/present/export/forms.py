@@ -46,6 +46,10 @@ _FORMS: Final[Mapping[Format, Form]] = MappingProxyType(
     {Format(form.name): form for forms in FORMS.values() for form in forms}
 )
 """The formats that are the form of one client's users."""
+_CLIENTS: Final[Mapping[Format, ClientKind]] = MappingProxyType(
+    {Format(form.name): kind for kind, forms in FORMS.items() for form in forms}
+)
+"""The client of each format that is the form of one client's users."""
 _TRANSLATED: Final[Mapping[ClientKind, frozenset[Format]]] = MappingProxyType(
     {ClientKind.LIBRDKAFKA: frozenset({Format.JAVA, Format.SPRING}), ClientKind.JAVA: frozenset({Format.LIBRDKAFKA})}
 )
@@ -66,7 +70,7 @@ _NO_FOLDING: Final = 10_000
 
 def is_translated(form: Format, client: Client) -> bool:
     """Return whether a format is for another client than the one that was measured."""
-    return form in _FORMS and _FORMS[form] not in client.forms
+    return form in _CLIENTS and _CLIENTS[form] is not client.kind
 
 
 def offered(client: Client) -> tuple[Format, ...]:
@@ -88,14 +92,12 @@ def export(recommendation: Recommendation, form: Format, *, everything: bool = F
     """
     client = recommendation.config.client
     if form not in offered(client):
-        kind = next(kind for kind, forms in FORMS.items() if _FORMS[form] in forms)
-        raise FormNotOffered(form, kind, client.label, offered(client))
+        raise FormNotOffered(form, _CLIENTS[form], client.label, offered(client))
     if form is Format.JSON:
         return _dumped(recommendation_record(recommendation))
-    if form is Format.LIBRDKAFKA:
-        return _dumped(_librdkafka_values(recommendation, everything=everything))
     if form in _FORMS:
-        return _for_java_users(recommendation, _FORMS[form])
+        values = _entries(recommendation, form, everything=everything)
+        return _dumped(values) if _is_json(form) else _commented(recommendation, form, values)
     return _FOR_EVERYBODY[form](recommendation, pasted_values(recommendation, everything=everything))
 
 
@@ -113,14 +115,23 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
     if form is Format.JSON:
         records = [recommendation_record(recommendation) for recommendation in recommendations]
         return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
-    if form is Format.LIBRDKAFKA:
-        return _dumped({each.record_bytes: _librdkafka_values(each, everything=everything) for each in recommendations})
+    if _is_json(form):
+        return _dumped({each.record_bytes: _entries(each, form, everything=everything) for each in recommendations})
     between = "---\n" if form in _FORMS and _FORMS[form].layout is FileLayout.YAML else "\n"
     return between.join(export(each, form, everything=everything) for each in recommendations)
 
 
-def _librdkafka_values(recommendation: Recommendation, *, everything: bool) -> dict[str, str]:
-    return pasted_values(recommendation, ClientKind.LIBRDKAFKA, everything=everything)
+def _is_json(form: Format) -> bool:
+    return form in _FORMS and _FORMS[form].layout is FileLayout.JSON
+
+
+def _entries(recommendation: Recommendation, form: Format, *, everything: bool) -> dict[str, str]:
+    """Return what a form of one client's users holds, by key; a form of the Java client holds the whole config."""
+    config, found, kind = recommendation.config, _FORMS[form], _CLIENTS[form]
+    own = {name: shown_value(name, config.effective(name)) for name in found.own_defaults}
+    whole = everything or kind is ClientKind.JAVA
+    properties = {**own, **pasted_values(recommendation, kind, everything=whole)}
+    return {found.key.format(name): value for name, value in properties.items()}
 
 
 def _properties(recommendation: Recommendation, values: Mapping[str, str]) -> str:
@@ -142,15 +153,13 @@ def _variable(name: str) -> str:
     return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
 
 
-def _for_java_users(recommendation: Recommendation, form: Form) -> str:
-    """Return the whole config in a form of the Java client, translated if it is a config of librdkafka."""
-    config = recommendation.config
-    own = {name: shown_value(name, config.effective(name)) for name in form.own_defaults}
-    properties = {**own, **pasted_values(recommendation, ClientKind.JAVA, everything=True)}
-    entries = {form.key.format(name): value for name, value in sorted(properties.items())}
-    head = _comment([*_translated(recommendation), *([f"to use it: {form.usage}"] if form.usage else [])])
-    if form.layout is FileLayout.YAML:
-        return format_properties({}, comment=head) + _yaml(form, entries)
+def _commented(recommendation: Recommendation, form: Format, values: Mapping[str, str]) -> str:
+    """Return a form of one client's users as properties or YAML, below a comment that says where it comes from."""
+    found, entries = _FORMS[form], dict(sorted(values.items()))
+    origin = _translated(recommendation) if _CLIENTS[form] is ClientKind.JAVA else _origin(recommendation)
+    head = _comment([*origin, *([f"to use it: {found.usage}"] if found.usage else [])])
+    if found.layout is FileLayout.YAML:
+        return format_properties({}, comment=head) + _yaml(found, entries)
     return format_properties(entries, comment=head)
 
 
