@@ -151,7 +151,7 @@ class Client:
         return self._json("POST", f"{_own(name)}/resume")
 
     def cancel(self, name: str) -> dict[str, Any]:
-        """Stop a study for good, and return the study."""
+        """Stop a study for good, or only its confirmation or copy to MLflow, and return the study."""
         return self._json("POST", f"{_own(name)}/cancel")
 
     def confirm(

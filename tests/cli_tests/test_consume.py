@@ -12,6 +12,7 @@ from tests.conftest import TopicMaker
 from tests.helpers.command import tuner
 
 pytestmark = pytest.mark.broker
+TOPIC = ("orders", "--bootstrap", "127.0.0.1:1")
 
 
 def test_a_topic_of_a_cluster_is_read_once_and_left_as_it_was(broker: RunningCluster, new_topic: TopicMaker) -> None:
@@ -83,6 +84,11 @@ def test_what_can_not_be_read_is_a_clear_error(broker: RunningCluster, new_topic
         (("-X", "fetch.min.bytes=200000000"), "fetch.min.bytes"),
         (("--consumers", "0"), "1 <= consumers <= 64 must hold, but got 0"),
         (("--rate", "100"), "--start tail"),
+        (("--start", "tail", "--fill", "1GB"), "--fill needs --start beginning"),
+        (("--max-bytes", "nonsense"), "--max-bytes needs --start tail"),
+        ((*TOPIC, "--fill", "banana", "--producer", "linger.ms=20"), "have no effect: --fill, --producer"),
+        ((*TOPIC, "--record-bytes", "1000"), "have no effect: --record-bytes"),
+        ((*TOPIC, "--start", "tail", "--rate", "5", "--seed", "0"), "have no effect: --rate, --seed"),
         (("--fill", "many"), "many"),
         (("--record-bytes", "0"), "record size"),
     ],

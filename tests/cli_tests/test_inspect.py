@@ -256,4 +256,15 @@ def test_wrong_topics_and_options_are_clear_errors(broker: RunningCluster, new_t
     little = tuner("inspect", "orders", "--max-bytes", "10kB", *at)
     assert little.code == 2
     assert "--max-bytes must be at least 1,000,000 bytes, but got 10kB" in little.complaint
+    ranked_one = tuner("inspect", "orders", "--top", "5", *at)
+    assert ranked_one.code == 2
+    assert "--top is for --all" in ranked_one.complaint
     assert tuner("inspect", "orders").code == 2
+
+
+def test_json_has_as_many_topics_as_asked_for(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    for _ in range(2):
+        write(broker, new_topic(partitions=2), each=1, rounds=5)
+    ran = tuner("inspect", "--all", "--bootstrap", broker.bootstrap, "--json", "--top", "1")
+    assert ran.code == 0, ran.err
+    assert len(ran.json["topics"]) == 1

@@ -46,6 +46,9 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
     assert all(each.violations[str(IMPOSSIBLE)] > 0 for each in judged)
     assert size.front == ()
     assert any("constraints were none and are now latency_p99_ms <= 0.001" in each for each in told.sentences)
+    assert (
+        "1000 B: no measured config keeps latency_p99_ms <= 0.001, so no config has to be confirmed" in told.sentences
+    )
     assert load_results(free).sizes == results.sizes
 
     again = run_study(with_constraints(), "", free, Told())

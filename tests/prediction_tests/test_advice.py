@@ -127,6 +127,25 @@ def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     assert record["today"]["latency_p50_ms"]["low"] < record["today"]["latency_p50_ms"]["high"]
 
 
+@pytest.mark.parametrize(("key_bytes", "words"), [(0, ""), (1, " --key-bytes 1")])
+def test_records_with_keys_are_named_and_measured_with_keys(key_bytes: int, words: str) -> None:
+    found = advised(10)
+    found = replace(found, load=replace(found.load, key_bytes=key_bytes))
+    assumed = next(line for line in advice_lines(found, "orders", None) if line.startswith("assumed: "))
+    assert assumed.endswith("compressible, with keys" if key_bytes else "compressible")
+    assert command(found, "orders").partition("--compressibility 0.67")[2] == words
+    assert advice_record(found, "orders", None)["key_bytes"] == key_bytes
+
+
+def test_settings_that_fall_behind_have_no_latency_in_text_and_json() -> None:
+    found = advised(10)
+    found = replace(found, today=replace(found.today, falls_behind=True))
+    assert sum("falls behind" in line for line in advice_lines(found, "orders", None)) == 1
+    record = advice_record(found, "orders", None)
+    assert (record["today"]["latency_p50_ms"], record["today"]["latency_p99_ms"]) == (None, None)
+    assert record["others"][0]["latency_p99_ms"]["value"] > 0
+
+
 def test_partitions_that_were_not_read_count_with_their_recent_records() -> None:
     """Of 5 partitions, 2 are read: they have a record every 2 ms each, and the others have twice as many in the day."""
     stretches = [

@@ -328,6 +328,33 @@ class JobQueueContract:
             claimed(queue)
             queue.move("first", JobState.FAILED, owner="a")
 
+    @pytest.mark.parametrize("verb", [Verb.CONFIRM, Verb.SYNC])
+    @pytest.mark.parametrize("then", [JobState.COMPLETE, JobState.PAUSED])
+    @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.CANCELLING, JobState.PAUSED, JobState.FAILED])
+    def test_a_cancelled_task_gives_the_study_its_state_back(
+        self, queue: JobQueue, monkeypatch: pytest.MonkeyPatch, verb: Verb, then: JobState, state: JobState
+    ) -> None:
+        bring(queue, "first", then)
+        queue.assign("first", verb, {})
+        if state is not JobState.QUEUED:
+            claimed(queue)
+            queue.move("first", JobState.PAUSING if state is JobState.PAUSED else state, note="why")
+            queue.move("first", state)
+        with monkeypatch.context() as patch:  # the connection breaks before the first answer
+            once = queue._table.change
+            patch.setattr(
+                queue._table,
+                "change",
+                lambda work: once(lambda ask, _: (work(ask, False), work(ask, True))[-1]),
+            )
+            cancelled = queue.move("first", JobState.CANCELLED)
+        assert (cancelled.state, cancelled.note, cancelled.task) == (then, "", Task())
+        assert queue.assign("first", verb, {}).state is JobState.QUEUED
+
+    def test_a_cancelled_verification_is_cancelled_for_good(self, queue: JobQueue) -> None:
+        queue.submit(replace(submission("first"), task=Task(Verb.VERIFY)))
+        assert queue.move("first", JobState.CANCELLED).state is JobState.CANCELLED
+
     def test_a_changed_study_file_replaces_the_task(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         claimed(queue)

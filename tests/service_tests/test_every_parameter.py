@@ -1,5 +1,6 @@
 """No value of a parameter, a header or a body makes the service fail: the requests come from its OpenAPI document."""
 
+import asyncio
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.helpers.service_in_process import in_process
 from tests.helpers.serving import Serving, serving
 from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
@@ -105,6 +107,41 @@ def test_a_missing_parameter_is_named(served: Serving) -> None:
     assert refused.status == 422
     assert refused.headers["content-type"] == "application/problem+json"
     assert [each["key"] for each in refused.json["errors"]] == ["query.record_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "unknown", "known"),
+    [
+        ("POST", "/v1/studies/overnight/confirm?round=3", "round", "one of goal, rounds, max_rounds, "),
+        ("GET", "/v1/recommendation?study=overnight&record_byte=77", "record_byte", "one of study, record_bytes, goal"),
+        ("GET", "/v1/studies/overnight/prediction?set=linger.ms%3D5&lingr=5", "lingr", "one of set, record_bytes, "),
+        ("POST", "/v1/studies/overnight/cancel?x=1", "x", "no query parameters"),
+    ],
+)
+def test_an_unknown_parameter_is_refused(served: Serving, method: str, path: str, unknown: str, known: str) -> None:
+    refused = served.ask(method, path)
+    assert refused.status == 422, refused.text
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert known in refused.json["detail"]
+    assert [each["key"] for each in refused.json["errors"]] == [f"query.{unknown}"]
+
+
+def test_every_resource_takes_its_own_parameters_and_no_others(tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    with in_process(tmp_path / "studies") as service:
+
+        async def look() -> None:
+            paths = (await service.ask("GET", "/openapi.json")).json["paths"]
+            for path, methods in paths.items():
+                for method, operation in methods.items() if path.startswith("/v1") else ():
+                    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+                    place = path.replace("{study}", "nobody")
+                    own = await service.ask(method.upper(), place, "&".join(f"{each}=" for each in known).encode())
+                    assert "query parameter" not in own.text, (method, path)
+                    other = await service.ask(method.upper(), place, b"no_such=1")
+                    assert (other.status, "no_such" in other.text) == (422, True), (method, path)
+
+        asyncio.run(look())
 
 
 def test_a_damaged_trial_is_named_on_every_page_because_the_values_depend_on_all_trials(served: Serving) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.service_in_process import in_process
+from tests.helpers.serving import study_file
 from tests.helpers.stored_studies import write_study
 from tuner.service.queue.job import JobState, Submission
 
@@ -45,3 +46,29 @@ def test_a_complete_study_has_finished(tmp_path: Path) -> None:
         service.queue.move("overnight", JobState.COMPLETE)
         shown = asyncio.run(service.ask("GET", "/v1/studies/overnight")).json
     assert (shown["state"], shown["progress"]["state"]) == ("complete", "finished")
+
+
+@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize("verb", ["confirm", "sync"])
+def test_cancelling_a_confirmation_or_a_copy_keeps_the_study(tmp_path: Path, verb: str, running: bool) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    write_study(root / "overnight", trials=2, rounds=0)
+    with in_process(root) as service:
+        service.queue.submit(Submission("overnight", "1", study_file("overnight"), ("simulated",)))
+        service.queue.claim("test", at_once=1, lease_s=60)
+        service.queue.move("overnight", JobState.COMPLETE)
+
+        async def look() -> None:
+            for _ in range(2):
+                assert (await service.ask("POST", f"/v1/studies/overnight/{verb}")).json["state"] == "queued"
+                if running:
+                    service.queue.claim("test", at_once=1, lease_s=60)
+                told = (await service.ask("POST", "/v1/studies/overnight/cancel")).json
+                if running:
+                    assert told["state"] == "cancelling"
+                    service.queue.move("overnight", JobState.CANCELLED, owner="test")  # as the supervisor does
+                    told = (await service.ask("GET", "/v1/studies/overnight")).json
+                assert (told["state"], told["progress"]["state"]) == ("complete", "finished")
+
+        asyncio.run(look())

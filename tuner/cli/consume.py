@@ -36,6 +36,7 @@ _OWN: Final = "Topic of its own, without TOPIC"
 
 
 def consume(
+    context: typer.Context,
     topic: Annotated[
         str | None,
         typer.Argument(
@@ -139,10 +140,7 @@ def consume(
         raise typer.BadParameter(
             "give both TOPIC and --bootstrap, the address of the cluster that has the topic, or neither of them"
         )
-    if rate is not None and (start is not Start.TAIL or topic is not None):
-        raise typer.BadParameter(
-            "--rate needs --start tail and no TOPIC: it sets how fast the tuner writes records while it reads them"
-        )
+    _refuse_unused(context, topic, start)
     chosen = client_of(client)
     alone = quiet or as_json
     tell = silent if alone else say
@@ -172,6 +170,23 @@ def consume(
         options.print_json(consumption_record(seen, written))
     else:
         print_consumption(seen, written)
+
+
+def _refuse_unused(context: typer.Context, topic: str | None, start: Start) -> None:
+    """Refuse options that would have no effect, as they are for a topic of our own or for the other start."""
+    given = {
+        option.opts[0]: getattr(option, "rich_help_panel", None)
+        for option in context.command.params
+        if option.name and (source := context.get_parameter_source(option.name)) and source.name == "COMMANDLINE"
+    }
+    if topic is not None and (own := [name for name, panel in given.items() if panel == _OWN]):
+        raise typer.BadParameter(
+            f"with TOPIC, the tuner writes nothing, so these options have no effect: {', '.join(own)}; leave them out"
+        )
+    needed = {"--fill": Start.BEGINNING, "--rate": Start.TAIL, "--max-bytes": Start.TAIL}
+    for name in given:
+        if needed.get(name, start) is not start:
+            raise typer.BadParameter(f"{name} needs --start {needed[name]}, but got {start}")
 
 
 def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[str, str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PERIOD_S: Final = 24 * 60 * 60
 _BATCHES: Final = 1_000
 _BATCHES_OF_EACH: Final = 50
+_TOP: Final = 20
 
 
 class _Calibrated(NamedTuple):
@@ -59,7 +60,12 @@ def inspect(
     max_bytes: Annotated[
         str, typer.Option(metavar="SIZE", help="The highest number of bytes to read, over all topics; at least 1MB.")
     ] = "20MB",
-    top: Annotated[int, typer.Option(min=1, help="With --all: how many topics to print.")] = 20,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With --all: how many topics to print.", show_default=f"{_TOP}, with --json all of them"
+        ),
+    ] = None,
     advise: Annotated[
         bool,
         typer.Option(
@@ -101,6 +107,8 @@ def inspect(
         raise typer.BadParameter("name one topic to inspect, such as orders, or give --all to inspect all of them")
     if (advise and all_topics) or (calibrated_by and not advise):
         raise typer.BadParameter("--advise is for one topic, and --calibrated-by is for --advise")
+    if top is not None and not all_topics:
+        raise typer.BadParameter("--top is for --all, which ranks all topics")
     model = _calibrated(calibrated_by) if advise else None
     if model is not None and model.simulated:
         warn(SIMULATED)
@@ -185,7 +193,7 @@ def _inspect_all(
     topics: Sequence[StoredTopic],
     refused: Sequence[str],
     limits: SampleLimits,
-    top: int,
+    top: int | None,
     *,
     as_json: bool,
 ) -> None:
@@ -203,9 +211,9 @@ def _inspect_all(
             unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
     rows = ranked(inspections)
     if as_json:
-        options.print_json(ranking_record(rows, unread, received_bytes, _PERIOD_S))
+        options.print_json(ranking_record(rows[:top], unread, received_bytes, _PERIOD_S))
     else:
-        print_ranking(rows, unread, received_bytes, top)
+        print_ranking(rows, unread, received_bytes, top or _TOP)
 
 
 def _sampled(

@@ -155,6 +155,8 @@ def resume(study: Study, as_json: options.Json = False) -> None:
 def cancel(study: Study, as_json: options.Json = False) -> None:
     """Stop a study on the service for good; its results are kept.
 
+    While the study is confirmed again or copied to MLflow, only that is stopped.
+
     \b
     Example:
         tuner --server https://tuner.example cancel orders

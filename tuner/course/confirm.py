@@ -41,10 +41,8 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
     left_s = loop.budget.left_s()
     plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept.seconds)
     if not any(plan.nominees.values()):
-        goals = ", ".join(asked.goals)
-        loop.reporter.say(
-            f"{size} B: no measured config was better than the baseline for {goals}, so no config has to be confirmed"
-        )
+        reason = _why_none(results, [str(each) for each in loop.spec.constraints], asked.goals)
+        loop.reporter.say(f"{size} B: {reason}, so no config has to be confirmed")
         return
     search.first_round = plan.first_round
     configs = _configs(loop, results, plan)
@@ -82,6 +80,17 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
         burn_in.check_rate(size)
         measured += 1
+
+
+def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[str]) -> str:
+    """Return why no config has to be confirmed: all break constraints, or none is better than the baseline."""
+    searched = [trial for trial in results.trials if trial.kind is Kind.SEARCH and trial.violations]
+    broken = [{each for each in constraints if trial.violations.get(each, 0.0) > 0.0} for trial in searched]
+    if broken and all(broken):
+        by_all = [each for each in constraints if all(each in names for names in broken)]
+        return "no measured config keeps " + (" or ".join(by_all) or "all of " + ", ".join(constraints))
+    which = " that keeps every constraint" if constraints else ""
+    return f"no measured config{which} was better than the baseline for {', '.join(goals)}"
 
 
 def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> tuple[int, ...]:

@@ -34,7 +34,8 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
     return [
         f"what other settings would do: {ESTIMATE}",
         f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s each, "
-        f"{load.record_sizes} B a record, {100 * load.compressibility_ratio:.0f} % of it compressible",
+        f"{load.record_sizes} B a record, {100 * load.compressibility_ratio:.0f} % of it compressible"
+        f"{', with keys' if load.key_bytes else ''}",
         *aligned(rows),
         f"Today's batches have {number(advice.measured_batch_records)} records; the model expects "
         f"{number(advice.today.batch_records.value)}.",
@@ -55,6 +56,7 @@ def command(advice: Advice, topic: str) -> str:
     return (
         f"tuner run --bootstrap HOST:PORT --like {topic} --record-bytes {load.record_sizes} --rate {rate} "
         f"--compressibility {load.compressibility_ratio:.2f}"
+        f"{f' --key-bytes {load.key_bytes}' if load.key_bytes else ''}"
     )
 
 
@@ -74,15 +76,21 @@ def advice_record(advice: Advice, topic: str, calibrated_by: str | None, *, simu
         "producers": advice.producers,
         "rate_records_per_s": load.rate_records_per_s,
         "record_bytes": str(load.record_sizes),
+        "key_bytes": load.key_bytes,
         "compressibility_ratio": load.compressibility_ratio,
         "measured_batch_records": advice.measured_batch_records,
         "uncovered": list(advice.uncovered),
         "uncounted_producers": advice.uncounted,
         "beyond_one_broker": advice.crowded,
-        "today": asdict(advice.today),
-        "others": [asdict(each) for each in advice.others],
+        "today": _record(advice.today),
+        "others": [_record(each) for each in advice.others],
         "command": command(advice, topic),
     }
+
+
+def _record(each: SettingsEstimate) -> dict[str, Any]:
+    no_latency = {"latency_p50_ms": None, "latency_p99_ms": None} if each.falls_behind else {}
+    return {**asdict(each), **no_latency}
 
 
 def _row(heading: str, each: SettingsEstimate) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import psutil
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +26,7 @@ from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
-from tuner.service.http.parameters import RecordSize, Study
+from tuner.service.http.parameters import RecordSize, Study, only_known_parameters
 from tuner.service.http.prediction_api import prediction_query
 from tuner.service.http.responses import answered
 from tuner.service.http.results_api import results_router
@@ -81,7 +81,7 @@ def application(
     )
     streams = EventStreams(studies, stopping)
     for router in _routers(studies, streams):
-        app.include_router(router)
+        app.include_router(router, dependencies=[Depends(only_known_parameters)])
     _add_pages(app, studies)
     _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, streams, requests))
     _add_problems(app)

@@ -23,6 +23,21 @@ JsonOrText = Annotated[Literal["json", "text"], Query(alias="format", descriptio
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 
+def only_known_parameters(request: Request) -> None:
+    """Refuse a request with a query parameter that its resource does not have, such as a mistyped one.
+
+    Raises:
+        Problem: There is such a parameter. The problem names those that the resource has.
+    """
+    resource = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
+    known = [each["name"] for each in resource.get("parameters", ()) if each["in"] == "query"]
+    rule = f"a query parameter must be one of {', '.join(known)}" if known else "this takes no query parameters"
+    unknown = [name[:60] for name in request.query_params if name not in known]
+    found = tuple({"line": None, "key": f"query.{name}", "detail": f"{rule}, but got {name!r}"} for name in unknown)
+    if found:
+        raise Problem(422, "invalid", f"{rule}, but got {', '.join(map(repr, unknown))}", found)
+
+
 async def study_text(request: Request) -> str:
     """Return the study file in a request, as text that the YAML reader understands.
 

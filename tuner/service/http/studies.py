@@ -98,7 +98,7 @@ class Studies:
         return await self._moved(name, JobState.PAUSED, JobState.PAUSING)
 
     async def cancel(self, name: str) -> dict[str, Any]:
-        """Stop a study for good. Its results are kept."""
+        """Stop a study for good, or only its confirmation or copy to MLflow. Its results are kept."""
         return await self._moved(name, JobState.CANCELLED, JobState.CANCELLING)
 
     async def resume(self, name: str) -> dict[str, Any]:

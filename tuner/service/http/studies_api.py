@@ -79,7 +79,11 @@ def studies_router(studies: Studies) -> APIRouter:
 
     @api.post("/studies/{study}/cancel", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def cancel(study: Study) -> Response:
-        """Stop a study for good, after its current measurement window. Its results are kept."""
+        """Stop a study for good, after its current measurement window. Its results are kept.
+
+        If the study was complete, paused or failed before `POST .../confirm` or `POST .../sync`, only that is stopped:
+        a complete study is then complete again, and any other is paused.
+        """
         return json_response(await studies.cancel(study))
 
     @api.post("/studies/{study}/pause", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])

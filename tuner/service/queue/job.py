@@ -181,6 +181,16 @@ def task_after(job: QueuedJob, verb: Verb, options: Mapping[str, Any]) -> Task:
     return Task(verb, options, JobState.PAUSED if left.verb is Verb.RUN else left.then)
 
 
+def cancels_task(job: QueuedJob, to: JobState) -> bool:
+    """Return whether a move ends only the study's task, and the study is then what it was to be after the task.
+
+    A confirmation or a copy to MLflow is a task of a study that was at rest. If it is cancelled, the study is not.
+    """
+    return (
+        to is JobState.CANCELLED and job.state is not JobState.CANCELLED and job.task.verb in (Verb.CONFIRM, Verb.SYNC)
+    )
+
+
 def check_removable(job: QueuedJob) -> None:
     """Check whether a study may be removed from the queue.
 

@@ -21,6 +21,7 @@ from tuner.service.queue.job import (
     Submission,
     Task,
     Verb,
+    cancels_task,
     check_changeable,
     check_move,
     check_removable,
@@ -273,6 +274,9 @@ class JobQueue:
     ) -> QueuedJob:
         """Change a study's state.
 
+        If a study becomes cancelled that was to be confirmed again or copied to MLflow, only this task is cancelled:
+        the study gets the state that it was to have after the task, and has no other task then.
+
         Args:
             name: The name of the study.
             to: The new state. If the study is in this state already, only the values of the other arguments change.
@@ -289,11 +293,19 @@ class JobQueue:
             JobNotFound: No study has this name.
             WrongMove: The new state can't follow the present one, or another service owns the study.
         """
+        seen: list[QueuedJob] = []
 
-        def become(ask: Ask, _: bool) -> QueuedJob:
-            check_move(_named(ask, name), to, owner)
-            given = None if task is None else task.as_text()
-            ask(_MOVE, str(to), str(to), note, crashes, given, str(to), delay_s, name)
+        def become(ask: Ask, again: bool) -> QueuedJob:
+            job = _named(ask, name)
+            if again and seen and cancels_task(seen[0], to) and (job.state, job.task) == (seen[0].task.then, Task()):
+                return job  # the first attempt has done it
+            seen.append(job)
+            check_move(job, to, owner)
+            state, told, given = to, note, task
+            if cancels_task(job, to):
+                state, told, given = job.task.then, note or "", Task()
+            text = None if given is None else given.as_text()
+            ask(_MOVE, str(state), str(state), told, crashes, text, str(state), delay_s, name)
             return _named(ask, name)
 
         return self._table.change(become)

@@ -232,8 +232,8 @@ class Supervisor:
 
     def _move(self, job: QueuedJob, to: JobState, note: str, task: Task | None = None) -> None:
         try:
-            self._queue.move(job.name, to, owner=self._owner, note=note, task=task)
+            now = self._queue.move(job.name, to, owner=self._owner, note=note, task=task).state
         except ServiceError as error:  # a client has changed the study meanwhile; the next call of `_tick` handles it
             self._log(f"{job.name}: {error}")
             return
-        self._log(f"{job.name}: {to}{f': {note}' if note else ''}")
+        self._log(f"{job.name}: {now}{f': {note}' if note else ''}")
