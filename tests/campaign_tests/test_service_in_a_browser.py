@@ -2,24 +2,20 @@
 
 import asyncio
 import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.campaign_tests.browser import opened
+from tests.campaign_tests.browser import browse, needs_browser, opened
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tests.helpers.stored_studies import write_study
 from tuner.present.wording import number
 from tuner.results.study_results import load_results
 
 _POINTS = "(document.querySelector('.js-plotly-plot')?.data ?? []).reduce((sum, each) => sum + each.x.length, 0)"
-_BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-_PAGE_TIMEOUT_S = 120.0
 
-pytestmark = pytest.mark.skipif(_BROWSER is None, reason="no Chromium is installed (Debian: apt install chromium)")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -192,19 +188,5 @@ def test_the_form_shows_mistakes_by_line_and_submits_a_study(served: Serving, tm
 
 def _page(url: str, scratch: Path) -> tuple[str, str]:
     """Return the HTML of a page after its scripts have run, and the browser's log."""
-    ran = _run(scratch, "--dump-dom", url)
+    ran = browse(scratch, "--enable-logging=stderr", "--dump-dom", url)
     return ran.stdout, ran.stderr
-
-
-def _run(scratch: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    assert _BROWSER is not None
-    return subprocess.run(
-        [
-            _BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,1400",
-            f"--user-data-dir={scratch / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=20000", *words,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=_PAGE_TIMEOUT_S,
-        check=True,
-    )  # fmt: skip

@@ -1,6 +1,6 @@
 """Kills, pauses and cuts off the parts of whole studies, and checks after each failure that nothing is lost.
 
-python -m benchmarks.failures [--rounds 6] [--steps 12] [--seed 1] [--only service]
+python -m tests.campaign_tests.all_failures [--rounds 6] [--steps 12] [--seed 1] [--only service]
 
 Studies run on a real broker, with PostgreSQL, an MLflow server and Ray; others run in the service. In each round each
 part is killed with SIGKILL once and paused once: SIGSTOP for longer than any lease or patience of that part, then
