@@ -9,6 +9,8 @@ DEV := $(VENV)/.dev-installed
 ARGS ?=
 # How many processes the tests run in. Tests often wait, so three processes keep two cores busy.
 TEST_PROCESSES ?= 3
+# Where pytest makes folders for the tests.
+export PYTEST_DEBUG_TEMPROOT ?= $(shell scripts/test-folder)
 # What `make experiments` runs.
 EXPERIMENTS ?= linkedin-stored-data linkedin-consumers linkedin-end-to-end
 
@@ -33,7 +35,7 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
-	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/pytest -q -m "campaign and alone" $(or $(ARGS),$(shell grep -rl "mark.alone" --include="test_*.py" tests)) || [ $$? -eq 5 ]
 
 experiments: $(DEV) ## Run three of the papers' experiments with one round, and report them (ARGS="--rounds 5" for more)
 	for name in $(EXPERIMENTS); do \
