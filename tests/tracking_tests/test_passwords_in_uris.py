@@ -13,6 +13,8 @@ from psycopg import sql
 from tests.helpers.command import arguments
 from tests.helpers.postgres_server import PASSWORD
 from tuner.study_file import StudyFileError, parse_study
+from tuner.tracking import TrackingLocation
+from tuner.tracking.connection import reason
 
 pytestmark = pytest.mark.campaign
 
@@ -100,6 +102,13 @@ def test_a_password_that_is_written_into_a_uri_is_refused(line: str) -> None:
         )
     assert "hunter2" not in str(caught.value)
     assert [problem.line for problem in caught.value.problems] == [2]
+
+
+@pytest.mark.parametrize("before", [270, 280, 290, 299])
+def test_a_reason_that_is_cut_has_no_part_of_a_password(before: int, tmp_path: Path) -> None:
+    uri = "postgresql://ann:S3cretPassw0rd@db/mlflow"
+    told = reason(RuntimeError(f"{'x' * before} {uri} refused"), TrackingLocation(uri, tmp_path))
+    assert "S3" not in told
 
 
 def test_a_password_from_a_variable_is_accepted() -> None:

@@ -1,7 +1,7 @@
 """The content of a study's runs in MLflow."""
 
 import json
-from math import log
+from math import isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,16 @@ import pytest
 from runners.clusters.processes import ProcessIdentity
 from tests.helpers.invented_studies import BEGAN, baseline, confirming, failed, plan, study, trial
 from tests.tracking_tests.looking import files, numbers, runs
-from tuner.model.facts import CONFIRMING, FINISHED_AT, RATES
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.facts import CONFIRMING, CONSTRAINTS, FINISHED_AT, RATES
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Progress, StudyState
 from tuner.present.report.front_table import front_record
 from tuner.results.study_results import load_results
-from tuner.tracking import sync
+from tuner.tracking import TrackingLocation, sync
+from tuner.tracking.reading import recommendations_from_tracking
 from tuner.tracking.session import CatchingUp
+from tuner.tracking.study_layout import may_be_withdrawn
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -210,6 +213,25 @@ def test_a_value_that_later_trials_lower_is_lower_in_mlflow(root: Path, client: 
     assert mean < 20.0
     metrics = runs(client)["night 1000 B trial 1"].data.metrics
     assert (metrics["mb_per_s"], metrics["mb_per_s_x_baseline"]) == (mean, size.gain(best, "mb_per_s"))
+    assert sync(root / "night", HERE).runs_written == 0
+
+
+def test_what_changed_constraints_rule_out_is_withdrawn(root: Path, client: "MlflowClient") -> None:
+    best = trial(1, 20.0, 10.0)
+    store = study(root / "night", baseline(), best, *confirming(best, 2))
+    sync(root / "night", HERE)
+    uri = TrackingLocation.of(HERE, root).uri
+    assert recommendations_from_tracking(uri, "night", "1000")
+    before = runs(client)["night 1000 B"].data.metrics
+    assert {"front_size", "hypervolume", "best_mb_per_s", "throughput/mb_per_s_gain"} <= before.keys()
+    store.set_fact(CONSTRAINTS, ["latency_p99_ms <= 0.001"])
+    store.close()
+    sync(root / "night", HERE)
+    after = runs(client)["night 1000 B"].data.metrics
+    assert after["front_size"] == 0.0
+    assert all(isnan(value) for name, value in after.items() if may_be_withdrawn(name))
+    with pytest.raises(NoFeasibleConfig):
+        recommendations_from_tracking(uri, "night", "1000")
     assert sync(root / "night", HERE).runs_written == 0
 
 

@@ -12,8 +12,8 @@ from tests.tracking_tests.looking import numbers, runs
 from tuner.model.spec import TrackingSpec
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
-from tuner.tracking.connection import connect
-from tuner.tracking.run_content import MetricPoint, Shown
+from tuner.tracking.connection import connect, runs_of
+from tuner.tracking.run_content import MOVED_TAG, MetricPoint, Shown
 from tuner.tracking.session import CatchingUp, MirrorSession
 from tuner.tracking.writer import Writer
 
@@ -157,6 +157,19 @@ def test_another_uri_or_experiment_gets_all_runs(
     assert len(runs(connect(TrackingLocation(other, night)))) == 4
     assert sync(night, TrackingSpec(experiment="mine")).runs_written == 4
     assert client.get_experiment_by_name("mine") is not None
+
+
+def test_a_study_that_moved_to_another_experiment_is_read_there(night: Path, client: "MlflowClient") -> None:
+    def left_behind() -> list[str]:
+        there = runs_of(client, [each.experiment_id for each in client.search_experiments()], "")
+        names = {each.experiment_id: each.name for each in client.search_experiments()}
+        return [names[run.info.experiment_id] for run in there if MOVED_TAG in run.data.tags]
+
+    sync(night, TrackingSpec(experiment="first"))
+    sync(night, TrackingSpec(experiment="second"))
+    assert left_behind() == ["first"]
+    sync(night, TrackingSpec(experiment="first"))
+    assert left_behind() == ["second"]
 
 
 def test_a_copy_of_the_study_finds_the_same_runs(night: Path, root: Path, client: "MlflowClient") -> None:

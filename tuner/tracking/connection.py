@@ -247,5 +247,6 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
         if isinstance(cause, NoConnection | Timeout):
             return "the server does not answer"
         cause = cause.__cause__ or cause.__context__
-    first_line = (str(error).splitlines() or [""])[0][:_REASON_CHARACTERS]
-    return location.masked(first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}")
+    # Masked before it is cut, because half a password would not be found.
+    first_line = location.masked((str(error).splitlines() or [""])[0])[:_REASON_CHARACTERS]
+    return first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}"

@@ -61,9 +61,10 @@ def experiment_run(results: ExperimentResults, status: str) -> Shown:
             KEY_TAG: experiment_key(results),
             "tuner.kind": EXPERIMENT_KIND,
             NOTE_TAG: cut(experiment_markdown(results)),
+            # A tag and no param, because more rounds may be measured later.
+            "tuner.rounds": str(spec.rounds),
         },
         params={
-            "rounds": str(spec.rounds),
             "rows": str(len(spec.rows)),
             "control": cut(spec.control),
             "client": spec.client.identity,
@@ -100,7 +101,7 @@ def measurement_run(results: ExperimentResults, row: RowResults, trial: Trial, p
             "tuner.client": trial.client,
             "tuner.verdict": cut(trial.verdict),
             "tuner.error": cut(trial.error),
-            **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
+            **({"tuner.round": str(trial.round + 1)} if trial.round is not None else {}),
         },
         params={**params_of(trial), **{f"set.{name}": str(value) for name, value in row.row.varied.items()}},
         points=(

@@ -15,7 +15,8 @@ from tuner.model.spec import Goal, TrackingSpec
 from tuner.storage.home import studies_root
 from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, read_from, runs_of
 from tuner.tracking.files import RECOMMENDED
-from tuner.tracking.study_layout import PARENT_KIND
+from tuner.tracking.run_content import MOVED_TAG
+from tuner.tracking.study_layout import GOALS_TAG, PARENT_KIND
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -90,11 +91,15 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 
 
 def _parents(client: "MlflowClient") -> "list[Run]":
-    """Return the MLflow runs for the record sizes of all studies, newest first. The runs for trials are left out."""
+    """Return the MLflow runs for the record sizes of all studies, newest first.
+
+    The runs for trials are left out, and those that a study left behind in another experiment.
+    """
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
-    return runs_of(client, experiments, f"tags.`tuner.kind` = '{PARENT_KIND}'", ["attributes.start_time DESC"])
+    found = runs_of(client, experiments, f"tags.`tuner.kind` = '{PARENT_KIND}'", ["attributes.start_time DESC"])
+    return [run for run in found if MOVED_TAG not in run.data.tags]
 
 
 def _newest(parents: "list[Run]", study: str, record_bytes: str, location: TrackingLocation) -> "Run":
@@ -116,7 +121,9 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
 def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
     """Return the goals for which a run in MLflow holds a recommendation, such as `latency`."""
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
-    return [path.stem for path in there if path.suffix == ".json"]
+    goals = [path.stem for path in there if path.suffix == ".json"]
+    # Runs of older releases do not have the tag.
+    return [goal for goal in goals if goal in run.data.tags.get(GOALS_TAG, goal).split()]
 
 
 def _recommended(client: "MlflowClient", run: "Run", goal: Goal) -> dict[str, Any]:

@@ -13,7 +13,16 @@ from tuner.model.trial import Kind, StudyState, Trial
 from tuner.results.experiment_results import experiment_results
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
-from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
+from tuner.tracking.connection import (
+    PAGE,
+    ReportFailed,
+    TrackingBusy,
+    TrackingLocation,
+    connect,
+    experiment_id,
+    reason,
+    runs_of,
+)
 from tuner.tracking.description import section_of, with_section
 from tuner.tracking.experiment_layout import (
     experiment_files,
@@ -24,8 +33,8 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
-from tuner.tracking.run_content import NOTE_TAG, RUNNING, status_of_study
-from tuner.tracking.study_layout import PICTURE_TAG, SizeRuns, size_runs
+from tuner.tracking.run_content import MOVED_TAG, NOTE_TAG, RUNNING, STUDY_ID_TAG, status_of_study
+from tuner.tracking.study_layout import PARENT_KIND, PICTURE_TAG, SizeRuns, size_runs
 from tuner.tracking.views import SavedView, views_of
 from tuner.tracking.writer import ExistingRun, Writer
 
@@ -88,6 +97,7 @@ class MirrorSession:
             self._experiment_id = experiment_id(self._client, self._location, name)
             self._experiment_tags = dict(self._client.get_experiment(self._experiment_id).tags)
             self._writer = Writer(self._client, self._experiment_id, str(facts[STUDY_ID]), written)
+            self._mark_left_behind(str(facts[STUDY_ID]), name)
         except BaseException:
             self._lock.close()
             raise
@@ -195,6 +205,21 @@ class MirrorSession:
                     self._writer.mark(runs.key, {PICTURE_TAG: _PICTURE})
                     self._writer.mark(runs.key, {NOTE_TAG: runs.note(self._picture(runs))})
             self._show_description(size_runs(study))
+
+    def _mark_left_behind(self, study_id: str, name: str) -> None:
+        """Mark the study's runs in other experiments as old: `tracking.experiment` was changed since.
+
+        Args:
+            study_id: The id of the study.
+            name: The name of the experiment that the study is in now.
+        """
+        found = self._client.search_experiments(max_results=PAGE)
+        others = [each.experiment_id for each in found if each.experiment_id != self._experiment_id]
+        condition = f"tags.`{STUDY_ID_TAG}` = '{study_id}' and tags.`tuner.kind` = '{PARENT_KIND}'"
+        for run in runs_of(self._client, others, condition) if others else ():
+            if run.data.tags.get(MOVED_TAG) != name:
+                self._client.set_tag(run.info.run_id, MOVED_TAG, name)
+                self._client.set_tag(run.info.run_id, NOTE_TAG, f"Old: this study is in the experiment {name} now.")
 
     def _show_latency(self, runs: SizeRuns, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE

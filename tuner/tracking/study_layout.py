@@ -48,6 +48,8 @@ CHANGED_TAG: Final = "tuner.changed"
 CONFIG_TAG: Final = "tuner.config"
 PICTURE_TAG: Final = "tuner.picture"
 """The artifact of a parent run that shows the front. The run's description shows it."""
+GOALS_TAG: Final = "tuner.goals"
+"""The goals for which there is a recommendation now. MLflow keeps the files of a recommendation that was withdrawn."""
 PARENT_KIND: Final = "study"
 
 
@@ -107,6 +109,7 @@ class SizeRuns:
                 KEY_TAG: self.key,
                 "tuner.kind": PARENT_KIND,
                 NOTE_TAG: self.note(picture),
+                GOALS_TAG: " ".join(self.by_goal) or "none",
                 # A tag and no param, because the rate may be chosen again after the burn-in.
                 **({"tuner.rate_records_per_s": f"{rate:.10g}"} if (rate := self.size.rate_records_per_s) else {}),
                 **{f"tuner.host.{name}": cut(value) for name, value in host.items()},
@@ -221,7 +224,7 @@ class SizeRuns:
             "tuner.guarantee": trial.guarantee,
             "tuner.fingerprint": trial.fingerprint,
             **{name: cut(text) for name, text in optional.items() if text},
-            **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
+            **({"tuner.round": str(trial.round + 1)} if trial.round is not None else {}),
         }
 
     def _volume(self) -> Iterator[MetricPoint]:
@@ -294,6 +297,11 @@ class SizeRuns:
         said = keep(found) or not_advice(found) or in_short(found)
         which = "" if found.is_baseline else f"trial {found.trial.number}, "
         return f"**{self.size.record_bytes} B, goal {found.goal}**: {which}{said}"
+
+
+def may_be_withdrawn(metric: str) -> bool:
+    """Return whether a metric says what was found so far: it no longer applies if changed constraints rule that out."""
+    return metric == VOLUME or metric.startswith("best_") or ("/" in metric and "_gain" in metric)
 
 
 def size_runs(study: StudyResults) -> list[SizeRuns]:

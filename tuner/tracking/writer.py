@@ -4,13 +4,15 @@ At the start, the writer asks MLflow for the study's runs, and identifies each r
 finds runs that were created just before a crash, and we need no list of runs outside MLflow.
 """
 
+import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tuner.tracking.connection import runs_of
-from tuner.tracking.run_content import KEY_TAG, RUNNING, STUDY_ID_TAG, MetricPoint, Shown
-from tuner.tracking.study_layout import PARENT_KIND, VOLUME
+from tuner.tracking.run_content import KEY_TAG, MOVED_TAG, RUNNING, STUDY_ID_TAG, MetricPoint, Shown
+from tuner.tracking.study_layout import PARENT_KIND, VOLUME, may_be_withdrawn
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -72,6 +74,8 @@ class Writer:
                 client.delete_run(run.info.run_id)
             else:
                 self._known[key] = self._read(run)
+                if MOVED_TAG in run.data.tags:  # the study has come back to this experiment
+                    client.delete_tag(run.info.run_id, MOVED_TAG)
 
     def known(self, key: str) -> ExistingRun | None:
         """Return the run with that key, with the content that it has in MLflow.
@@ -93,6 +97,13 @@ class Writer:
         params = {name: text for name, text in shown.params.items() if name not in known.params}
         last = max((point.step for point in shown.points), default=0)
         points = [point for point in shown.points if _is_new(point, last, known)]
+        # MLflow can't delete a metric.
+        shown_names = {point.name for point in shown.points}
+        gone = [name for name in known.metrics if may_be_withdrawn(name) and name not in shown_names]
+        points += [MetricPoint(name, math.nan, last, 0) for name in gone if not math.isnan(known.metrics[name])]
+        # Of two values with the same step, MLflow shows the one with the later time, or else the larger one.
+        now_ms = round(time.time() * 1000)
+        points = [replace(point, at_ms=now_ms) if point.name in known.metrics else point for point in points]
         self._log(shown.key, known, shown.tags, params, points)
         return known
 
