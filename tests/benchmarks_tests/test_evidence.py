@@ -77,7 +77,7 @@ def test_a_command_without_a_place_is_refused_before_it_measures() -> None:
     ("words", "message"),
     [
         (("trust", "--studies", "0"), "--studies: must be a whole number from 1, but got '0'"),
-        (("failures", "--every", "x"), "--every: must be a whole number from 1, but got 'x'"),
+        (("cold_starts", "--starts", "x"), "--starts: must be a whole number from 1, but got 'x'"),
         (("paced", "--seconds", "nan"), "--seconds: must be a number above 0, but got 'nan'"),
     ],
 )

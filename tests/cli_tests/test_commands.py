@@ -130,7 +130,11 @@ def test_a_closed_ssh_session_ends_a_run_and_leaves_nothing(broker: RunningClust
     ours, theirs = os.openpty()
     words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0", "--rate", "100")
     before = {left.topic for left in find_leftovers(broker)}
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+    # If the tests run below nohup, they and all that they start ignore the end of a session.
+    ignoring = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    started = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    signal.signal(signal.SIGHUP, ignoring)
+    with started as running:
         os.close(theirs)
         os.set_blocking(ours, False)
 

@@ -225,7 +225,7 @@ def test_rm_removes_studies_and_says_what_stays(root: Path) -> None:
 def test_rm_removes_nothing_if_one_name_is_unknown(root: Path) -> None:
     refused = tuner("rm", "overnight", "elsewhere", "--yes")
     assert refused.code == 2
-    assert "'elsewhere' does not" in refused.complaint
+    assert "there is no study 'elsewhere'" in refused.complaint
     assert (root / "overnight").is_dir()
 
 
