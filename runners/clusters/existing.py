@@ -78,6 +78,12 @@ _CAUSES = (
         TargetRefused,
         "the listener may be plaintext: check the port and security.protocol",
     ),
+    _Cause(
+        r"(Disconnected|Broken pipe|Connection reset).*in state (APIVERSION_QUERY|UP)",
+        TargetRefused,
+        "the broker closes the connection: the listener may require TLS or SASL; check the port and security.protocol",
+        patience_s=1.5,
+    ),
     _Cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "check the ssl.* properties"),
     _Cause(
         r"incorrect security\.protocol|security\.protocol is correctly|connecting to a SSL listener",
@@ -88,12 +94,6 @@ _CAUSES = (
         r"invalid (response|message) size|protocol (parse|read) (error|failure)|receive\.message\.max",
         TargetRefused,
         "check that the port is a Kafka listener",
-    ),
-    _Cause(
-        r"Disconnected.*in state (APIVERSION_QUERY|UP)",
-        TargetRefused,
-        "the broker closes the connection: the listener may require TLS or SASL; check the port and security.protocol",
-        patience_s=1.5,
     ),
     _Cause(
         r"failed to resolve",

@@ -83,6 +83,14 @@ def test_produced_stored_and_consumed_agree(
     assert seen.arrivals.records == 100_000
 
 
+def test_the_java_client_counts_records_that_fill_its_last_poll(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """By default, a poll returns at most 500 records."""
+    topic = filled(broker, new_topic(1, KEPT), 1_000)
+    reading = Reading(warmup_s=0.0, measured_s=60.0)
+    counts = TopicConsumption(broker, topic.name, reading, sole_writer=True, client=client_of("java")).run().counts
+    assert (counts.taken, counts.received) == (1_000, 1_000)
+
+
 @pytest.mark.campaign
 def test_fetches_are_measured_and_a_property_changes_them(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = filled(broker, new_topic(1, KEPT), 300_000, config=SMALL_BATCHES)

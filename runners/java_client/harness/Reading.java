@@ -158,11 +158,20 @@ final class Reading extends Thread {
         while (!stopped) {
             LockSupport.park(this);
         }
+        if (unfinished == 0) {
+            countTheLast();
+        }
         ObjectNode message = counters("ended");
         if (keepArrivals) {
             message.put("arrivals", arrivals.encoded());
         }
         pipe.send(message);
+    }
+
+    /** Lets the client count the last records. It counts those of a fetch when it looks for the record after them. */
+    private void countTheLast() {
+        consumer.resume(consumer.paused());
+        consumer.poll(Duration.ZERO);
     }
 
     /** Takes records until a moment, and returns whether everything was read before it. */
