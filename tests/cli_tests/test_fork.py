@@ -56,7 +56,7 @@ def test_a_fork_with_a_changed_file_is_run_like_any_study(studies: Path, tmp_pat
     assert f"to continue: tuner run {new}" in forked.err
     status = tuner("status", "new")
     assert "new: not started" in status.out
-    assert "no process has run this study yet; to start it, give its study file to tuner run" in status.out
+    assert "nothing was measured here yet; to start it, give its study file to tuner run" in status.out
     assert "interrupted" not in status.out
     assert tuner("status", "new", "--json").json["state"] == "interrupted"
     assert tuner("run", new, "--trials", "8").code == 0

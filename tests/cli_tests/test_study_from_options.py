@@ -150,6 +150,11 @@ def test_a_maximum_below_the_usual_rounds_lowers_the_minimum() -> None:
         ({"brokers": 3, "bootstrap": "a:1"}, "--brokers: brokers is for brokers that the tuner starts"),
         ({"knob": ["linger.ms=0..x"]}, "--knob linger.ms.high: must be a decimal number"),
         ({"knob": ["linger.ms=5..1"]}, "--knob linger.ms=5..1: the range must begin with the smaller number"),
+        (
+            {"knob": ["batch.size=1048576..16384,log"]},
+            "--knob batch.size=1048576..16384,log: the range must begin with the smaller number: "
+            "batch.size=16384..1048576,log",
+        ),
         ({"knob": ["lingerms=5"]}, "--knob lingerms: librdkafka has no property 'lingerms'"),
         (
             {"knob": ["compression.type=lz4,brotli"]},

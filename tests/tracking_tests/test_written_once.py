@@ -1,5 +1,6 @@
 """Each run exists once in MLflow, however often a study is written and wherever the writing is interrupted."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 from tests.helpers.invented_studies import baseline, study, trial
 from tests.tracking_tests.looking import numbers, runs
 from tuner.model.spec import TrackingSpec
+from tuner.results.study_results import load_results
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.connection import connect, runs_of
 from tuner.tracking.run_content import MOVED_TAG, MetricPoint, Shown
 from tuner.tracking.session import CatchingUp, MirrorSession
+from tuner.tracking.views import links_of
 from tuner.tracking.writer import Writer
 
 if TYPE_CHECKING:
@@ -165,11 +168,15 @@ def test_a_study_that_moved_to_another_experiment_is_read_there(night: Path, cli
         names = {each.experiment_id: each.name for each in client.search_experiments()}
         return [names[run.info.experiment_id] for run in there if MOVED_TAG in run.data.tags]
 
+    def linked() -> set[str]:
+        links = links_of(load_results(night), TrackingLocation.of(HERE, night.parent), "http://mlflow.test").values()
+        return {client.get_experiment(re.findall(r"experiments/(\d+)", link)[0]).name for link in links}
+
     sync(night, TrackingSpec(experiment="first"))
     sync(night, TrackingSpec(experiment="second"))
-    assert left_behind() == ["first"]
+    assert (left_behind(), linked()) == (["first"], {"second"})
     sync(night, TrackingSpec(experiment="first"))
-    assert left_behind() == ["second"]
+    assert (left_behind(), linked()) == (["second"], {"first"})
 
 
 def test_a_copy_of_the_study_finds_the_same_runs(night: Path, root: Path, client: "MlflowClient") -> None:

@@ -326,8 +326,10 @@ def _knobs(given: list[str]) -> dict[str, Any]:
         found[name] = setting = knob_setting(values)
         low, high = (setting.get(key) if isinstance(setting, dict) else None for key in ("low", "high"))
         if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+            before, _, after = values.strip().partition("..")
+            last, comma, more = after.partition(",")
             raise typer.BadParameter(
-                f"--knob {each}: the range must begin with the smaller number: {name}={high:g}..{low:g}"
+                f"--knob {each}: the range must begin with the smaller number: {name}={last}..{before}{comma}{more}"
             )
     return found
 

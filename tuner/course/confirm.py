@@ -88,9 +88,9 @@ def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[
     broken = [{each for each in constraints if trial.violations.get(each, 0.0) > 0.0} for trial in searched]
     if broken and all(broken):
         by_all = [each for each in constraints if all(each in names for names in broken)]
-        return "no measured config keeps " + (" or ".join(by_all) or "all of " + ", ".join(constraints))
+        return "no config of the search keeps " + (" or ".join(by_all) or "all of " + ", ".join(constraints))
     which = " that keeps every constraint" if constraints else ""
-    return f"no measured config{which} was better than the baseline for {', '.join(goals)}"
+    return f"no config of the search{which} was better than the baseline for {', '.join(goals)}"
 
 
 def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence[Trial]) -> tuple[int, ...]:

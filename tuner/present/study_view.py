@@ -177,7 +177,9 @@ def _measured_again(search: SearchState, trial: Trial) -> str:
     winners = {
         each.fingerprint: each
         for each in search.trials
-        if each.kind is Kind.CONFIRM and each.fingerprint != search.baselines[0].fingerprint
+        if each.kind is Kind.CONFIRM
+        and each.fingerprint != search.baselines[0].fingerprint
+        and (each.round or 0) >= search.first_round
     }
     if trial.fingerprint in winners or not winners:
         return _compared(search, trial).removeprefix("winner (").removesuffix(")")

@@ -66,7 +66,7 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
 def status_text(status: Status) -> RenderableType:
     """Return the status of a study as plain text."""
     left = "" if status.left_s is None else f", about {duration(status.left_s)} left"
-    # A study that `tuner fork` has begun has trials, but no process has run it.
+    # A study that `tuner fork` has begun has trials, but nothing was measured in it.
     not_started = status.state == StudyState.INTERRUPTED and not status.updated_at
     state = _NOT_STARTED if not_started else status.state
     parts: list[RenderableType] = [Text(f"{status.study}: {state}{left}", style="bold")]
@@ -75,7 +75,7 @@ def status_text(status: Status) -> RenderableType:
     if status.doing:
         parts.append(Text(f"now: {status.doing}"))
     if not_started:
-        parts.append(Text("no process has run this study yet; to start it, give its study file to tuner run"))
+        parts.append(Text("nothing was measured here yet; to start it, give its study file to tuner run"))
     elif status.state == StudyState.INTERRUPTED:
         parts.append(Text("no process is running this study; the command that began it continues it"))
     headings = ("record bytes", "search trials", "measured after the search", "failed", "on the front")

@@ -25,6 +25,7 @@ from tuner.tracking.connection import (
 )
 from tuner.tracking.description import section_of, with_section
 from tuner.tracking.experiment_layout import (
+    EXPERIMENT_KIND,
     experiment_files,
     experiment_key,
     experiment_run,
@@ -33,9 +34,9 @@ from tuner.tracking.experiment_layout import (
     measurement_run,
 )
 from tuner.tracking.files import TEMPORARY_KIND, digest, latency_file, parent_files, upload, upload_report
-from tuner.tracking.run_content import MOVED_TAG, NOTE_TAG, RUNNING, STUDY_ID_TAG, status_of_study
+from tuner.tracking.run_content import MOVED_TAG, NOTE_TAG, RUNNING, status_of_study
 from tuner.tracking.study_layout import PARENT_KIND, PICTURE_TAG, SizeRuns, size_runs
-from tuner.tracking.views import SavedView, views_of
+from tuner.tracking.views import SavedView, of_study, views_of
 from tuner.tracking.writer import ExistingRun, Writer
 
 Report = Callable[[Path, Path], None]
@@ -213,13 +214,20 @@ class MirrorSession:
             study_id: The id of the study.
             name: The name of the experiment that the study is in now.
         """
-        found = self._client.search_experiments(max_results=PAGE)
-        others = [each.experiment_id for each in found if each.experiment_id != self._experiment_id]
-        condition = f"tags.`{STUDY_ID_TAG}` = '{study_id}' and tags.`tuner.kind` = '{PARENT_KIND}'"
-        for run in runs_of(self._client, others, condition) if others else ():
-            if run.data.tags.get(MOVED_TAG) != name:
-                self._client.set_tag(run.info.run_id, MOVED_TAG, name)
-                self._client.set_tag(run.info.run_id, NOTE_TAG, f"Old: this study is in the experiment {name} now.")
+        from mlflow.exceptions import MlflowException
+
+        try:
+            found = self._client.search_experiments(max_results=PAGE)
+            others = [each.experiment_id for each in found if each.experiment_id != self._experiment_id]
+            conditions = (
+                f"{of_study(study_id)} and tags.`tuner.kind` = '{kind}'" for kind in (PARENT_KIND, EXPERIMENT_KIND)
+            )
+            for run in (run for condition in conditions if others for run in runs_of(self._client, others, condition)):
+                if run.data.tags.get(MOVED_TAG) != name:
+                    self._client.set_tag(run.info.run_id, NOTE_TAG, f"Old: {run.info.run_name} is in {name} now.")
+                    self._client.set_tag(run.info.run_id, MOVED_TAG, name)
+        except MlflowException as error:  # the user may read that experiment, but not change it
+            _LOG.info("MLflow does not mark the runs in another experiment as old: %s", reason(error, self._location))
 
     def _show_latency(self, runs: SizeRuns, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in runs.size.front or trial.kind is Kind.BASELINE

@@ -18,7 +18,7 @@ from tuner.model.goals import goals_of
 from tuner.model.trial import CONFIRMING_KINDS, Kind
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.tracking.connection import TrackingError, TrackingLocation, read_from, runs_of
-from tuner.tracking.run_content import STUDY_ID_TAG, TRIAL_NUMBER
+from tuner.tracking.run_content import MOVED_TAG, STUDY_ID_TAG, TRIAL_NUMBER
 from tuner.tracking.study_layout import CHANGED_TAG, CONFIG_TAG, PARENT_KIND, TIMES, VOLUME
 
 VIEW_TAG: Final = "mlflow.sharedViewState."
@@ -172,7 +172,9 @@ def links_of(study: StudyResults, location: TrackingLocation, address: str | Non
         address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
     with read_from(location) as client:
         experiments = [each.experiment_id for each in client.search_experiments()]
-        runs = runs_of(client, experiments, of_study(str(study.facts[STUDY_ID])), ["attributes.start_time DESC"])
+        of_all = runs_of(client, experiments, of_study(str(study.facts[STUDY_ID])), ["attributes.start_time DESC"])
+        old = {run.info.experiment_id for run in of_all if MOVED_TAG in run.data.tags}
+        runs = [run for run in of_all if run.info.experiment_id not in old]
         if not runs:
             raise TrackingError(
                 f"MLflow must hold the study {study.name}, but does not; `tuner sync {study.name}` writes it there"
