@@ -219,11 +219,9 @@ class MirrorSession:
         try:
             found = self._client.search_experiments(max_results=PAGE)
             others = [each.experiment_id for each in found if each.experiment_id != self._experiment_id]
-            conditions = (
-                f"{of_study(study_id)} and tags.`tuner.kind` = '{kind}'" for kind in (PARENT_KIND, EXPERIMENT_KIND)
-            )
-            for run in (run for condition in conditions if others for run in runs_of(self._client, others, condition)):
-                if run.data.tags.get(MOVED_TAG) != name:
+            for run in runs_of(self._client, others, of_study(study_id)) if others else ():
+                is_parent = run.data.tags.get("tuner.kind") in (PARENT_KIND, EXPERIMENT_KIND)
+                if is_parent and run.data.tags.get(MOVED_TAG) != name:
                     self._client.set_tag(run.info.run_id, NOTE_TAG, f"Old: {run.info.run_name} is in {name} now.")
                     self._client.set_tag(run.info.run_id, MOVED_TAG, name)
         except MlflowException as error:  # the user may read that experiment, but not change it
