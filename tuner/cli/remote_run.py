@@ -155,7 +155,7 @@ def resume(study: Study, as_json: options.Json = False) -> None:
 def cancel(study: Study, as_json: options.Json = False) -> None:
     """Stop a study on the service for good; its results are kept.
 
-    While the study is confirmed again or copied to MLflow, only that is stopped.
+    If the study is being confirmed again or copied to MLflow, only the confirmation or the copy stops.
 
     \b
     Example:

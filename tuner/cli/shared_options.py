@@ -12,7 +12,7 @@ _ASKED: Final = "asked"
 def with_options(
     declared: type[Any], *, without: frozenset[str] = frozenset()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds the fields of a dataclass to a command as options.
+    """Return a decorator that gives a command one option for each field of a dataclass.
 
     The verb is a function with annotated parameters, which Typer makes a command of. Its parameter `asked` gets an
     instance of the dataclass with what the user gave. On the command line, the options stand at the place of `asked`.

@@ -83,7 +83,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
 
 
 def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[str]) -> str:
-    """Return why no config has to be confirmed: all break constraints, or none is better than the baseline."""
+    """Return why there is nothing to confirm: no config keeps the constraints, or none is better than the baseline."""
     searched = [trial for trial in results.trials if trial.kind is Kind.SEARCH and trial.violations]
     broken = [{each for each in constraints if trial.violations.get(each, 0.0) > 0.0} for trial in searched]
     if broken and all(broken):

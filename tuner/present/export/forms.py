@@ -126,7 +126,10 @@ def _is_json(form: Format) -> bool:
 
 
 def _entries(recommendation: Recommendation, form: Format, *, everything: bool) -> dict[str, str]:
-    """Return what a form of one client's users holds, by key; a form of the Java client holds the whole config."""
+    """Return the properties that a form for the users of one client has, under the names that the form gives them.
+
+    A form for the Java client has the whole config; one for librdkafka has it only if `everything` is set.
+    """
     config, found, kind = recommendation.config, _FORMS[form], _CLIENTS[form]
     own = {name: shown_value(name, config.effective(name)) for name in found.own_defaults}
     whole = everything or kind is ClientKind.JAVA

@@ -24,7 +24,7 @@ _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/
 
 
 def only_known_parameters(request: Request) -> None:
-    """Refuse a request with a query parameter that its resource does not have, such as a mistyped one.
+    """Refuse a request that has an unknown query parameter, for example a mistyped one.
 
     Raises:
         Problem: There is such a parameter. The problem names those that the resource has.
