@@ -1,0 +1,147 @@
+"""Tools that take turns on one broker: what the benchmarks share that compare our load with other tools."""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.evidence import benchmark_parser, positive_number, whole_number
+from objectives.ratios import ratio_of
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a tool reached in one run.
+
+    Attributes:
+        records_per_s: Records per second: acknowledged ones of a producer, or read ones of a consumer.
+        cpu_us: CPU time of the tool's process per record, in microseconds; None if unknown.
+    """
+
+    records_per_s: float
+    cpu_us: float | None = None
+
+
+Measure = Callable[[float], Run]
+"""A function that runs a tool once. It takes the records/s that the same tool reached in its last run."""
+
+
+@dataclass(slots=True)
+class Turns:
+    """Runs tools in rounds, and keeps what they reached.
+
+    Attributes:
+        rounds: Number of rounds that count.
+        order: Draws the order of the tools in each round.
+        found: The runs of each tool, by record size in bytes and by the tool's name.
+    """
+
+    rounds: int
+    order: random.Random
+    found: dict[int, dict[str, list[Run]]] = field(default_factory=dict)
+
+    def take(self, size: int, measure: Mapping[str, Measure], what: str) -> None:
+        """Run all tools with one record size, in an order that changes from round to round.
+
+        Args:
+            size: The record size in bytes.
+            measure: The tools by name.
+            what: What they send or read, for the progress on standard error.
+        """
+        names = list(measure)
+        runs: dict[str, list[Run]] = {name: [] for name in names}
+        last = dict.fromkeys(names, Run(min(1e6, 100e6 / size)))
+        # Round 0 only warms up the broker and shows how many records a tool must send. Its results are not used.
+        for number in range(self.rounds + 1):
+            self.order.shuffle(names)
+            for name in names:
+                last[name] = measure[name](last[name].records_per_s)
+                if number:
+                    runs[name].append(last[name])
+            said = ", ".join(f"{name} {last[name].records_per_s:,.0f}" for name in measure)
+            print(f"  {what}, round {number} of {self.rounds}: {said}", file=sys.stderr)
+        self.found[size] = runs
+
+    def print_table(self, heads: Mapping[str, str], ratios: Mapping[str, str]) -> bool:
+        """Print a table of the results, and return whether a ratio is surely below 1.
+
+        Args:
+            heads: The tools by name, ours first, each with the head of its column.
+            ratios: The tools that ours is compared with, each with the head of its column. `best` is the tool with the
+                highest median.
+        """
+        ours, *peers = heads
+        columns = ["record", *heads.values(), *(f"{head} (95 %)" for head in ratios.values())]
+        columns += [f"CPU per record: {ours}", "C tool"] if "c" in peers else []
+        print(f"| {' | '.join(columns)} |\n|{' ---: |' * len(columns)}")
+        missed = False
+        for size, runs in self.found.items():
+            rates = {name: _rates(each) for name, each in runs.items()}
+            rates["best"] = max((rates[peer] for peer in peers), key=statistics.median)
+            compared = [ratio_of(rates[ours], rates[peer]) for peer in ratios]
+            missed |= any(ratio.high < 1.0 for ratio in compared)
+            cells = [f"{size:,} B", *(f"{statistics.median(rates[name]):,.0f}" for name in heads), *map(str, compared)]
+            cells += [_cpu(runs[ours]), _cpu(runs["c"])] if "c" in peers else []
+            print(f"| {' | '.join(cells)} |")
+        return missed
+
+    def write(self, file: Path | None) -> None:
+        """Write the records/s of all runs as JSON, if the user has named a file."""
+        if file:
+            rates = {size: {name: _rates(each) for name, each in runs.items()} for size, runs in self.found.items()}
+            file.write_text(json.dumps(rates, indent=2) + "\n")
+
+
+def goal_said(missed: bool) -> str:
+    """Return the sentence about the goal that no ratio may be surely below 1."""
+    return f"Goal (no interval wholly below 1.0): {'missed' if missed else 'met'}"
+
+
+def turns_parser(description: str | None, sizes: str) -> argparse.ArgumentParser:
+    """Return a parser with the options of all benchmarks whose tools take turns.
+
+    Args:
+        description: The docstring of the benchmark's module.
+        sizes: The record sizes that are measured by default, with commas between them.
+    """
+    parser = benchmark_parser(description)
+    parser.add_argument("--rounds", type=whole_number, default=7)
+    parser.add_argument("--sizes", type=_whole_numbers, default=sizes)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    return parser
+
+
+def add_phases(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the two phases of a producer's load."""
+    parser.add_argument("--seconds", type=positive_number, default=4.0)
+    parser.add_argument("--warmup", type=positive_number, default=3.0)
+
+
+def add_peers(parser: argparse.ArgumentParser, known: Collection[str], default: str) -> None:
+    """Add the option that names the tools to compare with."""
+
+    def peers(text: str) -> list[str]:
+        names = text.split(",")
+        if unknown := sorted(set(names) - set(known)):
+            raise argparse.ArgumentTypeError(f"must be any of {', '.join(known)}, but got {', '.join(unknown)}")
+        return names
+
+    helped = f"any of {', '.join(known)}, with commas between them"
+    parser.add_argument("--peers", type=peers, default=default, help=helped)
+
+
+def _whole_numbers(text: str) -> list[int]:
+    return [whole_number(each.strip()) for each in text.split(",")]
+
+
+def _rates(runs: Sequence[Run]) -> list[float]:
+    return [run.records_per_s for run in runs]
+
+
+def _cpu(runs: Sequence[Run]) -> str:
+    return f"{statistics.median(run.cpu_us or 0.0 for run in runs):.3f} us"
