@@ -24,8 +24,8 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.pulse import Counted, Pulse, count
 from runners.load.watchdog import Watchdog
-from runners.load.windows import Cut, window_between
-from runners.measurement import TimePoint, Window
+from runners.load.windows import Cut, Windows
+from runners.measurement import Window
 from runners.runner import Phases, Watch, WatchDecision
 from runners.workload import Workload
 
@@ -112,7 +112,6 @@ class JavaLoad:
     keeps_places: bool = False
     heard: Heard = field(default_factory=Heard)
     _pulse: Pulse = field(init=False)
-    _series: list[TimePoint] = field(default_factory=list)
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -161,40 +160,33 @@ class JavaLoad:
         return self._control(phases, start_ns, watch)
 
     def _control(self, phases: Phases, start_ns: int, watch: Watch) -> JavaResult:
-        stopped, served = False, Histogram.merge(())
+        stopped = False
         before, at_start = self.probe.read(), self._report()
         self._gauges.clear()
-        previous = origin = self._cut(Histogram.merge(()), start_ns)
-        for number in range(len(phases.ends_ns)):
-            latency = histogram_of(self._await("window")["latency"])
-            cut = self._cut(latency)
-            served = Histogram.merge((served, latency))
-            window = window_between(number, phases, start_ns, previous, cut, self.pool.mean_bytes)
-            self._series.append(TimePoint.of(window))
-            previous = cut
-            warm = (self.probe.read(), self._report(), cut) if number == phases.warm_windows - 1 else None
+        windows = Windows(phases, start_ns, self.pool.mean_bytes, self._cut(Histogram.merge(()), start_ns))
+        for _ in phases.ends_ns:
+            window = windows.add(self._cut(histogram_of(self._await("window")["latency"])))
+            warm = (self.probe.read(), self._report()) if windows.warm_up_ends else None
             if self._stops(window, watch):
                 stopped = True
                 break
             if warm:
                 # The values of the warm-up are used only if the run is stopped during the warm-up.
-                before, at_start, origin = warm
-                served = Histogram.merge(())
+                before, at_start = warm
+                windows.measure_from_here()
                 self._gauges.clear()
         after, at_end, gauges = self.probe.read(), self._report(), tuple(self._gauges)
         ended = self._flushed()
         self.jvm.send({"do": "close"})
-        measured_ns = max(previous.at_ns - origin.at_ns, 1)
-        in_warm_up = stopped and len(self._series) <= phases.warm_windows
-        paced = self.workload.rate_records_per_s is not None and not in_warm_up
+        paced = self.workload.rate_records_per_s is not None and not windows.in_warm_up
         return JavaResult(
-            duration_s=measured_ns / NS_PER_S,
-            records=previous.acknowledged - origin.acknowledged,
-            latency=histogram_of(ended["latency"]) if paced else served,
-            served=served,
+            duration_s=windows.duration_ns / NS_PER_S,
+            records=windows.records,
+            latency=histogram_of(ended["latency"]) if paced else windows.served,
+            served=windows.served,
             send_delay=histogram_of(ended["send_delay"]),
             sample_ratio=float(ended["sample_ratio"]),
-            series=tuple(self._series),
+            series=tuple(windows.series),
             before=before,
             after=after,
             at_start=at_start,
@@ -202,7 +194,7 @@ class JavaLoad:
             last=self._report(),
             gauges=gauges,
             partition_records=tuple(ended["partitions"]),
-            deliveries=_deliveries(ended, origin.at_ns, previous.at_ns) if self.keeps_places else None,
+            deliveries=_deliveries(ended, windows.origin.at_ns, windows.last.at_ns) if self.keeps_places else None,
             stopped_early=stopped,
             flush_s=float(ended["flush_s"]),
             purged=self.watchdog.purged(self.heard),

@@ -13,7 +13,6 @@ from typing import Final
 
 from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
-from runners.histogram import Histogram
 from runners.host.probe import HostProbe
 from runners.librdkafka.statistics import Account, StatisticsReport
 from runners.librdkafka.tally import Tally
@@ -22,8 +21,7 @@ from runners.load.pacing import Bursts, Schedule
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog
-from runners.load.windows import Cut, window_between
-from runners.measurement import TimePoint, Window
+from runners.load.windows import Cut, Windows
 from runners.runner import Phases, Watch, WatchDecision
 from runners.workload import Workload
 
@@ -74,7 +72,6 @@ class Load:
     _primed: int = 0
     _sender: Sender | None = None
     _trouble: list[BaseException] = field(default_factory=list)
-    _series: list[TimePoint] = field(default_factory=list)
     _account: Account = field(default_factory=Account)
     _last: StatisticsReport | None = None
 
@@ -148,23 +145,24 @@ class Load:
         over.wait()
 
     def _control(self, sender: Sender, drain: Drain, phases: Phases, start_ns: int, watch: Watch) -> LoadResult:
-        stopped, served = False, Histogram.merge(())
+        stopped = False
         before, at_start = self.probe.read(), self._last
-        previous = origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
-        for number in range(len(phases.ends_ns)):
+        origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
+        windows = Windows(phases, start_ns, self.pool.mean_bytes, origin)
+        for _ in phases.ends_ns:
             cut = self._next_cut(drain)
             self._read_reports(self._account)
-            served = Histogram.merge((served, cut.latency))
-            window = self._window(number, phases, start_ns, previous, cut)
-            previous = cut
-            warm = (self.probe.read(), self._last, cut) if number == phases.warm_windows - 1 else None
+            self._check()
+            window = windows.add(cut)
+            warm = (self.probe.read(), self._last) if windows.warm_up_ends else None
             if watch(window) is WatchDecision.STOP:
                 stopped = True
                 break
             if warm:
                 # The values of the warm-up are used only if the run is stopped during the warm-up.
-                before, at_start, origin = warm
-                served, self._account = Histogram.merge(()), Account()
+                before, at_start = warm
+                windows.measure_from_here()
+                self._account = Account()
         after, at_end = self.probe.read(), self._last
         flushed_from_ns = self.clock.now_ns()
         self._flush(sender)
@@ -172,16 +170,15 @@ class Load:
         self._await_last_report()
         drain.over.set()
         drain.ended.wait()
-        measured_ns = max(previous.at_ns - origin.at_ns, 1)
-        in_warm_up = stopped and len(self._series) <= phases.warm_windows
+        paced = self.workload.rate_records_per_s is not None and not windows.in_warm_up
         return LoadResult(
-            duration_s=measured_ns / NS_PER_S,
-            records=previous.acknowledged - origin.acknowledged,
-            queue_full_ratio=min(1.0, (previous.full_ns - origin.full_ns) / measured_ns),
-            latency=self.tally.latency() if self.workload.rate_records_per_s and not in_warm_up else served,
-            served=served,
+            duration_s=windows.duration_ns / NS_PER_S,
+            records=windows.records,
+            queue_full_ratio=min(1.0, (windows.last.full_ns - windows.origin.full_ns) / windows.duration_ns),
+            latency=self.tally.latency() if paced else windows.served,
+            served=windows.served,
             send_delay=sender.send_delay(),
-            series=tuple(self._series),
+            series=tuple(windows.series),
             before=before,
             after=after,
             account=self._account,
@@ -205,12 +202,6 @@ class Load:
         if self._trouble:
             raise self._trouble[0]
         self.watchdog.look(self.tally, self.client.waiting())
-
-    def _window(self, number: int, phases: Phases, start_ns: int, previous: Cut, cut: Cut) -> Window:
-        self._check()
-        window = window_between(number, phases, start_ns, previous, cut, self.pool.mean_bytes)
-        self._series.append(TimePoint.of(window))
-        return window
 
     def _read_reports(self, account: Account | None) -> None:
         while self.tally.statistics:

@@ -1,10 +1,10 @@
 """Windows of a load: parts of at most a second, each between two readings of the same counters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
-from runners.measurement import Window
+from runners.measurement import TimePoint, Window
 from runners.runner import Phases
 
 
@@ -29,30 +29,76 @@ class Cut:
     latency: Histogram
 
 
-def window_between(
-    number: int, phases: Phases, start_ns: int, previous: Cut, cut: Cut, mean_value_bytes: float
-) -> Window:
-    """Return the window between two readings of the counters.
+@dataclass(slots=True)
+class Windows:
+    """The windows of a load so far, and the totals of those that are measured.
 
-    Args:
-        number: Number of the window, counted from 0 through both phases.
+    These are the windows since the warm-up. If the load is stopped in the warm-up, they are all windows.
+
+    Attributes:
         phases: The windows of the whole load.
         start_ns: When the load began.
-        previous: The counters at the start of the window.
-        cut: The counters at its end.
         mean_value_bytes: Mean size of the values, without keys.
+        origin: The counters at the start of the first window that is measured; at first, at the start of the load.
+        last: The counters at the end of the newest window.
+        served: Latencies of the sampled deliveries of the measured windows.
+        series: The summary of each window.
     """
-    duration_ns = max(cut.at_ns - previous.at_ns, 1)
-    records = cut.acknowledged - previous.acknowledged
-    return Window(
-        number=number,
-        phase=phases.phase(number),
-        at_s=(cut.at_ns - start_ns) / NS_PER_S,
-        duration_s=duration_ns / NS_PER_S,
-        records=records,
-        value_bytes=records * mean_value_bytes,
-        failed=cut.failed - previous.failed,
-        queue_full_ratio=min(1.0, (cut.full_ns - previous.full_ns) / duration_ns),
-        latency=cut.latency,
-        total_windows=len(phases.ends_ns),
-    )
+
+    phases: Phases
+    start_ns: int
+    mean_value_bytes: float
+    origin: Cut
+    last: Cut = field(init=False)
+    served: Histogram = field(default_factory=lambda: Histogram.merge(()))
+    series: list[TimePoint] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin without a window."""
+        self.last = self.origin
+
+    def add(self, cut: Cut) -> Window:
+        """Return the window that ends with this reading of the counters, and count it."""
+        number, previous = len(self.series), self.last
+        duration_ns = max(cut.at_ns - previous.at_ns, 1)
+        records = cut.acknowledged - previous.acknowledged
+        window = Window(
+            number=number,
+            phase=self.phases.phase(number),
+            at_s=(cut.at_ns - self.start_ns) / NS_PER_S,
+            duration_s=duration_ns / NS_PER_S,
+            records=records,
+            value_bytes=records * self.mean_value_bytes,
+            failed=cut.failed - previous.failed,
+            queue_full_ratio=min(1.0, (cut.full_ns - previous.full_ns) / duration_ns),
+            latency=cut.latency,
+            total_windows=len(self.phases.ends_ns),
+        )
+        self.last = cut
+        self.served = Histogram.merge((self.served, cut.latency))
+        self.series.append(TimePoint.of(window))
+        return window
+
+    def measure_from_here(self) -> None:
+        """Leave out of the totals all windows so far, which were the warm-up."""
+        self.origin, self.served = self.last, Histogram.merge(())
+
+    @property
+    def warm_up_ends(self) -> bool:
+        """Whether the newest window is the last one of the warm-up."""
+        return len(self.series) == self.phases.warm_windows
+
+    @property
+    def in_warm_up(self) -> bool:
+        """Whether all windows so far belong to the warm-up."""
+        return len(self.series) <= self.phases.warm_windows
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the measured windows together; at least 1."""
+        return max(self.last.at_ns - self.origin.at_ns, 1)
+
+    @property
+    def records(self) -> int:
+        """Number of records acknowledged in the measured windows."""
+        return self.last.acknowledged - self.origin.acknowledged

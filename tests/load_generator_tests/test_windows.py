@@ -1,0 +1,65 @@
+"""The windows of a load: what each contains, and which of them are measured."""
+
+import pytest
+
+from runners.clock import NS_PER_S
+from runners.histogram import Histogram
+from runners.load.windows import Cut, Windows
+from runners.measurement import Phase
+from runners.runner import Phases
+
+START_NS = 5 * NS_PER_S
+
+
+def windows(warmup_s: float) -> Windows:
+    """Return the windows of a load that measures two seconds, before the first one."""
+    phases = Phases.lasting(warmup_s, 2.0)
+    return Windows(phases, START_NS, 100.0, Cut(START_NS, 1, 0, 0, Histogram.merge(())))
+
+
+def cut(second: int) -> Cut:
+    """Return the counters after so many seconds, with 100 more records in each second than in the one before."""
+    at_ns, records = START_NS + second * NS_PER_S, 1 + 50 * second * (second + 1)
+    return Cut(at_ns, records, second, second * NS_PER_S // 4, Histogram.of([1_000 * second]))
+
+
+def test_a_window_is_the_difference_between_two_readings() -> None:
+    load = windows(1.0)
+    load.add(cut(1))
+    window = load.add(cut(2))
+    assert (window.number, window.phase, window.total_windows) == (1, Phase.MEASURED, 3)
+    assert (window.at_s, window.duration_s, window.queue_full_ratio) == (2.0, 1.0, 0.25)
+    assert (window.records, window.value_bytes, window.failed) == (200, 20_000.0, 1)
+    assert window.latency == cut(2).latency
+    assert [point.records_per_s for point in load.series] == [100, 200]
+
+
+def test_the_totals_leave_the_warm_up_out() -> None:
+    load, ended = windows(2.0), list[bool]()
+    for second in (1, 2, 3, 4):
+        load.add(cut(second))
+        ended.append(load.warm_up_ends)
+        if load.warm_up_ends:
+            load.measure_from_here()
+    assert ended == [False, True, False, False]
+    assert (load.records, load.duration_ns, load.in_warm_up) == (700, 2 * NS_PER_S, False)
+    assert load.served == Histogram.of([3_000, 4_000])
+    assert len(load.series) == 4
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_the_totals_of_a_load_that_is_stopped_in_its_warm_up_are_those_of_all_windows(seconds: int) -> None:
+    load = windows(2.0)
+    for second in range(1, seconds + 1):
+        load.add(cut(second))
+    assert load.in_warm_up
+    assert (load.records, load.duration_ns) == (cut(seconds).acknowledged - 1, seconds * NS_PER_S)
+    assert load.served == Histogram.of([1_000 * second for second in range(1, seconds + 1)])
+
+
+def test_without_a_warm_up_all_windows_are_measured() -> None:
+    load = windows(0.0)
+    load.add(cut(1))
+    assert not load.warm_up_ends
+    assert not load.in_warm_up
+    assert load.records == 100
