@@ -5,7 +5,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,6 @@ from search_spaces.properties_file import parse_properties, read_properties
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import WINNER, write_study
 from tuner import api as tuner_api
-from tuner.cli import remote
 from tuner.cli.recommend import recommend
 from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
@@ -281,27 +279,3 @@ def test_stored_texts_cannot_change_the_terminal(run: Run, tmp_path: Path) -> No
     shown = [run(verb, "overnight").output for verb in ("status", "front", "recommend")]
     assert any("\\x1b" in output for output in shown)
     assert not any(code in output for output in shown for code in "\x1b\x07\x9b")
-
-
-@pytest.mark.parametrize("state", ["running", "interrupted", "finished", "complete"])
-def test_an_unfinished_study_on_a_service_has_the_warning_of_a_local_one(
-    state: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Answering:
-        def text(self, study: str, what: str, **asked: object) -> str:
-            return f"{what} of {study}\n"
-
-        def status(self, study: str) -> dict[str, str]:
-            return {"state": state}
-
-    monkeypatch.setattr(remote, "service", lambda: nullcontext(Answering()))
-    remote.front("overnight")
-    remote.explain("overnight")
-    ended = capsys.readouterr()
-    assert ended.out == "front of overnight\nexplanation of overnight\n"
-    assert ("the study is not finished, so its front may still change" in ended.err) is (
-        state in ("running", "interrupted")
-    )
-    assert ("the study is not finished, so the recommendation may still change" in ended.err) is (
-        state in ("running", "interrupted")
-    )

@@ -1,9 +1,11 @@
 """The verbs that have a service do something print and end the same with `--server` as without."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,15 @@ import pytest
 from search_spaces.client import librdkafka
 from tests.helpers.command import Ended, tuner
 from tests.helpers.serving import Serving, ended, serving, state_of, study_file
+from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.reserved_names import QUEUE_FILE
-from tuner.model.trial import Kind
+from tuner.model.trial import Kind, Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.service.http.tokens import TokenRole
 from tuner.service.http.work import VerificationAsked
-from tuner.service.queue.job import JobState, Task, Verb
+from tuner.service.queue.job import JobState, Submission, Task, Verb
+from tuner.service.queue.job_queue import open_queue
 from tuner.storage.home import ROOT_VARIABLE
 
 PHASES = "saturate: {warmup: 0s, measured: 1s}\n  paced: {warmup: 0s, measured: 1s}"
@@ -246,6 +250,29 @@ def test_a_complete_study_is_complete_again_after_a_task_that_failed_first(serve
     again = at(served, "confirm", "orders", "--rounds", "2", "--max-rounds", "2", "--quiet")
     assert again.code == 0, again.err
     assert state_of(served, "orders") == "complete"
+
+
+def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "studies"
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    alive = Progress(StudyState.RUNNING, pid=os.getpid(), updated_at=datetime.now(UTC).isoformat())
+    write_study(root / "finished", trials=12)
+    for name, progress in (("running", alive), ("interrupted", None), ("complete", None)):
+        write_study(root / name, trials=12, progress=progress, facts={"finished_at": None})
+    with closing(open_queue(root)) as queue:
+        queue.submit(Submission("complete", "1", "study: complete", ("simulated",)))
+        queue.claim("test", at_once=1, lease_s=60)
+        queue.move("complete", JobState.COMPLETE)
+    with serving(root, "--no-access-log") as service:
+        for verb, what in (("front", "its front"), ("explain", "the recommendation")):
+            warning = f"the study is not finished, so {what} may still change"
+            for name in ("finished", "running", "interrupted"):
+                here, there = tuner(verb, name), at(service, verb, name)
+                assert (there.code, there.out) == (here.code, here.out) == (0, there.out)
+                assert (warning in there.complaint) is (warning in here.complaint) is (name != "finished")
+            assert warning not in at(service, verb, "complete").complaint, "the service ran it to its end"
 
 
 @pytest.mark.campaign
