@@ -193,11 +193,7 @@ def test_front_of_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:
 
 def test_front_says_why_no_config_keeps_every_constraint(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "easy")
-    write_study(
-        tmp_path / "tight",
-        rounds=0,
-        change=lambda trial: replace(trial, violations={**trial.violations, "latency_p99_ms <= 0.1": 1.0}),
-    )
+    write_study(tmp_path / "tight", rounds=0, facts={"constraints": ["latency_p99_ms <= 0.1"]})
     told = run("front", "tight").stdout
     assert "no config keeps every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; best" in told
     (missed, *_) = json.loads(run("front", "tight", "--json").stdout)["fronts"][0]["missed_constraints"]
@@ -209,7 +205,7 @@ def test_front_says_why_no_config_keeps_every_constraint(run: Run, tmp_path: Pat
 
 def test_compare_writes_both_pictures_and_warns_of_differences(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "before")
-    write_study(tmp_path / "after", facts={"name": "after", "host": {"cpu": "Xeon", "cores": "8"}})
+    write_study(tmp_path / "after", facts={"name": "after", "host": {"processor": "Xeon", "cores": "8"}})
     files = ("--html", str(tmp_path / "fronts.html"), "--png", str(tmp_path / "fronts.png"))
     ended = run("compare", "before", "after", "--json", *files)
     assert json.loads(ended.stdout)["kind"] == "comparison"

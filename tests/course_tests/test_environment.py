@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from runners.clusters.cluster import RunningCluster
+from tests.helpers import stored_studies
+from tests.helpers.stored_studies import ENVIRONMENT
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.environment import environment_changes, environment_facts
 from tuner.course.open_target import open_target
@@ -92,6 +94,16 @@ def test_in_the_same_environment_a_study_is_continued(folder: Path, broker: Runn
     go_on(folder, broker)
     assert len(on_record(folder)) > before
     assert "mixed" not in facts(folder)
+
+
+@pytest.mark.broker
+def test_studies_that_tests_invent_have_the_facts_of_a_real_one(folder: Path, tmp_path: Path) -> None:
+    real, invented = facts(folder), facts(stored_studies.write_study(tmp_path / "invented"))
+    assert real.keys() <= invented.keys()
+    for name in ENVIRONMENT:
+        ours, theirs = real[name], invented[name]
+        assert type(theirs) is type(ours), name
+        assert not isinstance(ours, dict) or theirs.keys() <= ours.keys(), name
 
 
 @pytest.mark.broker

@@ -1,22 +1,19 @@
 """Studies with invented trials."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
-from tests.helpers.stored_studies import study_text
+from tests.helpers import trials
+from tests.helpers.stored_studies import store_facts, study_text
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.model.facts import CONFIRMING
+from tuner.model.facts import CONFIRMING, FINISHED_AT, STARTED_AT, STUDY_ID
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial
-from tuner.storage.files import STUDY_FILE
+from tuner.model.trial import Kind, Trial
 from tuner.storage.sqlite import SqliteStore
 
 BEGAN = datetime(2025, 3, 1, 22, 0, tzinfo=UTC)
-OBJECTIVES = ["mb_per_s", "latency_p99_ms"]
 BASELINE = (10.0, 20.0)
 
 
@@ -26,43 +23,26 @@ def trial(
     p99_ms: float = BASELINE[1],
     *,
     size: str = "1000",
-    kind: Kind = Kind.SEARCH,
     **changes: Any,
 ) -> Trial:
     """Return a trial that keeps every constraint. The linger.ms of a search trial is its number."""
-    config = ProducerConfig.parse({"linger.ms": number} if kind is Kind.SEARCH else {})
-    good: dict[str, Any] = {
-        "record_bytes": size,
-        "number": number,
-        "kind": kind,
-        "state": State.COMPLETE,
-        "values": config.values,
-        "fingerprint": config.fingerprint,
-        "guarantee": str(Guarantee.of(config)),
-        "metrics": {
-            "mb_per_s": mb_per_s,
-            "records_per_s": mb_per_s * 1_000,
-            "latency_p99_ms": p99_ms,
-            "delivered_ratio": 1.0,
-        },
-        "objectives": (mb_per_s, p99_ms),
-        "violations": {"delivered_ratio >= 1": 0.0},
-        "verdict": "broker",
-        "worker": "local",
-        "started_at": (BEGAN + timedelta(seconds=30 * number)).isoformat(),
-        "duration_s": 25.0,
-    }
-    return Trial(**{**good, **changes})
+    return trials.trial(
+        number,
+        mb_per_s,
+        p99_ms,
+        metrics={"records_per_s": mb_per_s * 1_000},
+        record_bytes=size,
+        verdict="broker",
+        worker="local",
+        started_at=(BEGAN + timedelta(seconds=30 * number)).isoformat(),
+        duration_s=25.0,
+        **changes,
+    )
 
 
 def baseline(number: int = 0, size: str = "1000") -> Trial:
     """Return a trial of the baseline."""
     return trial(number, size=size, kind=Kind.BASELINE)
-
-
-def failed(number: int) -> Trial:
-    """Return a trial without a measurement."""
-    return trial(number, state=State.FAILED, metrics={}, objectives=(), violations={}, error="a worker was lost")
 
 
 def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
@@ -71,50 +51,36 @@ def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
         ours, theirs = first + 2 * each, first + 2 * each + 1
         wobble = 1 + each / 100
         mb_per_s, p99_ms = found.metrics["mb_per_s"] * wobble, found.metrics["latency_p99_ms"]
-        same: dict[str, Any] = {"values": found.values, "fingerprint": found.fingerprint}
-        yield trial(ours, mb_per_s, p99_ms, kind=Kind.CONFIRM, round=each, **same)
-        yield trial(theirs, kind=Kind.CONFIRM, round=each)
+        yield trial(ours, mb_per_s, p99_ms, kind=Kind.CONFIRM, config=found.values, round=each)
+        yield trial(theirs, kind=Kind.CONFIRM, config={}, round=each)
 
 
-def plan(trials: Iterable[Trial]) -> dict[str, Any]:
+def plan(measured: Iterable[Trial]) -> dict[str, Any]:
     """Return the plan of a confirmation that has exactly these trials."""
-    again = [each for each in trials if each.kind is Kind.CONFIRM]
+    again = [each for each in measured if each.kind is Kind.CONFIRM]
     winner = next((each.fingerprint for each in again if each.values), None)
     winners = dict.fromkeys(Goal, (winner,)) if winner else {}
     rounds = len(again) // 2
     return ConfirmationPlan(baseline().fingerprint, winners, rounds=rounds, max_rounds=rounds).as_json()
 
 
-def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
+def study(folder: Path, *measured: Trial, record_sizes: Sequence[str] = ("1000",), **facts: Any) -> SqliteStore:
     """Create a study with these trials. The caller closes the returned store.
 
     Args:
         folder: The study's folder, whose name is the name of the study.
-        trials: The trials in the order in which they ended.
+        measured: The trials in the order in which they ended.
+        record_sizes: The record sizes that are searched.
         facts: Facts that replace the usual ones.
     """
     store = SqliteStore(folder)
-    (folder / STUDY_FILE).write_text(study_text(folder.name, "1000"), encoding="utf-8")
-    usual: dict[str, Any] = {
-        CONFIRMING: {"1000": plan(trials)},
-        "study_id": f"id-of-{folder.name}",
-        "name": folder.name,
-        "target": "embedded",
-        "record_sizes": ["1000"],
-        "objectives": OBJECTIVES,
-        "rates": {"1000": 3_000.0},
-        "method": "bayesian",
-        "seed": 7,
-        "started_at": BEGAN.isoformat(),
-        "finished_at": None,
-        "client_version": "2.16.0",
-        "broker_version": "4.3.1",
-        "host": {"cpus": 2, "fingerprint": "host-1"},
-        "cluster": {"brokers": 1, "fingerprint": "cluster-1"},
-        "tracking": {"uri": None, "experiment": None, "enabled": True},
+    own: dict[str, Any] = {
+        CONFIRMING: {"1000": plan(measured)},
+        STUDY_ID: f"id-of-{folder.name}",
+        STARTED_AT: BEGAN.isoformat(),
+        FINISHED_AT: None,
     }
-    for name, value in {**usual, **facts}.items():
-        store.set_fact(name, value)
-    for each in trials:
+    store_facts(store, study_text(folder.name, *record_sizes), record_sizes, {**own, **facts})
+    for each in measured:
         store.append(each)
     return store

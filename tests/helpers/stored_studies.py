@@ -1,6 +1,6 @@
 """Studies for tests: trials computed by a formula, stored in a real results store."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,37 +8,62 @@ from typing import Any
 import numpy as np
 import yaml
 
-from objectives.scoring import Objective, score
-from search_spaces.guarantee import Guarantee
+from objectives.scoring import Objective
+from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from tests.helpers.trials import OBJECTIVES
+from tests.helpers.trials import trial as scored
 from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.model.facts import CONFIRMING
-from tuner.model.spec import Goal
+from tuner.course.beginning import begin
+from tuner.model.facts import (
+    BROKER_VERSION,
+    CLIENT_VERSION,
+    CLUSTER,
+    CLUSTER_IDS,
+    CONFIRMING,
+    FINISHED_AT,
+    HOST,
+    LOADS_RUN_ON,
+    MACHINE,
+    NAME,
+    RATES,
+    RESERVED_BYTES,
+    STARTED_AT,
+    STUDY_ID,
+    TOPIC_MAX_MESSAGE_BYTES,
+    TOPIC_SHAPE,
+    TOTALS,
+)
+from tuner.model.spec import Goal, StudySpec, WorkloadSpec
+from tuner.model.target import Target
 from tuner.model.trial import Kind, Progress, State, Trial
 from tuner.results.study_results import StudyResults, load_results
-from tuner.storage.files import STUDY_FILE, write_progress
+from tuner.storage.files import write_progress
 from tuner.storage.sqlite import SqliteStore
 
-FACTS: dict[str, Any] = {
-    "study_id": "0123",
-    "name": "overnight",
-    "target": "broker:9092",
-    "objectives": ["mb_per_s", "latency_p99_ms"],
-    "rates": {"1000": 20_000.0},
-    "record_sizes": ["1000"],
-    "method": "bayesian",
-    "seed": 0,
-    "trials_per_size": 60,
-    "started_at": "2026-03-01T20:00:00+00:00",
-    "finished_at": "2026-03-02T06:00:00+00:00",
-    "client_version": "librdkafka 2.16.0",
-    "broker_version": "4.3.1",
-    "host": {"cpu": "Xeon", "cores": "2"},
-    "cluster": {"brokers": "1"},
-    "tracking": {"uri": None, "experiment": None, "enabled": True},
-    "question": {"workload": {"partitions": 3, "key_bytes": 0}, "baseline": {}, "constraints": []},
+ENVIRONMENT: dict[str, Any] = {
+    LOADS_RUN_ON: "this host",
+    CLIENT_VERSION: "librdkafka 2.16.0",
+    BROKER_VERSION: "unknown",
+    HOST: {"processor": "Xeon", "cores": "2", "memory_gb": "8", "system": "Linux 6.1", "python": "3.11.2"},
+    CLUSTER: {"kind": "existing", "brokers": "1", "cluster_id": "cluster-1"},
+    MACHINE: {"name": "build-7", "id": "0123456789abcdef"},
+    CLUSTER_IDS: ["cluster-1"],
 }
+FACTS: dict[str, Any] = {
+    STUDY_ID: "0123",
+    STARTED_AT: "2026-03-01T20:00:00+00:00",
+    FINISHED_AT: "2026-03-02T06:00:00+00:00",
+    RATES: {"1000": 20_000.0},
+    RESERVED_BYTES: {"running": {}, "interrupted": 0},
+    TOTALS: {"1000": 60},
+    TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES,
+    TOPIC_SHAPE: {"partitions": 3, "replication": 1},
+    **ENVIRONMENT,
+}
+"""Facts that the program stores after `begin`, and fixed values for some that `begin` stores."""
 WINNER = {"linger.ms": "2", "compression.type": "lz4", "batch.size": "262144"}
 CODECS = ("none", "lz4", "zstd", "gzip")
 
@@ -64,32 +89,43 @@ def write_study(
         record_sizes: The record sizes that were searched.
         rounds: Confirmation rounds; 0 for none.
         change: Applied to each trial before it is stored.
-        facts: Facts that replace those of `FACTS`.
+        facts: Facts that replace the usual ones.
         progress: The last progress report of the process that ran the study.
         study_file: Text of the study file; by default one with these record sizes.
     """
-    kept = {**FACTS, "record_sizes": list(record_sizes), **(facts or {})}
-    metrics = tuple(Objective(name) for name in kept["objectives"])
-    store = SqliteStore(folder)
-    # Without fsync and in one transaction, as durability is not tested here.
-    store._file.rows("PRAGMA synchronous = OFF")
-    store._file.rows("BEGIN")
+    kept = {NAME: "overnight", **(facts or {})}
+    objectives = tuple(map(Objective, kept["objectives"])) if "objectives" in kept else OBJECTIVES
+    text = study_text(str(kept[NAME]), *record_sizes) if study_file is None else study_file
     if rounds:
         base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
         plan = ConfirmationPlan(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
         kept = {CONFIRMING: {size: plan.as_json() for size in record_sizes}, **kept}
-    for name, value in kept.items():
-        store.set_fact(name, value)
-    for place, size in enumerate(record_sizes):
-        for trial in (*search_trials(size, trials, metrics, place), *_confirming(size, trials, rounds, metrics)):
-            store.append(change(trial))
-    store._file.rows("COMMIT")
+    store = SqliteStore(folder)
+    with store._file.alone():  # one transaction, because each waits for the disk
+        store_facts(store, text, record_sizes, kept)
+        for place, size in enumerate(record_sizes):
+            again = _confirming(size, trials, rounds, objectives)
+            for trial in (*search_trials(size, trials, objectives, place), *again):
+                store.append(change(trial))
     store.close()
-    text = study_text(str(kept["name"]), *record_sizes) if study_file is None else study_file
-    (folder / STUDY_FILE).write_text(text, encoding="utf-8")
     if progress is not None:
         write_progress(folder, progress)
     return folder
+
+
+def store_facts(store: SqliteStore, study_file: str, record_sizes: Sequence[str], facts: Mapping[str, Any]) -> None:
+    """Store the facts of a study in the forms in which the program stores them.
+
+    Args:
+        store: The store of the study.
+        study_file: The text of the study file.
+        record_sizes: The record sizes that are searched.
+        facts: Facts that replace the usual ones.
+    """
+    sizes, name = tuple(map(RecordSizes.parse, record_sizes)), store.folder.name
+    begin(StudySpec(name, WorkloadSpec(sizes), (Target("broker:9092"),)), study_file, store, print, searching=True)
+    for fact, value in {**FACTS, **facts}.items():
+        store.set_fact(fact, value)
 
 
 def study_text(name: str, *record_sizes: str) -> str:
@@ -104,14 +140,13 @@ def study(folder: Path, **options: Any) -> StudyResults:
 
 def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
     """Return a study whose winner had an ablation."""
-    objectives = tuple(map(Objective, FACTS["objectives"]))
     variants = variants_of(ProducerConfig.parse(WINNER), ProducerConfig.parse({})).values()
     store = SqliteStore(folder, create=False)
     number = 1_000
     for turn in range(rounds):
         for each in (WINNER, *(variant.values for variant in variants)):
             noise = (-1) ** number * 0.01
-            store.append(trial_of("1000", number, each, objectives, kind=Kind.ABLATION, noise=noise, round_=turn))
+            store.append(trial_of("1000", number, each, OBJECTIVES, kind=Kind.ABLATION, noise=noise, round_=turn))
             number += 1
     store.close()
     return load_results(folder)
@@ -164,32 +199,25 @@ def trial_of(
     mb_per_s *= 1 + noise
     p99_ms = (2 + linger_ms * 1.2 + 4 * 1e4 / batch) / acks * (1 - noise) / (1.3 if codec > 1 else 1.0)
     held = 0.8 if batch < 20_000 and config.compression == "gzip" else 1.0
-    metrics = {
-        "mb_per_s": float(mb_per_s),
-        "records_per_s": float(mb_per_s) * 1e6 / 1000,
-        "wire_bytes_per_value_byte": 1.05 / codec,
-        "latency_p50_ms": float(p99_ms) / 3,
-        "latency_p99_ms": float(p99_ms) if held == 1.0 else 800.0,
-        "latency_p999_ms": float(p99_ms) * 1.6,
-        "delivered_ratio": 1.0,
-        "held_rate_ratio": held,
-    }
-    judged = score(metrics, objectives, ())
     params: dict[str, int | float | str] = {}
     if kind is Kind.SEARCH:
         params = {"linger.ms": linger_ms, "compression.type": config.compression, "batch.size": batch}
-    return Trial(
-        record_bytes=size,
-        number=number,
+    return scored(
+        number,
+        float(mb_per_s),
+        float(p99_ms) if held == 1.0 else 800.0,
         kind=kind,
-        state=State.COMPLETE,
-        values=config.values,
-        fingerprint=config.fingerprint,
-        guarantee=str(Guarantee.of(config)),
+        config=values,
+        objectives=objectives,
+        metrics={
+            "records_per_s": float(mb_per_s) * 1e6 / 1000,
+            "wire_bytes_per_value_byte": 1.05 / codec,
+            "latency_p50_ms": float(p99_ms) / 3,
+            "latency_p999_ms": float(p99_ms) * 1.6,
+            "held_rate_ratio": held,
+        },
+        record_bytes=size,
         params=params,
-        metrics=metrics,
-        objectives=judged.values,
-        violations=judged.violations,
         verdict="broker",
         because="a thread of the broker needed a core 97% of the time",
         worker="local",

@@ -1,6 +1,7 @@
 """Builders of trials with given numbers. A trial is complete and feasible unless a test changes that."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from objectives.scoring import Constraint, Objective, score
@@ -61,8 +62,8 @@ def baseline(number: int = 0, mb_per_s: float | None = 100.0, p99_ms: float | No
 
 def failed(number: int, **changes: Any) -> Trial:
     """Return a failed trial, which has no numbers."""
-    gone: dict[str, Any] = {"metrics": {}, "objectives": (), "violations": {}, "error": "the worker was lost"}
-    return trial(number, state=State.FAILED, **{**gone, **changes})
+    found = trial(number, state=State.FAILED, error="the worker was lost", **changes)
+    return replace(found, metrics={}, objectives=(), violations={})
 
 
 def confirming(

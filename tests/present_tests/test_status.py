@@ -128,7 +128,8 @@ def test_failures_are_listed_and_counted(tmp_path: Path, searching: Progress) ->
 
 
 def test_a_study_bounded_by_time_has_no_total(tmp_path: Path, searching: Progress) -> None:
-    found = asked(tmp_path, replace(searching, ends_at=None), facts={**UNFINISHED, "trials_per_size": None})
+    unbounded = {"trials_per_size": None, "totals": {"1000": None}}
+    found = asked(tmp_path, replace(searching, ends_at=None), facts={**UNFINISHED, **unbounded})
     assert found.sizes[0].total is None
     assert found.left_s is None
 

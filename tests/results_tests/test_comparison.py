@@ -46,7 +46,7 @@ def test_studies_of_the_same_name_are_called_by_their_folders(tmp_path: Path) ->
     [
         ({"client_version": "librdkafka 2.17.0"}, "differ in client version: librdkafka 2.16.0 and librdkafka 2.17.0"),
         ({"broker_version": "4.0"}, "differ in broker version"),
-        ({"host": {"cpu": "Xeon", "cores": "8"}}, "differ in the host's cores: 2 and 8"),
+        ({"host": {"processor": "Xeon", "cores": "8"}}, "differ in the host's cores: 2 and 8"),
         ({"cluster": {}}, "differ in the cluster's brokers: 1 and unknown"),
         ({"rates": {"1000": 5.0}}, "differ in fixed rates"),
         ({"objectives": ["mb_per_s"]}, "differ in objectives"),

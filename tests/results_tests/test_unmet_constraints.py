@@ -7,6 +7,7 @@ from pathlib import Path
 from objectives.scoring import Constraint
 from tests.helpers.stored_studies import study
 from tests.helpers.trials import baseline, failed, results, trial
+from tuner.model.facts import CONSTRAINTS
 from tuner.present.report.front_table import front_markdown
 from tuner.present.report.page import report_page
 from tuner.results.unmet_constraints import missed_constraints, missed_lines
@@ -68,9 +69,7 @@ def test_nothing_is_listed_if_a_config_keeps_all_constraints() -> None:
 
 def test_the_report_and_the_table_list_unmet_constraints(tmp_path: Path) -> None:
     tight = str(replace(P99, limit=0.001))
-    found = study(
-        tmp_path, trials=12, rounds=0, change=lambda each: replace(each, violations={**each.violations, tight: 0.5})
-    )
+    found = study(tmp_path, trials=12, rounds=0, facts={CONSTRAINTS: [tight]})
     line = missed_lines(found.sizes[0])[0]
     assert line.startswith("latency_p99_ms <= 0.001: missed by 12 of 12 trials; best")
     assert line in front_markdown(found, found.sizes[0])

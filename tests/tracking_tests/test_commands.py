@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from tests.helpers.invented_studies import OBJECTIVES, baseline, confirming, study, trial
+from tests.helpers.invented_studies import baseline, confirming, study, trial
 from tests.helpers.mlflow_server import server
 from tests.helpers.ports import free_port
 from tests.tracking_tests.looking import files, runs
@@ -32,6 +32,7 @@ app.command("sync")(sync_study)
 app.command("ui")(ui)
 app.command("recommend")(recommend)
 
+OBJECTIVES = ["mb_per_s", "latency_p99_ms"]
 Served = list[tuple[list[str], dict[str, str]]]
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from objectives.scoring import Constraint
 from runners.clusters.processes import ProcessIdentity
-from tests.helpers.invented_studies import BEGAN, baseline, confirming, failed, plan, study, trial
+from tests.helpers.invented_studies import BEGAN, baseline, confirming, plan, study, trial
+from tests.helpers.stored_studies import ENVIRONMENT, failed
 from tests.tracking_tests.looking import files, numbers, runs
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.facts import CONFIRMING, CONSTRAINTS, FINISHED_AT, RATES
+from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOST, RATES
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Progress, StudyState
 from tuner.present.report.front_table import front_record
@@ -32,14 +34,22 @@ def test_the_experiment_is_the_one_that_was_chosen_when_the_study_began(root: Pa
     study(root / "night", baseline(), default_experiment="kafka-tuner/embedded on build-7").close()
     assert sync(root / "night", HERE).error is None
     assert client.get_experiment_by_name("kafka-tuner/embedded on build-7") is not None
-    assert client.get_experiment_by_name("kafka-tuner/embedded") is None
+    assert client.get_experiment_by_name("kafka-tuner/broker:9092") is None
+
+
+def test_the_experiment_of_a_study_of_an_older_release_is_named_after_its_target(
+    root: Path, client: "MlflowClient"
+) -> None:
+    study(root / "night", baseline(), default_experiment=None, target="embedded").close()
+    assert sync(root / "night", HERE).error is None
+    assert client.get_experiment_by_name("kafka-tuner/embedded") is not None
 
 
 def test_each_record_size_is_a_run_and_each_trial_a_run_below_it(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1), baseline(size="100"), record_sizes=["1000", "100"]).close()
     outcome = sync(root / "night", HERE)
     assert (outcome.runs_written, outcome.trials_behind, outcome.error) == (5, 0, None)
-    experiment = client.get_experiment_by_name("kafka-tuner/embedded")
+    experiment = client.get_experiment_by_name("kafka-tuner/broker:9092")
     assert experiment is not None
     found = list(client.search_runs([experiment.experiment_id]))
     parents = {run.data.tags["tuner.record_bytes"]: run for run in found if run.data.tags["tuner.kind"] == "study"}
@@ -62,6 +72,7 @@ def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowC
         "records_per_s": 20_000.0,
         "latency_p99_ms": 10.0,
         "delivered_ratio": 1.0,
+        "held_rate_ratio": 1.0,
         "raw_mb_per_s": 20.0,
         "raw_latency_p99_ms": 10.0,
         "duration_s": 25.0,
@@ -76,11 +87,19 @@ def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowC
         "tuner.kind": "search",
         "tuner.feasible": "true",
         "tuner.verdict": "broker",
-        "tuner.client_version": "2.16.0",
-        "tuner.broker_version": "4.3.1",
+        "tuner.client_version": "librdkafka 2.16.0",
+        "tuner.broker_version": "unknown",
         "tuner.key": "id-of-night/1000/1",
     }.items():
         assert run.data.tags[name] == text
+
+
+def test_the_run_of_a_record_size_tells_host_and_cluster(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline()).close()
+    sync(root / "night", HERE)
+    tags = runs(client)["night 1000 B"].data.tags
+    assert tags["tuner.host.processor"] == ENVIRONMENT[HOST]["processor"]
+    assert tags["tuner.cluster.cluster_id"] == ENVIRONMENT[CLUSTER]["cluster_id"]
 
 
 def test_baseline_and_trials_have_the_same_params(root: Path, client: "MlflowClient") -> None:
@@ -93,7 +112,9 @@ def test_baseline_and_trials_have_the_same_params(root: Path, client: "MlflowCli
 
 
 def test_only_trials_without_a_measurement_have_status_failed(root: Path, client: "MlflowClient") -> None:
-    study(root / "night", baseline(), failed(1), trial(2, violations={"latency_p99_ms <= 10": 0.5})).close()
+    limit = Constraint("latency_p99_ms", at_most=True, limit=10.0)
+    missed = trial(2, constraints=[limit])
+    study(root / "night", baseline(), failed(trial(1)), missed, constraints=[str(limit)]).close()
     sync(root / "night", HERE)
     found = runs(client)
     assert found["night 1000 B trial 1"].info.status == "FAILED"
@@ -177,8 +198,7 @@ def test_the_description_of_a_kept_bare_baseline_has_no_empty_block(root: Path, 
 def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", baseline(), trial(1, 20.0, 10.0))
     sync(root / "night", HERE)
-    first = baseline()
-    store.append(trial(2, 5.0, 20.0, kind=first.kind, values={}, fingerprint=first.fingerprint))
+    store.append(trial(2, 5.0, 20.0, kind=Kind.BASELINE))
     store.close()
     sync(root / "night", HERE)
     found = runs(client)
@@ -189,9 +209,8 @@ def test_ratios_to_the_baseline_follow_it(root: Path, client: "MlflowClient") ->
 
 
 def test_only_other_configs_of_the_search_have_a_ratio_to_the_baseline(root: Path, client: "MlflowClient") -> None:
-    best, same = trial(2, 20.0, 10.0), baseline().fingerprint
-    burn_in = trial(0, 4.0, 90.0, kind=Kind.BURN_IN, values={}, fingerprint=same)
-    again = trial(3, values={}, fingerprint=same)
+    best, again = trial(2, 20.0, 10.0), trial(3, config={})
+    burn_in = trial(0, 4.0, 90.0, kind=Kind.BURN_IN)
     study(root / "night", burn_in, baseline(1), best, again, *confirming(best, 4)).close()
     sync(root / "night", HERE)
     found = runs(client, "tags.`tuner.kind` != 'study'")

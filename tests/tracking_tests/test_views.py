@@ -32,7 +32,7 @@ def night(root: Path) -> Path:
 
 def tags(client: "MlflowClient") -> dict[str, str]:
     """Return the tags of the experiment that hold views."""
-    experiment = client.get_experiment_by_name("kafka-tuner/embedded")
+    experiment = client.get_experiment_by_name("kafka-tuner/broker:9092")
     assert experiment is not None
     return {name: text for name, text in experiment.tags.items() if name.startswith(VIEW_TAG)}
 
