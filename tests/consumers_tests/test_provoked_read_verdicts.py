@@ -54,14 +54,14 @@ def test_a_client_that_pauses_because_its_queue_is_full(broker: RunningCluster, 
     assert verdict(seen).bound is Bottleneck.CLIENT_BUFFER
 
 
-def test_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Records that compress to a tenth of their size cost the broker little, and the client must unpack them."""
     topic = filled(broker, new_topic(1, KEPT), 1_500, 100, **{"compression.type": "gzip"})
     reading = Reading(warmup_s=0.2, measured_s=60.0, properties=LARGE_QUEUE)
     assert verdict(TopicConsumption(broker, topic.name, reading).run()).bound is Bottleneck.CLIENT_THREAD
 
 
-def test_the_producers(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_the_producers(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Reads at the tail what a producer writes at a thousandth of the rate that a consumer can read."""
     topic = new_topic(1)
     workload = Workload(RecordSizes.fixed(1_000), rate_records_per_s=1_000)
@@ -71,7 +71,7 @@ def test_the_producers(broker: RunningCluster, new_topic: TopicMaker) -> None:
     assert verdict(seen).bound is Bottleneck.OFFERED_RATE
 
 
-def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Kafka's own tool sets a quota for one client id, to a hundredth of the rate that the broker can give."""
     topic = filled(broker, new_topic(1, KEPT), 100, 1_000)
     set_quota(broker.bootstrap, "slow-reader", "consumer_byte_rate", 5_000_000)
@@ -99,7 +99,7 @@ def _read_on_a_slow_network(answer: "multiprocessing.Queue[Consumption | BaseExc
         answer.put(error)
 
 
-def test_the_network() -> None:
+def test_the_verdict_names_the_network() -> None:
     """The network passes 10 MB/s, a hundredth of what client and broker could do."""
     if reason := slow_network.why_not():
         pytest.skip(reason)

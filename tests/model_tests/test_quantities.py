@@ -13,7 +13,7 @@ from tuner.model.quantities import clock_time, duration_s, size_bytes
     ("text", "wanted"),
     [("1000", 1000), ("64KiB", 65536), ("50GB", 50 * 10**9), ("1.5 MB", 1_500_000), ("0", 0), (" 2TiB ", 2 * 2**40)],
 )
-def test_sizes(text: str, wanted: int) -> None:
+def test_a_size_is_read_in_bytes(text: str, wanted: int) -> None:
     assert size_bytes(text) == wanted
 
 
@@ -21,7 +21,7 @@ def test_sizes(text: str, wanted: int) -> None:
     ("text", "wanted"),
     [("30s", 30), ("5m", 300), ("2h", 7200), ("250ms", 0.25), ("2.5", 2.5), ("1d", 86_400), ("10 min", 600)],
 )
-def test_durations(text: str, wanted: float) -> None:
+def test_a_duration_is_read_in_seconds(text: str, wanted: float) -> None:
     assert duration_s(text) == pytest.approx(wanted)
 
 
@@ -35,7 +35,7 @@ def test_wrong_durations_are_refused(text: str) -> None:
     ("text", "wanted"),
     [("07:00", "07:00"), ("7:05", "07:05"), ("23:59", "23:59"), (" 2028-02-29 7:05", "2028-02-29 07:05")],
 )
-def test_times_of_day(text: str, wanted: str) -> None:
+def test_a_time_of_day_is_read_with_two_digits_for_the_hour(text: str, wanted: str) -> None:
     assert clock_time(text) == wanted
 
 

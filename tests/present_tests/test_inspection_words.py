@@ -53,14 +53,14 @@ def test_batches_that_wait() -> None:
     assert in_short(found_in(sample)).endswith("records a batch, lz4")
 
 
-def test_full_batches() -> None:
+def test_full_batches_tell_batch_size_and_not_linger() -> None:
     batches = [batch_of(each) for each in batched(arrivals(3_000, 0.05), 10_000, 16_384)]
     text = said(sample_of(batches))
     assert "Batches end because they are full: batch.size is about 16," in text
     assert "linger.ms plays no part" in text
 
 
-def test_mixed_topics() -> None:
+def test_a_topic_whose_batches_differ_gets_the_share_of_each_kind() -> None:
     some = [*single(producer_id=1, transactional=True), *single(codec="zstd")]
     text = said(sample_of(some, [], [], []))
     assert "50 % of the batches belong to transactions." in text
@@ -83,11 +83,11 @@ def test_what_limits_the_figures_is_said() -> None:
     ("low", "high", "text"),
     [(0, 4, "at most 4"), (19, 21, "19 to 21"), (0, None, "not known"), (98, None, "at least 98")],
 )
-def test_linger(low: float, high: float | None, text: str) -> None:
+def test_linger_is_a_range_a_bound_or_not_known(low: float, high: float | None, text: str) -> None:
     assert linger(BatchEnding(Ending.UNCLEAR, low, high)) == text
 
 
-def test_percentages() -> None:
+def test_only_percentages_below_ten_have_a_decimal() -> None:
     assert [percent(each) for each in (0.0, 0.004, 0.099, 0.5, 1.0)] == ["0 %", "0.4 %", "9.9 %", "50 %", "100 %"]
 
 

@@ -59,7 +59,7 @@ def verdict(
     return given
 
 
-def test_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Sends 10 B records with Python calls into a queue that is too large to fill in these seconds."""
     properties: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 10_000_000}
     given = verdict(broker, new_topic(), properties, replace(SATURATE, record_sizes=RecordSizes.fixed(10)), "python")
@@ -67,13 +67,13 @@ def test_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
     assert given.says_nothing_of_config
 
 
-def test_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Uses an expensive compression level: the client's thread makes a few MB/s, the broker could take a hundred."""
     costly = {**SMALL_QUEUE, "compression.type": "zstd", "compression.level": 12}
     assert verdict(broker, new_topic(), costly).bound is Bottleneck.CLIENT_THREAD
 
 
-def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """The queue holds less than a batch, so every batch waits until linger.ms has passed and is sent as one request."""
     tight: dict[str, Value] = {
         "acks": 1,
@@ -86,13 +86,13 @@ def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> N
     assert given.bound is Bottleneck.CLIENT_BUFFER
 
 
-def test_the_offered_rate(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_the_offered_rate(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Offers a thousandth of the rate that the broker can take."""
     paced = replace(SATURATE, rate_records_per_s=200.0, measured_s=4.0)
     assert verdict(broker, new_topic(), {"acks": 1, "linger.ms": 0}, paced).bound is Bottleneck.OFFERED_RATE
 
 
-def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Kafka's own tool sets a quota for one client id, to a hundredth of the rate that the broker can take."""
     set_producer_quota(broker.bootstrap, "held-back", 1_000_000)
     held_back = replace(broker, connection={**broker.connection, "client.id": "held-back"})
@@ -104,7 +104,7 @@ def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
         set_producer_quota(broker.bootstrap, "held-back", None)
 
 
-def test_other_processes_on_this_host(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_other_processes_on_this_host(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Runs four busy processes per core at the same priority, so that client and broker get little CPU."""
     topic = new_topic()
     with busy_processes(4 * (os.cpu_count() or 1)):
@@ -113,13 +113,13 @@ def test_other_processes_on_this_host(broker: RunningCluster, new_topic: TopicMa
     assert given.says_nothing_of_config
 
 
-def test_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_verdict_names_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """The broker has to compress plain batches in one partition, where it handles one request at a time."""
     topic = new_topic(configs={"compression.type": "gzip", "compression.gzip.level": "9"})
     assert verdict(broker, topic, SMALL_QUEUE).bound is Bottleneck.BROKER
 
 
-def test_the_network() -> None:
+def test_the_verdict_names_the_network() -> None:
     """The network passes 2.5 MB/s, a fiftieth of what client and broker could do."""
     if reason := slow_network.why_not():
         pytest.skip(reason)

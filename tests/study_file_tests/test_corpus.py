@@ -126,7 +126,7 @@ def test_files_are_found_beside_the_study_file() -> None:
     assert "only-in-the-file" not in repr(spec)
 
 
-def test_several_targets() -> None:
+def test_each_of_several_targets_is_read() -> None:
     assert [target.bootstrap for target in load("several_targets").targets] == ["one:9092", "two:9092,three:9092"]
 
 
