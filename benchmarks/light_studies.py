@@ -8,7 +8,7 @@ proposed in a fixed order instead of by a sampler, and results are kept in memor
 import datetime
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,6 @@ from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
 from objectives.repeats import Drift
 from objectives.scoring import Objective, score
 from runners.workload import RecordSizes
-from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
@@ -186,14 +185,8 @@ class LightLoop(TrialLoop):
         window_values = {"records_per_s": tuple(each * 1e6 / RECORD_BYTES for each in windows)} if windows else {}
         judged = score(metrics, self.spec.objectives, self.spec.constraints, self.searches[size].baseline_metrics)
         burns_in = started.kind is Kind.BURN_IN
-        trial = Trial(
-            record_bytes=started.record_bytes,
-            number=started.number,
-            kind=started.kind,
-            state=State.COMPLETE,
-            values=config.values,
-            fingerprint=config.fingerprint,
-            guarantee=str(Guarantee.of(config)),
+        trial = replace(
+            started.ended(State.COMPLETE, None, started.started_s),
             metrics=metrics,
             objectives=() if burns_in else judged.values,
             violations={} if burns_in else dict(judged.violations),
@@ -201,7 +194,6 @@ class LightLoop(TrialLoop):
             duration_s=load_s + _OVERHEAD_S,
             load_s=load_s,
             window_values=window_values,
-            round=started.round,
             proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         )
         self._started, self.place.busy = (started, trial), True
