@@ -114,49 +114,46 @@ def _build(folder: Path, trials: int, seed: int) -> None:
         "tracking": {"uri": None, "experiment": None, "enabled": False}, CONFIRMING: {"1000": winner.as_json()},
     }  # fmt: skip
     store = SqliteStore(folder)
-    # Only reading is measured, so the studies do not have to survive a crash of the machine.
-    store._file.rows("PRAGMA synchronous = OFF")
-    store._file.rows("BEGIN")
-    for name, value in facts.items():
-        store.set_fact(name, value)
-    confirming = 2 * _ROUNDS
-    for number in range(trials):
-        left = trials - number
-        if left <= confirming:
-            kind, which, turn = Kind.CONFIRM, left % 2, (confirming - left) // 2
-        else:
-            kind = Kind.BASELINE if number % 10 == 0 else Kind.SEARCH
-            which, turn = (0 if number % 10 == 0 else 1 + number % (len(configs) - 1)), None
-        better = 1.4 if which == 1 else 1.0 + 0.2 * (which % 5) / 5
-        mb_per_s = 80.0 * better * float(rng.normal(1, 0.02))
-        p99_ms = 10.0 / better * float(rng.normal(1, 0.02))
-        store.append(
-            Trial(
-                record_bytes="1000",
-                number=number,
-                kind=kind,
-                state=State.COMPLETE,
-                values=parsed[which].values,
-                fingerprint=parsed[which].fingerprint,
-                guarantee=guarantees[which],
-                metrics={
-                    "mb_per_s": mb_per_s, "records_per_s": mb_per_s * 1e3, "latency_p50_ms": p99_ms / 3,
-                    "latency_p99_ms": p99_ms, "latency_p999_ms": p99_ms * 1.6, "delivered_ratio": 1.0,
-                    "held_rate_ratio": 1.0, "wire_bytes_per_value_byte": 0.8,
-                },
-                objectives=(mb_per_s, p99_ms),
-                verdict="broker",
-                because="a thread of the broker needed a core 97% of the time",
-                worker="local",
-                started_at="2026-03-01T20:00:00+00:00",
-                duration_s=30.0,
-                load_s=25.0,
-                value_bytes=mb_per_s * 13e6,
-                round=turn,
-                window_values={"mb_per_s": tuple(float(x) for x in rng.normal(mb_per_s, 1, 10).round(3))},
-            )
-        )  # fmt: skip
-    store._file.rows("COMMIT")
+    with store._file.alone():  # one transaction, because each waits for the disk
+        for name, value in facts.items():
+            store.set_fact(name, value)
+        confirming = 2 * _ROUNDS
+        for number in range(trials):
+            left = trials - number
+            if left <= confirming:
+                kind, which, turn = Kind.CONFIRM, left % 2, (confirming - left) // 2
+            else:
+                kind = Kind.BASELINE if number % 10 == 0 else Kind.SEARCH
+                which, turn = (0 if number % 10 == 0 else 1 + number % (len(configs) - 1)), None
+            better = 1.4 if which == 1 else 1.0 + 0.2 * (which % 5) / 5
+            mb_per_s = 80.0 * better * float(rng.normal(1, 0.02))
+            p99_ms = 10.0 / better * float(rng.normal(1, 0.02))
+            store.append(
+                Trial(
+                    record_bytes="1000",
+                    number=number,
+                    kind=kind,
+                    state=State.COMPLETE,
+                    values=parsed[which].values,
+                    fingerprint=parsed[which].fingerprint,
+                    guarantee=guarantees[which],
+                    metrics={
+                        "mb_per_s": mb_per_s, "records_per_s": mb_per_s * 1e3, "latency_p50_ms": p99_ms / 3,
+                        "latency_p99_ms": p99_ms, "latency_p999_ms": p99_ms * 1.6, "delivered_ratio": 1.0,
+                        "held_rate_ratio": 1.0, "wire_bytes_per_value_byte": 0.8,
+                    },
+                    objectives=(mb_per_s, p99_ms),
+                    verdict="broker",
+                    because="a thread of the broker needed a core 97% of the time",
+                    worker="local",
+                    started_at="2026-03-01T20:00:00+00:00",
+                    duration_s=30.0,
+                    load_s=25.0,
+                    value_bytes=mb_per_s * 13e6,
+                    round=turn,
+                    window_values={"mb_per_s": tuple(float(x) for x in rng.normal(mb_per_s, 1, 10).round(3))},
+                )
+            )  # fmt: skip
     store.close()
 
 

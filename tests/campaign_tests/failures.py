@@ -116,11 +116,11 @@ class RealStudies:
         self._folder, self._temporary, self._home = folder, folder / "t", folder / "home"
         self._temporary.mkdir()
         self._home.mkdir()
-        database = f"failures {self._run}"
-        postgres.execute(f'CREATE DATABASE "{database}"')
-        self._direct = storage_of(postgres.url(quote(database)))
+        self._database = f"failures {self._run}"
+        postgres.execute(f'CREATE DATABASE "{self._database}"')
+        self._direct = storage_of(postgres.url(quote(self._database)))
         through = stack.enter_context(CuttingProxy(postgres.port))
-        self._url = postgres.url(quote(database), port=through.port)
+        self._url = postgres.url(quote(self._database), port=through.port)
         self._postgres_proxy = through
         self._broker_proxy = stack.enter_context(CuttingProxy(0, MB_PER_S))
         self._broker = MortalBroker(proxy_port=self._broker_proxy.port)
@@ -295,15 +295,13 @@ class RealStudies:
         if given_up:  # only the next run of a study cleans up after a kill
             return
         cluster = RunningCluster(kind="existing", connection={"bootstrap.servers": self._broker.bootstrap})
-        held = "SELECT count(*) FROM kafka_tuner.leases WHERE expires_at > clock_timestamp()"
+        held = "SELECT * FROM kafka_tuner.leases WHERE expires_at > clock_timestamp()"
 
         def left() -> list[str]:
-            with closing(self._direct.read(Path(name))) as store:
-                leases = store._connection.rows(held)[0][0]  # type: ignore[attr-defined]
             return [
                 *left_by(self._run, self._temporary, self._home),
                 *(f"the topic {topic}" for topic in our_topics(cluster)),
-                *["the lease on the study"] * leases,
+                *["the lease on the study" for _ in self._postgres.execute(held, self._database)],
             ]
 
         # Who cleans up after a killed owner may take a moment.
