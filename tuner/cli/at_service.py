@@ -21,12 +21,11 @@ from tuner.present.export import Format, export_all, recommendation_of
 from tuner.present.wording import number, title
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommendation import Recommendation
+from tuner.service.queue.job import AT_WORK, JobState
 
 SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
 TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"
 TOKEN_FILE_VARIABLE: Final = "KAFKA_TUNER_TOKEN_FILE"
-AT_WORK: Final = ("queued", "running", "pausing", "cancelling")
-"""The states of a study in which it will go on by itself."""
 _TRIES: Final = 20
 _PAUSE_S: Final = 3.0
 _KINDS: Final[Mapping[str, ExitCode]] = {
@@ -78,7 +77,7 @@ def check_ended(client: Client, name: str, ended: str, *wanted: str) -> None:
     Raises:
         StudyError: It is not one of the wanted states, by default complete. The message has the note of the service.
     """
-    if ended not in (wanted or ("complete",)):
+    if ended not in (wanted or (JobState.COMPLETE,)):
         note = client.study(name)["note"]
         raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
 

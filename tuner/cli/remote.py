@@ -18,7 +18,7 @@ from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
-from tuner.cli.at_service import AT_WORK, Study, recommendations, service
+from tuner.cli.at_service import Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.predict_options import PredictOptions
 from tuner.cli.recommend import (
@@ -43,6 +43,7 @@ from tuner.present.console import say, warn
 from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
 from tuner.present.wording import SIMULATED
+from tuner.service.queue.job import AT_WORK, JobState
 
 _WATCH_S: Final = 2.0
 
@@ -112,7 +113,7 @@ def front(
 
 
 def _is_finished(client: Client, study: str) -> bool:
-    return client.status(study)["state"] in (StudyState.FINISHED, "complete")
+    return client.status(study)["state"] in (StudyState.FINISHED, JobState.COMPLETE)
 
 
 def grid(

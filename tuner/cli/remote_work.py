@@ -23,6 +23,7 @@ from tuner.cli.verify import end, print_judgement
 from tuner.cli.verify_options import VerifyOptions
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
+from tuner.service.queue.job import AT_REST, JobState
 
 _NO_TRIAL: Final = 10**14
 """A sequence number above that of any trial, to follow a study without being sent its trials."""
@@ -50,7 +51,7 @@ def confirm(
     with service() as client:
         before = client.study(study)["state"]
         # A study that runs may have no trials yet, and is refused below.
-        trials = client.trials(study) if before in ("complete", "paused", "failed") else ()
+        trials = client.trials(study) if before in AT_REST else ()
         seen = max((trial["sequence"] for trial in trials), default=0)
         view = client.confirm(
             study,
@@ -213,7 +214,7 @@ def _states_after(before: str) -> tuple[str, ...]:
 
     A complete study is complete again. Any other may have been complete before a task that failed.
     """
-    return ("complete",) if before == "complete" else ("complete", "paused")
+    return (JobState.COMPLETE,) if before == JobState.COMPLETE else (JobState.COMPLETE, JobState.PAUSED)
 
 
 def _measured(client: str | None, study: str | None) -> ProducerClient:

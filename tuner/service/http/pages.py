@@ -16,6 +16,7 @@ from tuner.present.status import Recommended
 from tuner.present.study_list import BestGain
 from tuner.present.text_view import duration
 from tuner.present.wording import metric_name, number, title
+from tuner.service.queue.job import AT_WORK
 
 CSP: Final = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -32,7 +33,6 @@ search:
   trials: 30
 """
 """The study file that the form begins with."""
-_LIVE: Final = ("queued", "running", "pausing", "cancelling")
 STYLE_SHEET: Final = STYLE + _STATIC.joinpath("service.css").read_text(encoding="utf-8")
 
 
@@ -49,7 +49,7 @@ def list_page(
     """
     return _PAGES.get_template("studies.html").render(
         heading="Studies",
-        live=any(study["state"] in _LIVE for study in studies),
+        live=any(study["state"] in AT_WORK for study in studies),
         studies=studies,
         following=following,
         counts=counts,
@@ -71,7 +71,7 @@ def study_page(
         mlflow_url: The address at which people open MLflow in a browser.
         mlflow_views: The links to the study's prepared views in MLflow, by name.
     """
-    live = study["state"] in _LIVE
+    live = study["state"] in AT_WORK
     return _PAGES.get_template("study.html").render(
         heading=study["name"],
         live=live,
@@ -134,7 +134,7 @@ def _minute(time: str) -> str:
 
 # Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
-_PAGES.globals.update(LIVE=_LIVE, best_gain=_best_gain, left=_left, total_trials=_total_trials)
+_PAGES.globals.update(AT_WORK=AT_WORK, best_gain=_best_gain, left=_left, total_trials=_total_trials)
 _PAGES.filters.update(
     recommended=_recommended, minute=_minute, number=number, title_of=title, name_of=metric_name, short=short
 )

@@ -20,7 +20,7 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.queue.job import JobState, QueuedJob, Submission, check_changeable
+from tuner.service.queue.job import AT_WORK, JobState, QueuedJob, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
@@ -31,7 +31,6 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 RECORDED: Final = "recorded"
 """The state of a study that is in the service's folder but was not submitted to the service."""
 _CURSOR: Final = "~"
-ENDED: Final = frozenset({JobState.COMPLETE, JobState.CANCELLED, JobState.FAILED, JobState.PAUSED, RECORDED})
 _POLL_S: Final = 0.5
 _HEARTBEAT_S: Final = 10.0
 _TRIALS_AT_ONCE: Final = 200
@@ -268,7 +267,7 @@ class EventStreams:
             shown, silent_s = None, 0.0
             while True:
                 now = await self._shown.of(study)
-                ended = now["state"] in ENDED
+                ended = now["state"] not in AT_WORK
                 read = self._studies.answers.fresh if ended else self._studies.answers.get
                 told = False
                 while True:

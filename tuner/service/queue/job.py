@@ -26,6 +26,10 @@ class JobState(StrEnum):
 
 ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
 """The states in which a process may be running the study. In these states, the study's targets are in use."""
+AT_WORK: Final = (JobState.QUEUED, *ACTIVE)
+"""The states in which the study will go on by itself."""
+AT_REST: Final = (JobState.COMPLETE, JobState.PAUSED, JobState.FAILED)
+"""The states in which the study can get a task."""
 
 _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
@@ -168,7 +172,7 @@ def task_after(job: QueuedJob, verb: Verb, options: Mapping[str, Any]) -> Task:
     Raises:
         WrongMove: The study is waiting or running, was cancelled, or has another task to do.
     """
-    if job.state not in (JobState.COMPLETE, JobState.PAUSED, JobState.FAILED):
+    if job.state not in AT_REST:
         raise WrongMove(f"to {verb}, a study must be complete, paused or failed, but {job.name} is {job.state}")
     if job.state is JobState.COMPLETE:
         return Task(verb, options, JobState.COMPLETE)
@@ -197,7 +201,7 @@ def check_removable(job: QueuedJob) -> None:
     Raises:
         WrongMove: The study is waiting or running.
     """
-    if job.active or job.state is JobState.QUEUED:
+    if job.state in AT_WORK:
         raise WrongMove(
             f"a study may be removed only while it is neither waiting nor running, but {job.name} is {job.state}; "
             "cancel it first"
