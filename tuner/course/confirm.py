@@ -47,12 +47,17 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
     search.first_round = plan.first_round
     configs = _configs(loop, results, plan)
     announced: set[Kind] = set()
-    given = results.baseline_metrics, results.objectives, loop.spec.search.seed
-    if half := _of_half_a_round(plan, next_step(plan, configs, search.trials, *given), search.trials):
+
+    def following() -> Step | None:
+        return next_step(
+            plan, configs, search.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
+        )
+
+    if half := _of_half_a_round(plan, following(), search.trials):
         plan = leave_out(loop.store, str(size), plan, half)
     sessions = Sessions(loop, size, plan, kept.seconds)
     measured = len(plan.counted(search.trials))
-    while step := next_step(plan, configs, search.trials, *given):
+    while step := following():
         if step.kind not in announced:
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker

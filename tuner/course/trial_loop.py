@@ -119,10 +119,19 @@ class TrialLoop:
         ready_bytes = None
         if until_ready:
             ready_bytes = min(max_bytes / 2, _FIRST_BURN_IN_OF_STUDY_RATIO * (search.max_bytes or inf))
-        free_bytes = safety.min_free_disk_bytes
-        setup = Setup(load.producers, zones=self.spec.placement, consumer_zone=self.spec.consumer_zone)
         self.bench.submit(
-            TrialJob(started, phases, max_bytes, free_bytes, on_window, metrics, race, run_to_end, ready_bytes, setup)
+            TrialJob(
+                started,
+                phases,
+                max_bytes=max_bytes,
+                min_free_disk_bytes=safety.min_free_disk_bytes,
+                on_window=on_window,
+                metrics=metrics,
+                race=race,
+                run_to_end=run_to_end,
+                ready_bytes=ready_bytes,
+                setup=Setup(load.producers, zones=self.spec.placement, consumer_zone=self.spec.consumer_zone),
+            )
         )
 
     def finish(self) -> tuple[StartedTrial, Trial]:

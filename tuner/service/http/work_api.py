@@ -22,7 +22,15 @@ def work_router(studies: Studies) -> APIRouter:
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
     work = Work(studies)
+    _add_tasks(api, work)
+    _add_removal(api, work)
+    _add_fork(api, work)
+    _add_verification(api, work, studies)
+    _add_plan(api, work)
+    return api
 
+
+def _add_tasks(api: APIRouter, work: Work) -> None:
     @api.post("/studies/{study}/confirm", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def confirm(
         study: Study,
@@ -61,11 +69,15 @@ def work_router(studies: Studies) -> APIRouter:
         """
         return json_response(await work.sync(study))
 
+
+def _add_removal(api: APIRouter, work: Work) -> None:
     @api.post("/studies/{study}/remove", response_class=Response, responses={200: examples.REMOVED}, tags=["studies"])
     async def remove(study: Study) -> Response:
         """Remove a study for good: its results, and its folder. A study that waits or runs must be cancelled first."""
         return json_response(await work.remove(study))
 
+
+def _add_fork(api: APIRouter, work: Work) -> None:
     @api.post(
         "/studies/{study}/fork",
         status_code=201,
@@ -87,6 +99,8 @@ def work_router(studies: Studies) -> APIRouter:
         text = await study_text(request) if await request.body() else None
         return json_response(await work.fork(study, name, text, client_name(request)), status=201)
 
+
+def _add_verification(api: APIRouter, work: Work, studies: Studies) -> None:
     @api.post(
         "/verifications",
         status_code=201,
@@ -119,6 +133,8 @@ def work_router(studies: Studies) -> APIRouter:
         found = await studies.answers.fresh(ResultQuery.of(study, "verification", form=form))
         return Response(found.body, found.status, None, found.media_type)
 
+
+def _add_plan(api: APIRouter, work: Work) -> None:
     @api.post(
         "/plan",
         response_class=Response,
@@ -142,5 +158,3 @@ def work_router(studies: Studies) -> APIRouter:
         """
         found = await work.plan(await study_text(request), mb_per_s, as_text=form == "text")
         return Response(found, media_type=TEXT) if isinstance(found, str) else json_response(found)
-
-    return api
