@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from search_spaces.catalogue import INT_MAX
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.effective import Effective
 from search_spaces.errors import ConfigError, ConfigProblems, RuleBroken, UnknownProperty
@@ -22,7 +23,6 @@ from search_spaces.roles import TRANSACTION_TIMEOUT, Role
 from search_spaces.transactions import transaction_timeout_ms, transactions
 from search_spaces.values import canonical_value, lowered
 
-_INT_MAX: Final = 2**31 - 1
 # Properties of the producer that change nothing which librdkafka could do the same way.
 _WITHOUT_TWIN: Final = frozenset(
     {
@@ -224,7 +224,7 @@ def _sizes(force: Effective, notes: list[str]) -> dict[str, str]:
             f"librdkafka takes batch.size from 1 to {_LARGEST_MESSAGE}: {force.integer('batch.size')} became {batch}"
         )
     # Java never sends a batch that is larger than its buffer, and librdkafka's queue must hold the largest message.
-    kbytes = min(_INT_MAX, -(-max(force.integer("buffer.memory"), batch, _SMALLEST_MESSAGE) // 1024))
+    kbytes = min(INT_MAX, -(-max(force.integer("buffer.memory"), batch, _SMALLEST_MESSAGE) // 1024))
     # Java sends a batch that is larger than max.request.size alone; librdkafka would make such a batch smaller.
     message = max(batch, _SMALLEST_MESSAGE, min(force.integer("max.request.size"), kbytes * 1024, _LARGEST_MESSAGE))
     notes.append(
@@ -256,7 +256,7 @@ def _compression(force: Effective, notes: list[str]) -> dict[str, str]:
 
 
 def _timing(force: Effective, notes: list[str], transaction_ms: int | None) -> dict[str, str]:
-    longest_ms = _INT_MAX if transaction_ms is None else max(_SHORTEST_TRANSACTION_MS, transaction_ms)
+    longest_ms = INT_MAX if transaction_ms is None else max(_SHORTEST_TRANSACTION_MS, transaction_ms)
     linger_ms = min(_LONGEST_LINGER_MS, longest_ms - 1, force.integer("linger.ms"))
     # The default socket.timeout.ms of a transactional producer is a little shorter than its transactions.
     longest_request_ms = min(_LONGEST_SOCKET_TIMEOUT_MS, longest_ms - SOCKET_BEYOND_TRANSACTION_MS)
@@ -299,10 +299,10 @@ def _if_given(force: Effective) -> dict[str, str]:
 
     values = {name: force.text(name) for name in ("enable.metrics.push", "metadata.recovery.strategy") if given(name)}
     for name, twin, low, high in (
-        ("connections.max.idle.ms", "connections.max.idle.ms", 0, _INT_MAX),
+        ("connections.max.idle.ms", "connections.max.idle.ms", 0, INT_MAX),
         ("metadata.max.age.ms", "topic.metadata.refresh.interval.ms", 10, 3_600_000),
-        ("metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.rebootstrap.trigger.ms", 0, _INT_MAX),
-        ("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.ms", 1000, _INT_MAX),
+        ("metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.rebootstrap.trigger.ms", 0, INT_MAX),
+        ("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.ms", 1000, INT_MAX),
     ):
         if given(name):
             values[twin] = str(min(high, max(low, force.integer(name))))

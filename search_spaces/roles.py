@@ -25,6 +25,7 @@ CONNECTION_REASON: Final = (
     "it is about the connection to the cluster, not about producing; put it in the file given as --command-config"
 )
 PRODUCER_REASON: Final = "it is a knob of the producer; put it in the config that is measured"
+TRANSACTIONS_REASON: Final = "the load generator does not use transactions; leave it out"
 
 TRANSACTIONAL_ID: Final = "transactional.id"
 TRANSACTION_TIMEOUT: Final = "transaction.timeout.ms"

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from search_spaces.catalogue import shown_value
+from search_spaces.catalogue import INT_MAX, shown_value
 from search_spaces.client import Client, ClientKind, java
 from search_spaces.effective import Effective
+from search_spaces.librdkafka.knobs import LEVEL
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.transactions import in_force_within
 
 LABEL: Final = "translated, not measured"
 MEASURED: Final = "measured with this client"
-_INT_MAX: Final = 2**31 - 1
 # Properties with the same name and (nearly) the same meaning in both clients. They are written only if they are given.
 _SAME: Final = (
     "retry.backoff.ms",
@@ -32,7 +32,6 @@ _SAME: Final = (
     "metadata.recovery.rebootstrap.trigger.ms",
     "enable.metrics.push",
 )
-LEVEL: Final = "compression.level"
 TWINS: Final[Mapping[str, str]] = {
     "acks": "acks",
     "enable.idempotence": "enable.idempotence",
@@ -105,7 +104,7 @@ def translate_to_java(
     if in_force.is_given("topic.metadata.refresh.interval.ms"):
         refresh_ms = in_force.integer("topic.metadata.refresh.interval.ms")
         # librdkafka takes 0 or less for "never". Java has no such value; its largest one is 24 days.
-        properties["metadata.max.age.ms"] = str(refresh_ms if refresh_ms > 0 else _INT_MAX)
+        properties["metadata.max.age.ms"] = str(refresh_ms if refresh_ms > 0 else INT_MAX)
     unknown = sorted(name for name in properties if name not in client.catalogue)
     if unknown:
         notes.append(f"{client.label} has no {', '.join(unknown)}, so its default is used")
@@ -169,7 +168,7 @@ def _timing(in_force: Effective, notes: list[str]) -> dict[str, str]:
         linger_ms = 1
     if linger_ms != exact_ms:
         notes.append(f"linger.ms must be a whole number in Java: {in_force.text('linger.ms')} became {linger_ms}")
-    delivery_ms = in_force.integer("delivery.timeout.ms") or _INT_MAX
+    delivery_ms = in_force.integer("delivery.timeout.ms") or INT_MAX
     request_ms = in_force.integer("request.timeout.ms")
     if linger_ms + request_ms > delivery_ms:
         # The Java producer does not start if both are given and their sum exceeds the delivery timeout.

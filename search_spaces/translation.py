@@ -12,10 +12,11 @@ from search_spaces.effective import Effective
 from search_spaces.errors import UnknownClient
 from search_spaces.from_java import translate_from_java
 from search_spaces.guarantee import GUARANTEE_NAMES, Guarantee
+from search_spaces.librdkafka.knobs import LEVEL
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.producer_file import FileClient, client_shown_by, read_producer_file
 from search_spaces.properties_file import named_file, read_properties
-from search_spaces.to_java import LEVEL, TWINS, translate_to_java
+from search_spaces.to_java import TWINS, translate_to_java
 from search_spaces.transactions import in_force_within
 
 

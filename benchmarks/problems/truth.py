@@ -10,11 +10,10 @@ from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.spec import RATE_RATIO
 
 Simulate = Callable[[ClusterConstants, Settings, Workload], Performance]
 """A simulation of a cluster: it computes the performance of a client's settings under a load."""
-RATE_RATIO: Final = 0.3
-"""The rate of the paced phase, as a share of the baseline's throughput. It is the default of a study."""
 COMPRESSIBILITY_RATIO: Final = 0.5
 LEAST_HELD_RATIO: Final = 0.95
 """A config that delivers less than this share of the paced rate is infeasible.

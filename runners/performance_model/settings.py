@@ -12,9 +12,9 @@ from runners.performance_model.constants import CODECS
 from runners.workload import Workload
 from search_spaces.client import ClientKind
 from search_spaces.effective import Effective
+from search_spaces.librdkafka.knobs import RANDOM_PARTITIONERS
 from search_spaces.producer_config import ProducerConfig
 
-_RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
 _USUAL_LEVELS: Final = {"zstd": (-1, 0)}
 """What stands for a codec's default level, if it is not only -1."""
 _IDEMPOTENT_IN_FLIGHT: Final = 5
@@ -94,7 +94,7 @@ def _read(force: Effective, value_bytes: float, key_bytes: int, partitions: int)
     if force.client.kind is ClientKind.JAVA:
         return _read_java(force, value_bytes, key_bytes, partitions)
     # Other partitioners send all records without a key to one partition.
-    scatters = force.text("partitioner") in _RANDOM_PARTITIONERS
+    scatters = force.text("partitioner") in RANDOM_PARTITIONERS
     sticks = not key_bytes and scatters
     bytes_hold = force.integer("queue.buffering.max.kbytes") * 1024 / value_bytes
     messages_hold = force.integer("queue.buffering.max.messages") or bytes_hold

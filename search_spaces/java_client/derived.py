@@ -6,12 +6,12 @@ with 2.8.2 to 4.3.1. The tests compare the derived values with those of construc
 
 from typing import Final
 
+from search_spaces.catalogue import INT_MAX
 from search_spaces.effective import Effective
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
 from search_spaces.roles import TRANSACTIONAL_ID
 from search_spaces.rules import IDEMPOTENT_MAX_IN_FLIGHT
 
-_INT_MAX: Final = 2**31 - 1
 # The default enable.idempotence=true had no effect in these releases. Source: "Upgrading to 3.2.0" in the
 # documentation of Apache Kafka, KAFKA-13598.
 _NOT_IDEMPOTENT_BY_DEFAULT: Final = frozenset({"3.0.0", "3.1.0"})
@@ -29,7 +29,7 @@ def derived(config: Effective, name: str) -> str | None:
             asked = config.stated(IDEMPOTENCE) == "true" or config.stated(TRANSACTIONAL_ID)
             return "-1" if asked else None
         case "delivery.timeout.ms":
-            least_ms = min(_INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
+            least_ms = min(INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
             return str(max(least_ms, int(config.stated(name))))
         case "reconnect.backoff.max.ms" if config.is_given("reconnect.backoff.ms"):
             return config.text("reconnect.backoff.ms")

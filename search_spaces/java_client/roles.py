@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from search_spaces.roles import CONNECTION_REASON, PRODUCER_REASON, Role
+from search_spaces.roles import CONNECTION_REASON, PRODUCER_REASON, TRANSACTIONS_REASON, Role
 
 _CONNECTION_NAMES: Final = frozenset({"bootstrap.servers", "client.id", "client.dns.lookup", "security.protocol"})
 _CONNECTION_PREFIXES: Final = ("ssl.", "sasl.")
@@ -10,7 +10,6 @@ _CONNECTION_PREFIXES: Final = ("ssl.", "sasl.")
 _BYTES: Final = "the load generator sends bytes and sets the serializers itself; leave it out"
 _CODE: Final = "it would load code of yours into the load generator; leave it out"
 _METRICS: Final = "the load generator reads the client's metrics itself; leave it out"
-_TRANSACTIONS: Final = "the load generator does not use transactions; leave it out"
 _RESERVED: Final = {
     "key.serializer": _BYTES,
     "value.serializer": _BYTES,
@@ -23,9 +22,9 @@ _RESERVED: Final = {
     "metrics.sample.window.ms": _METRICS,
     "auto.include.jmx.reporter": _METRICS,
     "max.block.ms": "the load generator chooses how long it waits for room in the buffer; leave it out",
-    "transactional.id": _TRANSACTIONS,
-    "transaction.timeout.ms": _TRANSACTIONS,
-    "transaction.two.phase.commit.enable": _TRANSACTIONS,
+    "transactional.id": TRANSACTIONS_REASON,
+    "transaction.timeout.ms": TRANSACTIONS_REASON,
+    "transaction.two.phase.commit.enable": TRANSACTIONS_REASON,
 }
 
 _NAME: Final = "it is a name of librdkafka; "

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from search_spaces.catalogue import INT_MAX
 from search_spaces.effective import Effective
 from search_spaces.java_client.versions import Minor
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT
@@ -21,7 +22,6 @@ AVAILABILITY: Final = "partitioner.availability.timeout.ms"
 PARTITIONER: Final = "partitioner.class"
 IGNORE_KEYS: Final = "partitioner.ignore.keys"
 CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
-_INT_MAX: Final = 2**31 - 1
 _OWN_PARTITIONERS: Final = "org.apache.kafka.clients.producer."
 _REFUSED: Final = "kafka-clients refuses to create the producer"
 _SILENT: Final = "kafka-clients accepts it but does not do it"
@@ -47,7 +47,7 @@ def rules_of(minor: Minor) -> tuple[Rule, ...]:
 
 def _delivery_below(config: Effective) -> str | None:
     # Source: KafkaProducer.configureDeliveryTimeout, which lowers the sum to what an int holds.
-    least_ms = min(_INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
+    least_ms = min(INT_MAX, config.integer("linger.ms") + config.integer("request.timeout.ms"))
     if not config.is_given("delivery.timeout.ms") or config.integer("delivery.timeout.ms") >= least_ms:
         return None
     return show(config, "delivery.timeout.ms", "linger.ms", "request.timeout.ms")

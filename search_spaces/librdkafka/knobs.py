@@ -16,7 +16,8 @@ _LEAST_QUEUED: Final = 1_000
 _MOST_QUEUED: Final = 2_000_000
 _MOST_IN_BATCH: Final = 1_000_000
 """The highest `batch.num.messages` that the client accepts. Source: librdkafka 2.16 CONFIGURATION.md."""
-_RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
+RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
+"""The words of `partitioner` with which records without a key go to all partitions."""
 
 _THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 _MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"
@@ -131,7 +132,7 @@ KNOBS: Final = (
         # The client's default is twice linger.ms, so this goes up to twice the longest linger.
         fixed(Range(0, 200)),
         lambda sizes, baseline: (
-            sizes.partitions > 1 and sizes.key_bytes == 0 and baseline.text("partitioner") in _RANDOM_PARTITIONERS
+            sizes.partitions > 1 and sizes.key_bytes == 0 and baseline.text("partitioner") in RANDOM_PARTITIONERS
         ),
         f"{_MANUAL}: how long records without a key stay on one partition; a longer stay fills batches better",
     ),

@@ -6,7 +6,7 @@ Source of `JAVA_HINTS`: the producer, TLS and SASL properties of Apache Kafka 4.
 
 from typing import Final
 
-from search_spaces.roles import CONNECTION_REASON, PRODUCER_REASON, Role
+from search_spaces.roles import CONNECTION_REASON, PRODUCER_REASON, TRANSACTIONS_REASON, Role
 
 _CONNECTION_NAMES: Final = frozenset(
     {
@@ -25,7 +25,6 @@ _LOG: Final = "the load generator controls the client's log; leave it out"
 UNUSED: Final = "the client accepts it but no longer uses it; leave it out"
 _OLD_BROKERS: Final = "it is for brokers older than 0.10 and will be removed from the client; leave it out"
 _TOPICS: Final = "the load generator chooses and creates the topics; leave it out"
-_TRANSACTIONS: Final = "the load generator does not use transactions; leave it out"
 _RESERVED: Final = {
     "allow.auto.create.topics": _TOPICS,
     "topic.blacklist": _TOPICS,
@@ -42,8 +41,8 @@ _RESERVED: Final = {
     "internal.termination.signal": "the load generator closes its clients itself; leave it out",
     "plugin.library.paths": "it would load native code into the load generator; leave it out",
     "statistics.interval.ms": "the load generator chooses the interval of the statistics; leave it out",
-    "transactional.id": _TRANSACTIONS,
-    "transaction.timeout.ms": _TRANSACTIONS,
+    "transactional.id": TRANSACTIONS_REASON,
+    "transaction.timeout.ms": TRANSACTIONS_REASON,
     "api.version.request": _OLD_BROKERS,
     "api.version.fallback.ms": _OLD_BROKERS,
     "broker.version.fallback": _OLD_BROKERS,

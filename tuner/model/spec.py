@@ -18,6 +18,8 @@ from tuner.model.target import Target
 
 ALLOW_LOSS: Final = 0.1
 """A balanced config may lose at most 10 % of any objective, unless `confirm.allow_loss` sets another share."""
+RATE_RATIO: Final = 0.3
+"""The rate of the paced phase, as a share of the baseline's throughput, unless the study file sets another one."""
 
 
 class Method(StrEnum):
@@ -140,7 +142,7 @@ class WorkloadSpec:
     saturate: PhaseSpec = PhaseSpec(3.0, 10.0)
     paced: PhaseSpec = PhaseSpec(2.0, 10.0)
     rate_records_per_s: float | None = None
-    rate_ratio: float = 0.3
+    rate_ratio: float = RATE_RATIO
     seed: int = 0
 
     def saturating(self, sizes: RecordSizes) -> Workload:

@@ -18,6 +18,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, SCATTER, STEP, Calibration, moved, value_of
 from tuner.prediction.observations import BATCHES, CONSUMERS, RATE_METRICS, Observation
+from tuner.prediction.retention import SECONDS_PER_DAY
 
 AT_FULL_SPEED: Final = (
     "records_per_s",
@@ -57,7 +58,6 @@ QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 MOST_EXTRAPOLATION: Final = 3.0
 """By which factor a record size, or a number of partitions or producers, may lie outside the measured range."""
 _COMPRESSIBILITY: Final = 0.3
-_SECONDS_PER_DAY: Final = 86_400.0
 _INDEX_EVERY_BYTES: Final = 4_096
 """`index.interval.bytes`, by default: a broker notes the place of a batch in its indexes after this many bytes."""
 _INDEX_ENTRY_BYTES: Final = 20
@@ -142,7 +142,7 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
             values |= _intervals(calibration, settings, workload, _known(calibration, AT_RATE))
         bytes_each = stored_bytes_per_record(calibration, settings, workload)
         bytes_per_s = min(rate, capacity) * bytes_each * workload.replication
-        stored = bytes_per_s * _SECONDS_PER_DAY / 1e9
+        stored = bytes_per_s * SECONDS_PER_DAY / 1e9
     return Prediction(config, workload, producers, values, told.bound_by, stored, falls_behind, no_latency)
 
 

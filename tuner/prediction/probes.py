@@ -26,13 +26,12 @@ from search_spaces.client import Client
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
+from tuner.model.spec import RATE_RATIO
 from tuner.model.target import Target
 from tuner.prediction.calibration import SCATTER, SPREAD, moved, value_of
 from tuner.prediction.correction import distances, point
 from tuner.prediction.observations import FULL_SPEED_METRICS, RATE_METRICS
 
-RATE_RATIO: Final = 0.3
-"""The share of the throughput that the model expects of the defaults, at which the latency is measured."""
 PHASE_S: Final = (1.0, 2.5)
 """Seconds of the warm-up and of the measurement of each row."""
 _GRID: Final[Mapping[str, tuple[str, ...]]] = {

@@ -14,10 +14,10 @@ BROKERS: Final = "brokers"
 TYPED: Final = ("retention_days", "disk_gb", BROKERS)
 """The fields of a form: the topic's `retention.ms` in days, the size of each broker's disk, the number of brokers."""
 _MOST_TYPED: Final = 1e9
-_SECONDS_PER_DAY: Final = 86_400.0
+SECONDS_PER_DAY: Final = 86_400.0
 _SEGMENT_BYTES: Final = 1 << 30
 """`segment.bytes`, by default. Kafka deletes whole segments, and never the one that it writes."""
-_LATE_DAYS: Final = 360.0 / _SECONDS_PER_DAY
+_LATE_DAYS: Final = 360.0 / SECONDS_PER_DAY
 """How late records are deleted: Kafka looks every 5 min (`log.retention.check.interval.ms`), and then waits for 1 min
 (`file.delete.delay.ms`), by default.
 """
@@ -105,7 +105,7 @@ class Retention:
         if brokers is not None and not brokers.is_integer():
             raise ValueError(f"brokers must be a whole number, but got {brokers:g}")
         return cls.asked(
-            None if days is None else days * _SECONDS_PER_DAY,
+            None if days is None else days * SECONDS_PER_DAY,
             None,
             None if disk_gb is None else round(disk_gb * 1e9),
             None if brokers is None else int(brokers),
@@ -122,7 +122,7 @@ class Retention:
         if not told.stored_gb_per_day or not self.covers(told.workload):
             return None
         limits = [
-            *([] if self.retention_s is None else [self.retention_s / _SECONDS_PER_DAY]),
+            *([] if self.retention_s is None else [self.retention_s / SECONDS_PER_DAY]),
             *([] if self.retention_bytes is None else [self.retention_bytes / _partition_bytes_per_day(told)]),
         ]
         return min(limits, default=None)
