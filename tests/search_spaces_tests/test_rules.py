@@ -78,6 +78,11 @@ def test_every_rule_is_tested_and_has_real_knobs_and_a_source() -> None:
         assert rule.statement
 
 
+def test_no_rule_names_a_version_of_the_client_that_a_new_catalogue_would_leave_behind() -> None:
+    for rule in (*librdkafka().rules, *librdkafka().transaction_rules):
+        assert librdkafka().version not in f"{rule.statement} {rule.source}"
+
+
 @pytest.mark.parametrize(
     "given",
     [
