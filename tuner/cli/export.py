@@ -7,6 +7,7 @@ import typer
 from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
+from tuner.cli.recommend import RecordBytes
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.url import masked_url
 from tuner.present.console import OUT
@@ -21,14 +22,7 @@ def export(
             help="Optuna storage to write to, such as sqlite:///optuna.db. It is created if it does not exist.",
         ),
     ],
-    record_bytes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|N:W,...",
-            help="Record size, such as 1000, or mix of sizes, such as 100:70,1000:30.",
-            show_default="all of the study",
-        ),
-    ] = None,
+    record_bytes: RecordBytes = None,
     as_json: options.Json = False,
 ) -> None:
     """Export a study to Optuna, for optuna-dashboard and optuna.visualization.

@@ -19,18 +19,21 @@ from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed
 
+NewName = Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")]
+NewStudyFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="STUDY.YAML",
+        help="Study file of the new study. By default, the new study has the settings of the old one.",
+        show_default=False,
+    ),
+]
+
 
 def fork(
     study: options.Study,
-    name: Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")],
-    study_file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="STUDY.YAML",
-            help="Study file of the new study. By default, the new study has the settings of the old one.",
-            show_default=False,
-        ),
-    ] = None,
+    name: NewName,
+    study_file: NewStudyFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Begin a new study with those trials of another study that fit the new settings.

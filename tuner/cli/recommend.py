@@ -94,14 +94,20 @@ FormOption = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecommendOptions:
-    """The options of `tuner recommend` that it has with and without a service."""
+class ExplainOptions:
+    """The options that say which recommendation is meant, with and without a service."""
 
     record_bytes: RecordBytes = None
     goal: AskedGoal = None
     max_p99_ms: MaxP99Ms = None
     min_mb_per_s: MinMbPerS = None
     allow_loss: AllowLoss = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendOptions(ExplainOptions):
+    """The options of `tuner recommend` that it has with and without a service."""
+
     form: FormOption = Format.TABLE
     as_json: options.Json = False
     everything: Everything = False
@@ -284,15 +290,8 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
         warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
 
 
-def explain(
-    study: options.Study,
-    record_bytes: RecordBytes = None,
-    goal: AskedGoal = None,
-    max_p99_ms: MaxP99Ms = None,
-    min_mb_per_s: MinMbPerS = None,
-    allow_loss: AllowLoss = None,
-    as_json: options.Json = False,
-) -> None:
+@with_options(ExplainOptions)
+def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
     For each changed property, the study measured the config alternating with a copy in which only this property has the
@@ -305,8 +304,8 @@ def explain(
     """
     loaded = load_study(study)
     results = loaded.results
-    conditions = Conditions(max_p99_ms, min_mb_per_s)
-    recommended, missing = recommend_each(results, record_bytes, goal, conditions, allow_loss)
+    conditions = Conditions(asked.max_p99_ms, asked.min_mb_per_s)
+    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, conditions, asked.allow_loss)
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))

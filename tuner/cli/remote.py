@@ -7,7 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -21,16 +21,7 @@ from tuner.cli import options
 from tuner.cli.at_service import Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.predict_options import PredictOptions
-from tuner.cli.recommend import (
-    AllowLoss,
-    AskedGoal,
-    MaxP99Ms,
-    MinMbPerS,
-    RecommendOptions,
-    RecordBytes,
-    form_asked,
-    show_found,
-)
+from tuner.cli.recommend import ExplainOptions, RecommendOptions, form_asked, show_found
 from tuner.cli.shared_options import with_options
 from tuner.cli.show import check_named
 from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
@@ -248,30 +239,17 @@ def _listed(client: Client, view: Mapping[str, Any]) -> ListedStudy:
     return found if found.updated_at else replace(found, updated_at=view["changed_at"] or "")
 
 
-def explain(
-    study: Study,
-    record_bytes: RecordBytes = None,
-    goal: AskedGoal = None,
-    max_p99_ms: MaxP99Ms = None,
-    min_mb_per_s: MinMbPerS = None,
-    allow_loss: AllowLoss = None,
-    as_json: options.Json = False,
-) -> None:
+@with_options(ExplainOptions)
+def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
     """Explain a recommendation of a study on the service: what each changed property brings, which knobs mattered.
 
     \b
     Example:
         tuner --server https://tuner.example explain orders --record-bytes 1000 --goal latency
     """
-    asked = {
-        "record_bytes": record_bytes,
-        "goal": goal and str(goal),
-        "max_p99_ms": max_p99_ms,
-        "min_mb_per_s": min_mb_per_s,
-        "allow_loss": allow_loss,
-    }
+    query = {**asdict(asked), "goal": asked.goal and str(asked.goal)}
     with service() as client:
-        text = client.text(study, "explanation", form="json" if as_json else "text", **asked)
+        text = client.text(study, "explanation", form="json" if as_json else "text", **query)
         finished = _is_finished(client, study)
     if as_json:
         options.print_json(json.loads(text))

@@ -14,8 +14,9 @@ from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_options
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
+from tuner.cli.fork import NewName, NewStudyFile
 from tuner.cli.remote_run import Detach, Target, media_type
-from tuner.cli.run import AblationRounds, Goals, MaxRounds, Rounds, WidthRatio
+from tuner.cli.run import ConfirmOptions
 from tuner.cli.shared_options import with_options
 from tuner.cli.studies import Yes
 from tuner.cli.study_from_options import StudyFromOptions
@@ -29,13 +30,10 @@ _NO_TRIAL: Final = 10**14
 """A sequence number above that of any trial, to follow a study without being sent its trials."""
 
 
+@with_options(ConfirmOptions)
 def confirm(
     study: Study,
-    goals: Goals = None,
-    rounds: Rounds = None,
-    max_rounds: MaxRounds = None,
-    width_ratio: WidthRatio = None,
-    ablation_rounds: AblationRounds = None,
+    asked: ConfirmOptions,
     detach: Detach = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -47,7 +45,7 @@ def confirm(
         tuner --server https://tuner.example confirm orders
         tuner --server https://tuner.example confirm orders --goal throughput --max-rounds 40
     """
-    options.check_round_options(rounds, max_rounds)
+    options.check_round_options(asked.rounds, asked.max_rounds)
     with service() as client:
         before = client.study(study)["state"]
         # A study that runs may have no trials yet, and is refused below.
@@ -55,11 +53,11 @@ def confirm(
         seen = max((trial["sequence"] for trial in trials), default=0)
         view = client.confirm(
             study,
-            goals=[str(goal) for goal in goals or ()],
-            rounds=rounds,
-            max_rounds=max_rounds,
-            width_ratio=width_ratio,
-            ablation_rounds=ablation_rounds,
+            goals=[str(goal) for goal in asked.goals or ()],
+            rounds=asked.rounds,
+            max_rounds=asked.max_rounds,
+            width_ratio=asked.width_ratio,
+            ablation_rounds=asked.ablation_rounds,
         )
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else study)
@@ -130,15 +128,8 @@ def verify(
 
 def fork(
     study: Study,
-    name: Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")],
-    study_file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="STUDY.YAML",
-            help="Study file of the new study. By default, the new study has the settings of the old one.",
-            show_default=False,
-        ),
-    ] = None,
+    name: NewName,
+    study_file: NewStudyFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Have the service begin a new study with those trials of another study that fit the new settings.

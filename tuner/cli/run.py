@@ -4,9 +4,9 @@ import datetime
 import math
 import os
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -74,6 +74,17 @@ AblationRounds = Annotated[
         show_default="confirm.ablation_rounds of the study file",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmOptions:
+    """The options of `tuner confirm` that it has with and without a service."""
+
+    goals: Goals = None
+    rounds: Rounds = None
+    max_rounds: MaxRounds = None
+    width_ratio: WidthRatio = None
+    ablation_rounds: AblationRounds = None
 
 
 @with_options(StudyFromOptions)
@@ -187,6 +198,7 @@ def _run_with_view(
         )
 
 
+@with_options(ConfirmOptions)
 def confirm(
     study: Annotated[
         str,
@@ -195,11 +207,7 @@ def confirm(
             help="Name of a study, its folder, or its file (needed if the file refers to others).",
         ),
     ],
-    goals: Goals = None,
-    rounds: Rounds = None,
-    max_rounds: MaxRounds = None,
-    width_ratio: WidthRatio = None,
-    ablation_rounds: AblationRounds = None,
+    asked: ConfirmOptions,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,
@@ -216,18 +224,12 @@ def confirm(
         tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
         tuner confirm overnight.yaml                  if the study file refers to files beside it
     """
-    options.check_round_options(rounds, max_rounds)
+    options.check_round_options(asked.rounds, asked.max_rounds)
     results = api.load_study(study).results
     folder = results.folder
     spec, text = kept_study(study, results)
-    asked: dict[str, Any] = {
-        "rounds": rounds,
-        "max_rounds": max_rounds,
-        "width_ratio": width_ratio,
-        "ablation_rounds": ablation_rounds,
-        "goals": tuple(goals) if goals else None,
-    }
-    spec = replace(spec, confirm=spec.confirm.changed({k: value for k, value in asked.items() if value is not None}))
+    settings = {**asdict(asked), "goals": tuple(asked.goals) if asked.goals else None}
+    spec = replace(spec, confirm=spec.confirm.changed({k: value for k, value in settings.items() if value is not None}))
     if not spec.confirm.rounds:
         raise typer.BadParameter(
             f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
@@ -236,7 +238,7 @@ def confirm(
     confirmed = _run_with_view(
         spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
     )
-    found = recommendations(confirmed.results, goals, warn)
+    found = recommendations(confirmed.results, asked.goals, warn)
     _print_found(confirmed.results, found, as_json=as_json)
     if not silent:
         say(f"report: {folder / 'report.html'}")
