@@ -61,7 +61,7 @@ def _trial(opened: OpenTarget, config: ProducerConfig, sizes: RecordSizes) -> Tr
     paced = replace(saturate, warmup_s=0.7, measured_s=1.8)
 
     def measure(warms_up: bool, rate: float) -> tuple[float, float]:
-        with opened.lease()(saturate) as topic:
+        with opened.topic_for_run()(saturate) as topic:
             runner = JavaRunner(opened.cluster, topic, warms_up=warms_up)
             slow = runner.run(config, replace(paced, rate_records_per_s=rate)).latency.percentile_us(0.99) / 1e3
             return runner.run(config, saturate).records_per_s, slow

@@ -144,7 +144,7 @@ def load_of(record_bytes: int, brokers: int, measured_s: float = 1.5) -> Workloa
 @contextmanager
 def _runner(opened: OpenTarget, load: Workload) -> Iterator[tuple[Runner, str]]:
     """Yield a runner, and the name of its new topic."""
-    with opened.lease()(load) as topic:
+    with opened.topic_for_run()(load) as topic:
         yield Isolated(opened.on_topic(topic), kept=True), topic.name
 
 

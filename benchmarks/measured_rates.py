@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def _measured(opened: OpenTarget, config: ProducerConfig, load: Workload) -> dict[str, float]:
-    with opened.lease()(load) as topic:
+    with opened.topic_for_run()(load) as topic:
         runner = WithConsumers(Isolated(opened.on_topic(topic), kept=True), TailConsumers(opened.cluster, topic))
         return row_metrics_of(runner.run(config, load))
 

@@ -108,7 +108,7 @@ def _measured(
 @contextmanager
 def _new_topics(opened: OpenTarget, workload: Workload) -> Iterator[Callable[[], AbstractContextManager[Topic]]]:
     """Give each load a topic of its own, which is deleted after the load."""
-    yield lambda: opened.lease()(workload)
+    yield lambda: opened.topic_for_run()(workload)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _one_topic(opened: OpenTarget, workload: Workload) -> Iterator[Callable[[], 
         time.sleep(_EMPTYING_S)
         yield topic
 
-    with opened.lease()(workload) as topic:
+    with opened.topic_for_run()(workload) as topic:
         yield emptied
 
 

@@ -1,4 +1,4 @@
-"""Wrappers of a runner: `Leased` gives it a topic for each run, and `Isolated` runs it in a child process."""
+"""Wrappers of a runner: `WithTopic` gives it a topic for each run, and `Isolated` runs it in a child process."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ from search_spaces.producer_config import ProducerConfig
 DELETION_S: Final = 1.0
 """Longest time that the deletion of a topic takes. At most 0.7 s were measured, on 2 cores with 1 GB to delete."""
 
-Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
+TopicFor = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
 """A function that returns a context manager for one run of a workload; entering it gives the topic to write to."""
 _RUNS_PER_CHILD: Final = 100
 """A child process is replaced after this many runs.
@@ -27,20 +27,20 @@ Otherwise, anything that the client library leaves behind in the process could s
 
 
 @dataclass(frozen=True, slots=True)
-class Leased:
+class WithTopic:
     """A runner that takes a topic for each run and gives the topic back afterwards, even if the run fails.
 
     Attributes:
-        lease: Returns the context manager that provides a topic for one run.
+        topic_for: Returns the context manager that provides a topic for one run.
         on_topic: Returns the runner that measures with a given topic.
     """
 
-    lease: Lease
+    topic_for: TopicFor
     on_topic: Callable[[Topic], Runner]
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Take a topic, measure the config on it, and give the topic back."""
-        with self.lease(workload) as topic:
+        with self.topic_for(workload) as topic:
             return self.on_topic(topic).run(config, workload, watch)
 
 
@@ -51,10 +51,10 @@ def owned_topic(
     *,
     overlapping: bool = False,
     configs: Mapping[str, str] | None = None,
-) -> Lease:
-    """Return a `Lease` that creates a topic for each run and deletes the topic afterwards.
+) -> TopicFor:
+    """Return a function that creates a topic for each run and deletes the topic afterwards.
 
-    Unless `overlapping` is set, the end of the lease also waits until the disk space of the deleted topic is free.
+    Unless `overlapping` is set, leaving the context also waits until the disk space of the deleted topic is free.
 
     Args:
         topics: Creates and deletes the topics.
@@ -72,7 +72,7 @@ def owned_topic(
             tell(warning)
 
     @contextlib.contextmanager
-    def lease(workload: Workload) -> Iterator[Topic]:
+    def topic_for(workload: Workload) -> Iterator[Topic]:
         topic = topics.create(workload.partitions, workload.replication, configs, like=like)
         try:
             yield topic
@@ -82,17 +82,17 @@ def owned_topic(
             if not overlapping:
                 await_deleted()
 
-    return lease
+    return topic_for
 
 
-def named_topic(topics: OwnedTopics, name: str) -> Lease:
-    """Return a `Lease` that always gives the user's topic `name`, which is written to and never deleted."""
+def named_topic(topics: OwnedTopics, name: str) -> TopicFor:
+    """Return a function that always gives the user's topic `name`, which is written to and never deleted."""
 
     @contextlib.contextmanager
-    def lease(_: Workload) -> Iterator[Topic]:
+    def topic_for(_: Workload) -> Iterator[Topic]:
         yield topics.describe(name)
 
-    return lease
+    return topic_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tests.helpers.studies import BASELINE
 from tuner.course.bench import Bench
 from tuner.course.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.course.trial_keeper import utc_now
-from tuner.course.trial_target import SimulatedTarget, TrialLease
+from tuner.course.trial_target import SimulatedTarget, TrialTopic
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.trial import PACED, Kind, Proposal
 
@@ -30,10 +30,10 @@ class RecordingTarget:
     events: list[str] = field(default_factory=list)
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
-        self.events.append(f"lease {trial}")
-        with SimulatedTarget(SimulatedRunner()).lease(workload, limits, trial, setup) as lease:
-            yield replace(lease, kill_broker=lambda: self.events.append("kill"))
+    def topic_for(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialTopic]:
+        self.events.append(f"topic {trial}")
+        with SimulatedTarget(SimulatedRunner()).topic_for(workload, limits, trial, setup) as topic:
+            yield replace(topic, kill_broker=lambda: self.events.append("kill"))
         self.events.append(f"end {trial}")
 
     def start_anew(self) -> None:
@@ -71,7 +71,7 @@ def test_the_broker_is_killed_at_its_moment_and_the_next_trial_has_a_whole_clust
     first, second = target.events.index("kill"), target.events.index("start anew")
     assert target.events.count("kill") == target.events.count("start anew") == 1
     assert target.events[:first].count("window") == windows_before - 1, "the kill comes before the window is shown"
-    assert target.events[second - 1 : second + 2] == ["end 0", "start anew", "lease 1"]
+    assert target.events[second - 1 : second + 2] == ["end 0", "start anew", "topic 1"]
 
 
 @dataclass
@@ -81,12 +81,12 @@ class Coming(RecordingTarget):
     lost: int = 0
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
+    def topic_for(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialTopic]:
         if self.lost:
             self.lost -= 1
             raise BrokerLost("one after the other is restarted")
-        with super().lease(workload, limits, trial, setup) as lease:
-            yield lease
+        with super().topic_for(workload, limits, trial, setup) as topic:
+            yield topic
 
     def mend(self) -> None:
         self.events.append("mend")
@@ -137,8 +137,8 @@ class LostLater(NeverBack):
     sent_bytes: int = 0
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
-        yield TrialLease(lambda *_: (LosesIts(self.sent_bytes),), lambda: None, owned=True)
+    def topic_for(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialTopic]:
+        yield TrialTopic(lambda *_: (LosesIts(self.sent_bytes),), lambda: None, owned=True)
 
 
 def measured(bench: Bench, job: TrialJob) -> TrialDone:

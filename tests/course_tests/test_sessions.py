@@ -316,8 +316,8 @@ def test_brokers_of_our_own_are_started_anew() -> None:
         assert not any(psutil.pid_exists(each.pid) for each in before.local_brokers)
         load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.0, 0.5), partitions=1)
         saturating = load.saturating(load.record_sizes[0])
-        with target.lease(saturating, Limits(), 0, ONE_PRODUCER) as lease:
-            (runner,) = lease.runners(10**9, librdkafka())
+        with target.topic_for(saturating, Limits(), 0, ONE_PRODUCER) as topic:
+            (runner,) = topic.runners(10**9, librdkafka())
             assert runner.run(ProducerConfig.parse({}), saturating).counts.acknowledged > 0
     finally:
         target.close()

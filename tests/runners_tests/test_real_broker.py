@@ -24,7 +24,7 @@ from runners.load.pacing import Bursts, Schedule
 from runners.measurement import Measurement, Window
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated, Leased, owned_topic
+from runners.wrappers import Isolated, WithTopic, owned_topic
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.errors import RuleBroken
@@ -242,7 +242,7 @@ def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(tested: ClientCas
 
     with OwnedTopics(broker) as topics:
         with pytest.raises(ByteBudgetExceeded, match="at most 1,000,000 bytes"):
-            Leased(owned_topic(topics), on_topic).run(tested.config(acks=1), short())
+            WithTopic(owned_topic(topics), on_topic).run(tested.config(acks=1), short())
         assert not set(used) & set(TopicAdmin(broker.connection).names())
     assert len(used) == 1
 

@@ -21,7 +21,7 @@ from runners.pools.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated, Leased, end_kept
+from runners.wrappers import Isolated, WithTopic, end_kept
 from search_spaces.client import java
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
@@ -211,19 +211,19 @@ class TestKept(RealRunnerContract):
 
 
 @pytest.mark.long
-class TestLeased(RealRunnerContract):
-    covers = Leased
+class TestWithTopic(RealRunnerContract):
+    covers = WithTopic
 
     @pytest.fixture
     def runner(self, mock_cluster: RunningCluster) -> Runner:
-        return Leased(lease, lambda topic: LibrdkafkaRunner(mock_cluster, topic))
+        return WithTopic(topic_for, lambda topic: LibrdkafkaRunner(mock_cluster, topic))
 
     @pytest.fixture
     def limited(self, mock_cluster: RunningCluster) -> Runner:
         limits = Limits(max_bytes=100_000)
-        return Leased(lease, lambda topic: LibrdkafkaRunner(mock_cluster, topic, limits=limits))
+        return WithTopic(topic_for, lambda topic: LibrdkafkaRunner(mock_cluster, topic, limits=limits))
 
 
 @contextmanager
-def lease(_: Workload) -> Iterator[Topic]:
+def topic_for(_: Workload) -> Iterator[Topic]:
     yield new_topic()

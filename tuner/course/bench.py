@@ -28,7 +28,7 @@ from tuner.course.racing import HOPELESS_RATIO, PhaseRule, ranges_of
 from tuner.course.steadiness import UntilSteady
 from tuner.course.stopping import PhaseProgress, Stopping, StopRule
 from tuner.course.trial_job import TrialDone, TrialJob
-from tuner.course.trial_target import TrialLease, TrialTarget
+from tuner.course.trial_target import TrialTarget, TrialTopic
 from tuner.model.trial import PACED, SATURATED
 
 _AT_ONCE_S: Final = 1e-3
@@ -43,8 +43,8 @@ class _UnderWay:
 
     Attributes:
         done: The outcome of the trial so far.
-        stack: Closes the lease.
-        lease: The topic of the trial, and the runners that measure on it.
+        stack: Gives the topic back.
+        topic: The topic of the trial, and the runners that measure on it.
         sent_elsewhere: Bytes that the trial had sent to earlier topics when it got this topic.
         stored_before: How many records the topic had before the running phase; None if that is unknown or not needed.
         broker_killed: Whether the trial has killed a broker.
@@ -53,7 +53,7 @@ class _UnderWay:
 
     done: TrialDone
     stack: ExitStack
-    lease: TrialLease
+    topic: TrialTopic
     sent_elsewhere: int
     stored_before: int | None = None
     broker_killed: bool = False
@@ -62,7 +62,7 @@ class _UnderWay:
     def runners(self, rule: StopRule) -> tuple[Runner, ...]:
         """Return the runners of the next phase or attempt; together they send at most what the trial may still send."""
         job = self.done.job
-        runners = self.lease.runners(job.max_bytes - self.done.sent_bytes, job.started.proposal.config.client)
+        runners = self.topic.runners(job.max_bytes - self.done.sent_bytes, job.started.proposal.config.client)
         return (Stopping(runners[0], rule),) if len(runners) == 1 else runners
 
     def count_sent(self, sent_bytes: int | None, workload: Workload) -> None:
@@ -77,7 +77,7 @@ class _UnderWay:
         if sent_bytes is not None:
             done.sent_bytes += sent_bytes
             return
-        stored = self.lease.settled() if self.lease.owned else None
+        stored = self.topic.settled() if self.topic.owned else None
         each_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
         on_topic = most if stored is None else self.sent_elsewhere + ceil(stored * each_bytes)
         done.sent_bytes = min(most, max(done.sent_bytes, on_topic))
@@ -178,8 +178,8 @@ class Bench:
             done.lost_leases = self._lost_leases()
         try:
             limits = Limits(job.max_bytes, job.min_free_disk_bytes)
-            lease = stack.enter_context(
-                self.targets[index].lease(job.phases[0][1], limits, job.started.number, job.setup)
+            topic = stack.enter_context(
+                self.targets[index].topic_for(job.phases[0][1], limits, job.started.number, job.setup)
             )
         except (BrokerLost, TargetUnreachable):
             # While the brokers of a cluster are restarted in turn, one is lost after the other.
@@ -191,9 +191,9 @@ class Bench:
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
         self._give_back(index)
-        self._under_way[index] = _UnderWay(done, stack, lease, done.sent_bytes)
+        self._under_way[index] = _UnderWay(done, stack, topic, done.sent_bytes)
         del self._beginning[index]
-        done.sent_bytes += lease.filled_bytes
+        done.sent_bytes += topic.filled_bytes
         self._run_phase(index)
 
     def _run_phase(self, index: int) -> None:
@@ -205,7 +205,7 @@ class Bench:
         config = trial.done.job.started.proposal.config
         on_attempt = partial(_begin_attempt, trial, rule, workload)
         setup = trial.done.job.setup
-        job = Job(str(index), trial.runners(rule), config, workload, on_attempt, trial.lease.consumers, setup.placement)
+        job = Job(str(index), trial.runners(rule), config, workload, on_attempt, trial.topic.consumers, setup.placement)
         watch = _killing_a_broker(trial, workload, _watch(trial.done, name, rule))
         trial.sending = True
         self._pool.submit(job, self._while_ours(trial.done, watch))
@@ -268,11 +268,11 @@ class Bench:
             self.targets[index].start_anew()
 
     def _give_back(self, index: int) -> None:
-        lease = self._ended.pop(index, None)
+        ended = self._ended.pop(index, None)
         # If the topic can't be deleted now, it is deleted when the target is closed, or by the next run.
         with suppress(TargetError):
-            if lease is not None:
-                lease.close()
+            if ended is not None:
+                ended.close()
 
 
 def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Watch:
@@ -285,7 +285,7 @@ def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Wat
     def killing(window: Window) -> WatchDecision:
         if not trial.broker_killed and window.at_s >= at_s:
             trial.broker_killed = True
-            trial.lease.kill_broker()
+            trial.topic.kill_broker()
         return watch(window)
 
     return killing
@@ -299,8 +299,8 @@ def _begin_attempt(trial: _UnderWay, rule: StopRule, workload: Workload, attempt
     """
     if attempt > 1:
         trial.count_sent(None, workload)
-    lease, runners = trial.lease, trial.runners(rule)
-    trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(runners) > 1 else None
+    topic, runners = trial.topic, trial.runners(rule)
+    trial.stored_before = (topic.stored() if attempt == 1 else topic.settled()) if len(runners) > 1 else None
     return runners
 
 
@@ -310,14 +310,14 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
     One of several producers can't count its own stored records, because all producers write to the same topic. The
     measurement of a single producer is returned unchanged.
     """
-    if trial.stored_before is None or trial.lease.stored() is None:
+    if trial.stored_before is None or trial.topic.stored() is None:
         return seen
     due = trial.stored_before + seen.counts.acknowledged
-    once_replicated(lambda: trial.lease.stored() or 0, due, SystemClock())
-    after = trial.lease.stored()
+    once_replicated(lambda: trial.topic.stored() or 0, due, SystemClock())
+    after = trial.topic.stored()
     if after is None:
         return seen  # nobody knows whether records are missing
-    counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.lease.owned)
+    counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.topic.owned)
     return replace(seen, counts=counts)
 
 

@@ -95,11 +95,11 @@ def opened(
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
-        leases = stack.enter_context(ExitStack())
-        # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
+        topics = stack.enter_context(ExitStack())
+        # A pool that was opened above is entered a second time, so that it too is closed before `bench`.
         pool = stack.enter_context(closing(existing_pool or _pool(equipment, keys, say)))
         bench = Bench(targets, pool, store.lost_leases, store.await_lease)
-        leases.callback(bench.close)
+        topics.callback(bench.close)
         yield bench
 
 

@@ -159,7 +159,7 @@ def _topic_facts(spec: ExperimentSpec, target: OpenTarget | None) -> dict[str, A
     """Return the partitions and the replication of the topics, if the rows do not say them."""
     if target is None or (spec.target.topic is None and spec.target.like is None):
         return {}
-    with target.lease()(spec.rows[0].workload) as topic:
+    with target.topic_for_run()(spec.rows[0].workload) as topic:
         return {TOPIC_SHAPE: topic_shape(topic)}
 
 

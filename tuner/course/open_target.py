@@ -30,7 +30,7 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.places import target_lock
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner
-from runners.wrappers import Isolated, Lease, Leased, end_kept, named_topic, owned_topic
+from runners.wrappers import Isolated, TopicFor, WithTopic, end_kept, named_topic, owned_topic
 from search_spaces.client import Client, ClientKind, librdkafka
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target
@@ -60,8 +60,8 @@ class OpenTarget:
         """Return the target as clients in the brokers' own zone see it: without the link to another zone."""
         return replace(self, cluster=self.cluster.in_same_zone())
 
-    def lease(self, *, overlapping: bool = False, setup: Setup = ONE_PRODUCER) -> Lease:
-        """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
+    def topic_for_run(self, *, overlapping: bool = False, setup: Setup = ONE_PRODUCER) -> TopicFor:
+        """Return the function that gives each run its topic, and takes the topic back after the run.
 
         The topic is new and is deleted after the run, unless the study file names a topic of the cluster.
 
@@ -113,7 +113,7 @@ class OpenTarget:
             isolated = Isolated(self.on_topic(topic, generator, limits), kept=kept)
             return WithConsumers(isolated, TailConsumers(self.cluster, topic))
 
-        return Leased(self.lease(), measuring)
+        return WithTopic(self.topic_for_run(), measuring)
 
 
 @contextmanager

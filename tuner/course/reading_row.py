@@ -40,7 +40,7 @@ def measure_reading(
     error: RunnerError | None = None
     seen, sent_bytes = None, 0
     try:
-        with opened.lease(setup=row.setup)(row.workload) as topic:
+        with opened.topic_for_run(setup=row.setup)(row.workload) as topic:
             limits = Limits(safety.max_bytes_per_trial, safety.min_free_disk_bytes)
             sent_bytes = row.setup.stored_bytes  # counts if filling fails: the most that it can have sent
             filling = row.config if row.config.client.kind is ClientKind.LIBRDKAFKA else FILLING

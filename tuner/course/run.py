@@ -245,7 +245,7 @@ def _topic_facts(workload: Workload, target: OpenTarget | None) -> dict[str, Any
     """Return the largest message that topics of a cluster take, in bytes, and their partitions and replication."""
     if target is None:
         return {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES}
-    with target.lease()(workload) as topic:
+    with target.topic_for_run()(workload) as topic:
         return {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}
 
 

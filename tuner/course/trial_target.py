@@ -33,7 +33,7 @@ FILLING: Final = ProducerConfig.parse({"linger.ms": 10, "batch.size": 1_000_000}
 
 
 @dataclass(frozen=True, slots=True)
-class TrialLease:
+class TrialTopic:
     """What a trial gets from a cluster while it runs: a topic, and the runners that measure on this topic.
 
     Attributes:
@@ -60,7 +60,9 @@ class TrialLease:
 class TrialTarget(Protocol):
     """A cluster on which `tuner.course.bench.Bench` can measure trials (a protocol)."""
 
-    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> AbstractContextManager[TrialLease]:
+    def topic_for(
+        self, workload: Workload, limits: Limits, trial: int, setup: Setup
+    ) -> AbstractContextManager[TrialTopic]:
         """Provide a topic, and runners that measure on this topic, until the context is left.
 
         Args:
@@ -111,13 +113,13 @@ class ClusterTarget:
         self._brokers = _brokers_of(self.opened)
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
+    def topic_for(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialTopic]:
         """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         opened, producers = self.opened, setup.producers
         overlapping = self._overlapping or setup.broker_killed_s is not None  # the brokers end with such a trial
         with ExitStack() as stack:
             try:
-                topic = stack.enter_context(opened.lease(overlapping=overlapping, setup=setup)(workload))
+                topic = stack.enter_context(opened.topic_for_run(overlapping=overlapping, setup=setup)(workload))
             except WorkloadRefused:
                 # While a broker is away, a cluster may refuse as many replicas as it had a moment ago.
                 if (there := _brokers_of(opened)) < self._brokers:
@@ -138,7 +140,7 @@ class ClusterTarget:
                 each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True)
                 return (each,) * producers
 
-            yield TrialLease(
+            yield TrialTopic(
                 runners,
                 lambda: self._stored(topic),
                 topic.owned,
@@ -241,10 +243,10 @@ class SimulatedTarget:
     runner: Runner
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialLease]:
+    def topic_for(self, workload: Workload, limits: Limits, trial: int, setup: Setup) -> Iterator[TrialTopic]:
         """Provide the runners; there is no topic."""
         seeded = (_SeededByTrial(self.runner, trial),) * setup.producers
-        yield TrialLease(lambda *_: seeded, lambda: None, owned=True)
+        yield TrialTopic(lambda *_: seeded, lambda: None, owned=True)
 
     def start_anew(self) -> None:
         """Do nothing, as there is no broker."""

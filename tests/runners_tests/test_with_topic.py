@@ -12,7 +12,7 @@ from runners.errors import BrokerLost
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Leased, named_topic, owned_topic
+from runners.wrappers import WithTopic, named_topic, owned_topic
 from tests.conftest import TopicMaker
 from tests.helpers.children import CONFIG, WORKLOAD, Failing
 
@@ -25,7 +25,7 @@ class Topics:
         self.back = 0
 
     @contextmanager
-    def lease(self, workload: Workload) -> Iterator[Topic]:
+    def topic_for(self, workload: Workload) -> Iterator[Topic]:
         self.lent.append(workload)
         try:
             yield Topic(f"topic-{len(self.lent)}", 1, 1)
@@ -40,7 +40,7 @@ def test_each_run_has_a_topic_for_its_workload() -> None:
         names.append(topic.name)
         return SimulatedRunner()
 
-    runner = Leased(topics.lease, on_topic)
+    runner = WithTopic(topics.topic_for, on_topic)
     runner.run(CONFIG, WORKLOAD)
     runner.run(CONFIG, WORKLOAD)
     assert topics.lent == [WORKLOAD, WORKLOAD]
@@ -51,7 +51,7 @@ def test_each_run_has_a_topic_for_its_workload() -> None:
 def test_a_topic_is_given_back_when_the_run_fails() -> None:
     topics = Topics()
     with pytest.raises(BrokerLost):
-        Leased(topics.lease, lambda _: Failing(BrokerLost("gone"))).run(CONFIG, WORKLOAD)
+        WithTopic(topics.topic_for, lambda _: Failing(BrokerLost("gone"))).run(CONFIG, WORKLOAD)
     assert topics.back == 1
 
 
@@ -66,7 +66,7 @@ def test_an_owned_topic_is_gone_after_the_run(broker: RunningCluster) -> None:
             assert topic.name in TopicAdmin(broker.connection).names()
             return SimulatedRunner()
 
-        Leased(owned_topic(topics), on_topic).run(CONFIG, workload)
+        WithTopic(owned_topic(topics), on_topic).run(CONFIG, workload)
         (topic,) = shapes
         assert (topic.partitions, topic.owned) == (5, True)
         assert topic.name not in TopicAdmin(broker.connection).names()
@@ -83,10 +83,10 @@ def test_each_run_awaits_the_deletion_that_the_previous_run_began(broker: Runnin
             return super().await_deleted()
 
     with Counted(broker) as topics:
-        lease = owned_topic(topics, overlapping=True)
+        topic_for = owned_topic(topics, overlapping=True)
         names = []
         for _ in range(3):
-            with lease(workload) as topic:
+            with topic_for(workload) as topic:
                 names.append(topic.name)
         assert awaited == [0, 1, 1], "at its end, each run waits for the deletion that the previous run began"
         there = TopicAdmin(broker.connection).names()
@@ -103,6 +103,6 @@ def test_a_topic_of_the_user_s_is_never_deleted(broker: RunningCluster, new_topi
             shapes.append(topic)
             return SimulatedRunner()
 
-        Leased(named_topic(topics, theirs.name), on_topic).run(CONFIG, WORKLOAD)
+        WithTopic(named_topic(topics, theirs.name), on_topic).run(CONFIG, WORKLOAD)
     assert [(topic.name, topic.partitions, topic.owned) for topic in shapes] == [(theirs.name, 2, False)]
     assert theirs.name in TopicAdmin(broker.connection).names()
