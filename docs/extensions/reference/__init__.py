@@ -1,7 +1,8 @@
 """A Sphinx extension that makes the pages of the reference from the program, so that they always agree with it.
 
 A page in the folder `docs/reference` is written by hand, except for one directive, such as `{study-file}`. Each time
-the site is built, Sphinx calls this extension for the Markdown text that replaces the directive.
+the site is built, Sphinx calls this extension for the Markdown text that replaces the directive. What the directive holds
+is shown only where the page is read without being built, as on GitHub: it says where the text is.
 """
 
 import re
@@ -40,7 +41,9 @@ _LINK_TO_MARKDOWN: Final = re.compile(r"\]\((?P<path>\.\./[^)#\s]+\.md)\)")
 
 
 class Generated(SphinxDirective):
-    """A Sphinx directive that is replaced by text made from the program. It takes no arguments and no content."""
+    """A Sphinx directive that is replaced, with its content, by text made from the program. It takes no arguments."""
+
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         """Return the directive's text as nodes of the page."""
