@@ -49,7 +49,7 @@ def run_studies(doc: str | None, spec_of: Callable[[int, int], StudySpec], *, st
     parser.add_argument("--record-bytes", type=whole_number, default=1000)
     asked = parser.parse_args()
     wrong = _changes_recommended([spec_of(seed, asked.record_bytes) for seed in range(asked.studies)])
-    print(f"\nStudies that {told}: {wrong} of {asked.studies} (goal: none)")
+    print(f"\nStudies that {told}: {wrong} of {asked.studies} (goal: 0)")
     sys.exit(1 if wrong else 0)
 
 
