@@ -1,8 +1,8 @@
 """A Sphinx extension that makes the pages of the reference from the program, so that they always agree with it.
 
 A page in the folder `docs/reference` is written by hand, except for one directive, such as `{study-file}`. Each time
-the site is built, Sphinx calls this extension for the Markdown text that replaces the directive. What the directive holds
-is shown only where the page is read without being built, as on GitHub: it says where the text is.
+the site is built, Sphinx calls this extension for the Markdown text that replaces the directive. The lines inside the
+directive are shown only on pages that were not built, as on GitHub: they say where to find the text.
 """
 
 import re
