@@ -176,6 +176,6 @@ def test_a_small_p99_gain_is_not_claimed_and_a_large_gain_has_a_warning() -> Non
     large = confirmed([(150.0, 5.0, 1.0)] * 9, theirs)
     assert Goal.LATENCY in large.proven_in_mean
     assert large.caveats == (
-        "latency p99: a stall that comes in one measurement of 3, or less often, may not have come in these 9 rounds, "
-        "so the gain does not include it",
+        "latency p99: the gain is proven even with one more stall, but 9 rounds can miss stalls that come in one "
+        "measurement of 3 or less often; more rounds would show them",
     )

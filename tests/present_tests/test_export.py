@@ -352,9 +352,9 @@ def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendati
     loss = replace(gain, value=0.86, low=0.834, high=0.89)
     traded = replace(confirmed, goal=Goal.LATENCY, gains={"mb_per_s": loss, "latency_p99_ms": gain})
     for price, words in (
-        (loss, "at least 5.10 times better latency p99, for at most 17 % of the throughput (0.83 to 0.89)"),
-        (replace(loss, high=1.02), "may cost up to 17 % of the throughput (0.83 to 1.02)"),
-        (replace(loss, low=0.8955, high=1.02), "may cost up to 10 % of the throughput (0.90 to 1.02)"),
+        (loss, "at least 5.10 times better latency p99, costs at most 17 % of the throughput (gain 0.83 to 0.89)"),
+        (replace(loss, high=1.02), "may cost up to 17 % of the throughput (gain 0.83 to 1.02)"),
+        (replace(loss, low=0.8955, high=1.02), "may cost up to 10 % of the throughput (gain 0.90 to 1.02)"),
         (
             replace(loss, low=0.95, high=1.02),
             "times better latency p99, throughput is not worse (0.95 to 1.02)",
@@ -366,7 +366,7 @@ def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendati
             assert words in in_words(told, form)
         assert export(recommendation_of(recommendation_record(told)), Format.TABLE) == export(told, Format.TABLE)
     slower = replace(traded, goal=Goal.THROUGHPUT, gains={"mb_per_s": gain, "latency_p99_ms": loss})
-    words = "at least 5.10 times better throughput, for at most 1.20 times the latency p99 (gain 0.83 to 0.89)"
+    words = "at least 5.10 times better throughput, costs at most 1.20 times the latency p99 (gain 0.83 to 0.89)"
     assert words in in_words(replace(slower, prices={"latency_p99_ms": Price.of(loss, 0.1)}))
 
 
@@ -375,9 +375,19 @@ def test_a_goal_without_a_winner_names_that_of_another_goal(kept: Recommendation
     found = replace(kept, goal=Goal.THROUGHPUT, alternatives={Goal.LATENCY: other})
     for form in (Format.TABLE, Format.PROPERTIES):
         told = in_words(found, form)
-        assert "no config is proven better for the goal throughput, but one is for latency" in told
+        assert "keep the baseline for the goal throughput: no config is proven better for it" in told
         assert "tuner recommend overnight --record-bytes 1000 --goal latency" in told
         assert "keep what you have" not in told
+    assert export(recommendation_of(recommendation_record(found)), Format.TABLE) == export(found, Format.TABLE)
+
+
+def test_without_a_goal_the_output_says_what_is_not_proven_and_what_else_is(confirmed: Recommendation) -> None:
+    other = replace(confirmed, goal=Goal.LATENCY)
+    found = replace(confirmed, goal=Goal.THROUGHPUT, unproven=(Goal.BALANCED,), alternatives={Goal.LATENCY: other})
+    for form in (Format.TABLE, Format.PROPERTIES):
+        told = in_words(found, form)
+        assert "balanced: no config is proven better" in told
+        assert "tuner recommend overnight --record-bytes 1000 --goal latency" in told
     assert export(recommendation_of(recommendation_record(found)), Format.TABLE) == export(found, Format.TABLE)
 
 

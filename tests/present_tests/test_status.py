@@ -175,8 +175,9 @@ def test_recommendations_are_shown_once_a_size_is_confirmed(tmp_path: Path) -> N
     assert (list(throughput.gains), list(latency.gains)) == (["mb_per_s"], ["latency_p99_ms"])
     gain = throughput.gains["mb_per_s"]
     assert str(throughput).startswith("throughput: trial 7, gain (")
-    assert f"interval): throughput {gain}; at least {short(gain.low)} times better throughput, improves" in str(
-        throughput
+    assert (
+        f"interval): throughput {gain}; at least {short(gain.low)} times better throughput, latency p99 improves"
+        in str(throughput)
     )
     (kept,) = json.loads(json.dumps(found.as_json()))["sizes"]
     assert kept["recommended"][1]["gains"]["mb_per_s"]["low"] == gain.low

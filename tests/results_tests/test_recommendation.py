@@ -265,7 +265,7 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
     trials = [*SEARCH, *confirmed(FASTEST, (300, 10.1), (300, 10.5), (300, 11))]
     kept = recommend(study(trials), "1000", Goal.BALANCED)
     assert kept.is_baseline
-    assert "it may lose more than 10 % in one of the objectives" in kept.how
+    assert "it may lose more than 10 % in one of them" in kept.how
     taken = recommend(study(trials), "1000", Goal.BALANCED, allow_loss=0.25)
     assert (taken.config.values, taken.proven) == (FASTEST, True)
     by_study = study(trials, facts={"client_version": "2.16.0", "allow_loss": 0.25})
@@ -320,7 +320,19 @@ def test_a_goal_without_a_proven_config_names_configs_of_other_goals() -> None:
     assert {goal: each.config.values for goal, each in kept.alternatives.items()} == {Goal.LATENCY: QUICKEST}
     assert kept.alternatives[Goal.LATENCY].prices["mb_per_s"].cost is SideEffect.COSTS
     assert kept.alternatives[Goal.LATENCY].trial.number == 2
-    assert recommend(asked, "1000").goal is Goal.LATENCY
+    unasked = recommend(asked, "1000")
+    assert (unasked.goal, unasked.unproven) == (Goal.LATENCY, (Goal.BALANCED, Goal.THROUGHPUT))
+    assert unasked.alternatives == {}
+
+
+def test_without_a_goal_much_latency_is_not_given_up_for_little_throughput() -> None:
+    """Both are proven for a goal of their own, and neither for balanced."""
+    rounds = [*confirmed(FASTEST, (110, 40), (111, 40), (112, 41)), *confirmed(QUICKEST, (80, 2), (81, 2), (82, 2.1))]
+    plan = plan_of([*SEARCH, *rounds], {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST})
+    both = study(sizes=(results([*SEARCH, *rounds], plan=plan),))
+    found = recommend(both, "1000")
+    assert (found.goal, found.config.values, found.unproven) == (Goal.LATENCY, QUICKEST, (Goal.BALANCED,))
+    assert {goal: each.config.values for goal, each in found.alternatives.items()} == {Goal.THROUGHPUT: FASTEST}
 
 
 def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None:

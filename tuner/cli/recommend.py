@@ -284,6 +284,8 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
         say(f"{found.record_bytes} B: {'; '.join([keep(found), *instead(found)])}")
     elif not found.confirmed:
         warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
+    elif others := instead(found):
+        say(f"{found.record_bytes} B, for {found.goal}; {'; '.join(others)}")
     if open_question := undecided(found):
         warn(f"{found.record_bytes} B: inconclusive: {open_question}")
     if found.trial.guarantee != found.baseline.guarantee:

@@ -118,8 +118,8 @@ def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
             yield f"{name}: {gain.rounds} rounds are too few to tell how often stalls come; some may have been missed"
         elif log(gain.low) > stall_allowance([metric], gain.rounds):
             yield (
-                f"{name}: a stall that comes in one measurement of {gain.rounds / 3:.0f}, or less often, may not have "
-                f"come in these {gain.rounds} rounds, so the gain does not include it"
+                f"{name}: the gain is proven even with one more stall, but {gain.rounds} rounds can miss stalls that "
+                f"come in one measurement of {gain.rounds / 3:.0f} or less often; more rounds would show them"
             )
         else:
             yield (

@@ -192,13 +192,13 @@ def _silent(why: Explanation) -> Iterable[str]:
     names = "; ".join(effect_name(why, each) for each in why.unclear_effects)
     if len(why.unclear_effects) == 1:
         yield (
-            f"{rounds_text(why)} show no effect of this change, which may still have one of {up_to}: {names}; without "
-            "it the config is simpler, and that config was measured too"
+            f"{names}: no effect shown in {rounds_text(why)}; it may still be {up_to}. You may leave the change out: "
+            "the config without it was measured, too"
         )
     else:
         yield (
-            f"{rounds_text(why)} show no effect of any of these changes alone; each may still have one of {up_to}: "
-            f"{names}; without all of them the config is simpler, but that config was not measured"
+            f"{names}: no effect of any of them alone shown in {rounds_text(why)}; each may still be {up_to}. The "
+            "config without all of them was not measured: try it with tuner verify before you leave them out"
         )
 
 

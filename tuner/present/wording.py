@@ -110,18 +110,23 @@ def not_advice(recommendation: Recommendation) -> str:
 
 
 def keep(recommendation: Recommendation) -> str:
-    """Return the advice to keep the baseline, or that another goal has a proven config; empty for other advice."""
+    """Return the advice to keep the baseline; empty for other advice."""
     if not recommendation.is_baseline:
         return ""
     if not recommendation.alternatives:
         return KEEP
-    proven = " and ".join(map(str, recommendation.alternatives))
-    return f"no config is proven better for the goal {recommendation.goal}, but one is for {proven}"
+    return f"keep the baseline for the goal {recommendation.goal}: no config is proven better for it"
 
 
 def instead(recommendation: Recommendation) -> list[str]:
-    """Return what is proven for other goals, with the commands that show it, if nothing is for the goal asked for."""
+    """Return what is proven for other goals, with the commands that show it, if nothing is for the goal asked for.
+
+    If no goal was asked for, and the study's first goal has no proven config, the first line says so.
+    """
     found = []
+    if recommendation.unproven:
+        goals = " and ".join(map(str, recommendation.unproven))
+        found.append(f"{goals}: no config is proven better")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
         found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
@@ -131,8 +136,8 @@ def instead(recommendation: Recommendation) -> list[str]:
 def in_short(recommendation: Recommendation) -> str:
     """Return what a proven config brings and what it costs, each by the bad end of its interval.
 
-    `at least 5.1 times better latency p95, for at most 17 % of the throughput (0.83 to 0.89)`. The result is empty if
-    the config is not proven better.
+    `at least 5.1 times better latency p95, costs at most 17 % of the throughput (gain 0.83 to 0.89)`. The result is
+    empty if the config is not proven better.
     """
     if not recommendation.proven:
         return ""
@@ -145,7 +150,7 @@ def in_short(recommendation: Recommendation) -> str:
         elif (cost := _cost(recommendation, metric)) is SideEffect.KEEPS:
             others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
         else:
-            costs.append(f"{'for at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
+            costs.append(f"{'costs at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
     gains = " and ".join(better) or "better in the mean of all objectives"
     return ", ".join([gains, *costs, *others])
 
@@ -164,7 +169,7 @@ def _cost(recommendation: Recommendation, metric: str) -> SideEffect:
 def _unharmed(metric: str, ratio: Ratio) -> str:
     """Return what a config does to a metric that it does not make worse by more than is allowed."""
     if ratio.low > 1.0:
-        return f"improves {metric_name(metric)}"
+        return f"{metric_name(metric)} improves"
     return f"{metric_name(metric)} is {_kept(ratio)}"
 
 
@@ -175,11 +180,11 @@ def _kept(ratio: Ratio) -> str:
 
 def _loss(metric: str, ratio: Ratio) -> str:
     """Return what a config loses in a metric, by the bad end of the interval."""
-    interval = f"({short(ratio.low)} to {short(ratio.high)})"
+    interval = f"(gain {short(ratio.low)} to {short(ratio.high)})"
     if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
         return f"{_lost_percent(ratio)} % of the {metric_name(metric)} {interval}"
     # The ratios are turned round where less is better: 0.5 is twice the latency.
-    return f"{short(1 / ratio.low)} times the {metric_name(metric)} (gain {interval[1:]}"
+    return f"{short(1 / ratio.low)} times the {metric_name(metric)} {interval}"
 
 
 def _lost_percent(ratio: Ratio) -> int:
@@ -238,7 +243,8 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
         f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
-    return [each for each in (in_short(recommendation), *sentences, undecided(recommendation)) if each]
+    told = [in_short(recommendation), *sentences, undecided(recommendation), *instead(recommendation)]
+    return [each for each in told if each]
 
 
 def within_scatter(recommendation: Recommendation) -> list[str]:

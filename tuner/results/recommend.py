@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, log
+from statistics import fmean
 
 from objectives.bottlenecks import Bottleneck
 from objectives.ratios import ERROR_RATE
@@ -119,13 +120,30 @@ def recommendations(
 
 
 def preferred(found: Sequence[Recommendation]) -> Recommendation:
-    """Return the first recommendation with a proven gain, else the first other than the baseline, else the first.
+    """Return the recommendation to follow if no goal was asked for.
+
+    It is the one for the first goal if that is proven. Otherwise it is the proven one with the greatest mean gain over
+    all objectives, so that little more throughput is not paid for with much latency; it names the goals that are not
+    proven, and has the other proven ones as alternatives. If none is proven, it is the first other than the baseline,
+    or else the first.
 
     Args:
         found: At least one recommendation, in the order of the goals.
     """
-    changes = [each for each in found if not each.is_baseline]
-    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
+    proven = [each for each in found if each.proven]
+    if not proven:
+        return next((each for each in found if not each.is_baseline), found[0])
+    if proven[0] is found[0]:
+        return found[0]
+    chosen = max(proven, key=_mean_gain)
+    others = {each.goal: each for each in proven if each.trial.fingerprint != chosen.trial.fingerprint}
+    return replace(chosen, alternatives=others, unproven=tuple(each.goal for each in found if not each.proven))
+
+
+def _mean_gain(found: Recommendation) -> float:
+    """Return the logarithm of the geometric mean of a config's gains in the study's objectives."""
+    gains = {**found.gains, **{metric: price.ratio for metric, price in found.prices.items()}}
+    return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
 
 
 def _for_first_goal(

@@ -92,7 +92,10 @@ class Recommendation:
             rounds compared with the baseline. Empty if the config is not proven better.
         measured_again: Whether `metrics` and `baseline_metrics` were measured in a confirmation, and not in the search.
         objectives: The metrics that the study optimises; empty in a record of an earlier release.
-        alternatives: If the baseline is recommended, the recommendations for the other goals that have a proven config.
+        alternatives: The recommendations for other goals that have a proven config, if the baseline is recommended, or
+            if `unproven` names a goal.
+        unproven: If no goal was asked for, the goals for which no config is proven better, if the study's first goal is
+            one of them; otherwise empty.
     """
 
     study: str
@@ -109,6 +112,7 @@ class Recommendation:
     proven: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict)
     alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
+    unproven: tuple[Goal, ...] = ()
     measured_again: bool = False
     objectives: tuple[str, ...] = ()
 

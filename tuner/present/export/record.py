@@ -50,6 +50,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "alternatives": {
             str(goal): recommendation_record(other) for goal, other in recommendation.alternatives.items()
         },
+        "unproven": list(map(str, recommendation.unproven)),
         "in_words": [
             each
             for each in (*gain_sentences(recommendation), scatter_note(recommendation), not_advice(recommendation))
@@ -111,6 +112,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             alternatives={
                 Goal(goal): recommendation_of(other) for goal, other in record.get("alternatives", {}).items()
             },
+            unproven=tuple(map(Goal, record.get("unproven", ()))),
         )
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:

@@ -35,6 +35,7 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
     parts = [
         head,
         *([short] if short else []),
+        *([] if recommendation.is_baseline else instead(recommendation)),
         "",
         *_to_paste(recommendation, values),
         "",
@@ -50,7 +51,7 @@ def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list
     pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
     advice = keep(recommendation) or not_advice(recommendation)
     heading = advice or f"to paste ({recommendation.config.client.identity} properties):"
-    others = instead(recommendation)
+    others = instead(recommendation) if recommendation.is_baseline else []
     return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
 
 
