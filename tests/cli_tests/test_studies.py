@@ -156,10 +156,10 @@ def test_the_trials_of_an_empty_study_are_an_empty_table(root: Path) -> None:
 
 
 def test_a_mix_beside_a_size_is_a_text_in_parquet(root: Path, tmp_path: Path) -> None:
-    write_study(root / "mixed", trials=3, rounds=0, record_sizes=("1000", "100:70,1000:30"))
+    write_study(root / "mixed", trials=3, rounds=0, record_sizes=("1000", "100:0.7,1000:0.3"))
     file = tmp_path / "mixed.parquet"
     assert tuner("trials", "mixed", "--parquet", str(file)).code == 0
-    assert set(pd.read_parquet(file)["record_bytes"]) == {"1000", "100:70,1000:30"}
+    assert set(pd.read_parquet(file)["record_bytes"]) == {"1000", "100:0.7,1000:0.3"}
 
 
 def test_parquet_without_pyarrow_is_one_clear_line(root: Path, tmp_path: Path) -> None:
