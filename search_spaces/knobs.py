@@ -22,7 +22,7 @@ class Stage(IntEnum):
 
     A few knobs bring most of the gain, and the search finds their best values sooner while all other knobs stay fixed.
     Source: Kanellis, Alagappan and Venkataraman (2020), Too Many Knobs to Tune?, HotStorage. Simulated clusters showed
-    which knobs these are, see docs/evidence/search.md.
+    which knobs these are, see docs/evidence/search-methods.md.
     """
 
     FIRST = 0

@@ -100,8 +100,8 @@ class StudyOptions:
     method: Annotated[
         Method | None,
         typer.Option(
-            help="How new configs are proposed; docs/evidence/search.md compares the methods. grid measures all "
-            "combinations of the properties that --knob names.",
+            help="How new configs are proposed; docs/evidence/search-methods.md compares the methods. grid measures "
+            "all combinations of the properties that --knob names.",
             show_default="bayesian",
             rich_help_panel=_FILE,
         ),
