@@ -76,6 +76,8 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
 _SLOW_MB_PER_S: Final = 25.0
 _HELD: Final = 0.95
 """The share of the rate from which on a latency counts. In 1.5 s, records in flight at the end are a few per cent."""
+_STEADY_RATIO: Final = 0.5
+"""Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
 _STICKY_LINGER_MS: Final = 0.5
 """From this `linger.ms` on, librdkafka stays on a partition for some milliseconds."""
 _RUNS: Final = 200
@@ -85,11 +87,12 @@ _POINTS: Final = 1_000
 def main() -> None:
     """Print the errors of the predictions, and how long predictions take."""
     benchmark_parser(__doc__).parse_args()
-    print("| table | probes |", " | ".join(f"{name}, {goal:.0%}" for name, goal in GOAL_RATIO.items()), "|")
+    print("| table | probes |", " | ".join(f"{name} (goal {goal:.0%})" for name, goal in GOAL_RATIO.items()), "|")
     print("| --- | ---: |", "---: | " * len(GOAL_RATIO), sep=" ")
     inside: dict[int, list[bool]] = defaultdict(list)
     missed: dict[int, int] = defaultdict(int)
     straight: dict[int, list[float]] = defaultdict(list)
+    medians: dict[str, _Errors] = {}
     for name, read in TABLES.items():
         seen = observed(read())
         for count in PROBES:
@@ -101,6 +104,8 @@ def main() -> None:
                 paper = _by_the_paper(chosen, seen, rest)
                 straight[count].append(paper.r_squared)
                 print(f"| {name} | {count}, by the paper's model | {' | '.join(map(paper.cell, GOAL_RATIO))} |")
+            if count == PROBES[1]:
+                medians[name] = errors
             inside[count] += errors.inside
             missed[count] += errors.missed
         print(f"| {name} | all others | {' | '.join(map(_leave_one_out(seen).cell, GOAL_RATIO))} |")
@@ -110,6 +115,11 @@ def main() -> None:
         end=" ",
     )
     print(f"which count as outside: {_counts(missed)}.")
+    print(
+        f"\nMean error of latency_p50_ms with {PROBES[1]} probes, if the rate is at most half of the throughput and",
+        end=" ",
+    )
+    print(f"linger.ms is at least {_STICKY_LINGER_MS} / otherwise: {_by_steadiness(medians)}.")
     explained = [f"{fmean(found):.2f} with {count} probes" for count, found in straight.items()]
     print(
         "\nThe paper fits a line to the time between two packets, over their size. Its R2 on these tables, on average:",
@@ -175,12 +185,16 @@ class _Errors:
         ratios: By what is predicted, the error of each prediction as a share of the measured value.
         inside: Whether each measurement lies in its interval; not if the prediction is that the rate can't be held.
         missed: Number of latencies that were measured, and that the model does not tell.
+        steady: The errors of the median latencies that hardly differ from one measurement to the next.
+        unsteady: The errors of the other median latencies.
         r_squared: For the paper's model, the share of the intervals' variance that its line explains.
     """
 
     ratios: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     inside: list[bool] = field(default_factory=list)
     missed: int = 0
+    steady: list[float] = field(default_factory=list)
+    unsteady: list[float] = field(default_factory=list)
     r_squared: float = 0.0
 
     def cell(self, name: str) -> str:
@@ -227,6 +241,11 @@ def _errors(
             told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
         for name, (predicted, measured) in told.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
+        if LATENCIES[0] in told:
+            full_speed = rest[config][0].values["records_per_s"]
+            waits = not config.values or config.linger_ms >= _STICKY_LINGER_MS
+            steady = waits and (load.rate_records_per_s or full_speed) <= _STEADY_RATIO * full_speed
+            (errors.steady if steady else errors.unsteady).append(errors.ratios[LATENCIES[0]][-1])
         fitted = {*FULL_SPEED_METRICS, *RATE_METRICS, *CPU} & here.keys() & values.keys()
         intervals = {name: here[name] for name in fitted} | {BATCHES: batches}
         errors.inside += [each.low <= values[name] <= each.high for name, each in intervals.items() if name in values]
@@ -302,6 +321,10 @@ def _by_the_paper(
 
 def _shares(inside: Mapping[int, Sequence[bool]]) -> str:
     return ", ".join(f"{fmean(held):.0%} with {count or 'no'} probes" for count, held in inside.items())
+
+
+def _by_steadiness(medians: Mapping[str, _Errors]) -> str:
+    return "; ".join(f"{name}: {fmean(each.steady):.0%} / {fmean(each.unsteady):.0%}" for name, each in medians.items())
 
 
 def _floors() -> str:
