@@ -146,7 +146,7 @@ def _disk() -> Check:
     places = {
         data: memory or Path(tempfile.gettempdir()),
         "cache": _existing(cache_root()),
-        "state": _existing(state_root()),
+        "broker logs": _existing(state_root()),
     }
     free = {name: psutil.disk_usage(str(place)).free for name, place in places.items()}
     text = ", ".join(f"{name} {amount / 1e9:.0f} GB free" for name, amount in free.items())
@@ -167,8 +167,8 @@ def _load() -> Check:
     busy = psutil.cpu_percent(interval=0.5) / 100
     text = f"{100 * busy:.0f} % of the CPU is in use by other programs"
     if busy > _BUSY_HOST_RATIO:
-        return Check("idle", CheckState.WEAK, f"{text}: measurements will be noisy; stop the other programs")
-    return Check("idle", CheckState.GOOD, text)
+        return Check("CPU load", CheckState.WEAK, f"{text}: measurements will be noisy; stop the other programs")
+    return Check("CPU load", CheckState.GOOD, text)
 
 
 def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Check]:

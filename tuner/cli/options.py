@@ -222,7 +222,7 @@ MixEnvironments = Annotated[
     bool,
     typer.Option(
         "--mix-environments",
-        help="Resume although earlier measurements were made on another host, with another version of the client, or "
+        help="Go on although earlier measurements were made on another host, with another version of the client, or "
         "on another cluster. The report then says so.",
     ),
 ]

@@ -227,7 +227,7 @@ def over_sizes(record_sizes: int) -> str:
     if record_sizes < 2:
         return ""
     return (
-        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % for each record size, "
+        f"the chance of a wrong claim is at most {100 * ERROR_RATE:.0f} % for each record size, "
         f"and {min(100.0, 100 * ERROR_RATE * record_sizes):.0f} % for at least one of {record_sizes} sizes"
     )
 

@@ -255,7 +255,7 @@ def _proven(
     claimed = winner.balance if metric is None else gains[metric]
     how = (
         f"{claimed.rounds} rounds, alternating with the baseline; "
-        f"at most {100 * ERROR_RATE:.0f} % chance of a false gain per record size"
+        f"at most {100 * ERROR_RATE:.0f} % chance of a wrong claim per record size"
         f"{'' if winner.in_sessions else '; all rounds one after another, so the gain holds only for that time'}"
     )
     found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
