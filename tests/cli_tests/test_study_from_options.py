@@ -386,7 +386,10 @@ def test_a_study_that_searched_nothing_blames_its_limits(tmp_path: Path, monkeyp
     words = ("--quick", "--record-bytes", "500", "--executor", "simulated", "--no-mlflow", "--max-bytes", "1MB")
     ran = tuner("run", *words)
     assert ran.code == 1, ran.err
-    assert "too little time or too few bytes were left for the search of embedded-500-quick" in ran.complaint
+    assert "embedded-500-quick measured nothing: its limits left too little time or too few bytes" in ran.complaint
+    assert "no limit in time and bytes" in ran.complaint
+    assert "tuner front" not in ran.err, "the front is empty"
+    assert "nothing was measured: the limits left too little time" in tuner("status", "embedded-500-quick").out
 
 
 def test_a_quick_study_keeps_the_name_of_the_longer_one_free() -> None:

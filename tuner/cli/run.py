@@ -125,6 +125,8 @@ def run(
     study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
     _print_found(study.results, found, as_json=as_json)
+    if not found and all(size.baseline is None for size in study.results.sizes):
+        raise StudyError(_nothing_measured(spec))
     if not as_json and not quiet:
         say(f"report: {folder / 'report.html'}")
         if asked.quick:
@@ -141,13 +143,20 @@ def run(
         say(f"the whole front: tuner front {spec.name}")
         if mlflow and spec.tracking.enabled:
             _say_links(study.results, spec.tracking)
-    if not found and all(size.baseline is None for size in study.results.sizes):
-        raise StudyError(
-            f"a recommendation needs measured configs, but too little time or too few bytes were left for the search "
-            f"of {spec.name}; give the same command a higher limit (`tuner plan` shows the least)"
-        )
     if not found:
         raise NoFeasibleConfig(none_keeps_constraints(spec.name))
+
+
+def _nothing_measured(spec: StudySpec) -> str:
+    """Return why a study has measured nothing, and what to do."""
+    advice = "give the same command a higher limit (`tuner plan` shows the least)"
+    if spec.executor is Executor.SIMULATED:
+        # `tuner plan` refuses no limit of a simulated study.
+        advice = (
+            "the limits of a simulated study count as those of a real one, although it takes little time; give the "
+            "same command no limit in time and bytes, or a higher one"
+        )
+    return f"{spec.name} measured nothing: its limits left too little time or too few bytes for a trial; {advice}"
 
 
 def _rounds_text(results: StudyResults) -> str:
