@@ -20,7 +20,7 @@ from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.stored_studies import WINNER, write_study
 from tuner.model.facts import IN_MLFLOW
-from tuner.model.trial import Progress, StudyState, Trial
+from tuner.model.trial import Kind, Progress, StudyState, Trial
 from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
 from tuner.storage.sqlite import FolderStorage
@@ -132,6 +132,17 @@ def test_trials_for_people_name_what_each_config_changes(root: Path) -> None:
     winner = next(line for line in shown if line.split()[:2] == ["1000", "7"])
     assert winner.endswith("yes   batch.size=262144 compression.type=lz4 linger.ms=2")
     assert {line.split()[0] for line in shown[1:]} == {"1000"}
+
+
+def test_trials_for_people_have_the_words_of_the_progress_lines(root: Path) -> None:
+    kinds = {10: Kind.SECOND_LOOK, 11: Kind.ABLATION}
+    write_study(
+        root / "kinds", trials=12, rounds=0, change=lambda each: replace(each, kind=kinds.get(each.number, each.kind))
+    )
+    stored = {each["number"]: each["kind"] for each in tuner("trials", "kinds", "--json").json["trials"]}
+    words = {line.split()[1]: line.split()[2] for line in tuner("trials", "kinds").out.splitlines()[1:]}
+    assert (stored[10], stored[11]) == ("second-look", "ablation")
+    assert (words["10"], words["11"]) == ("repeat", "undo")
 
 
 def test_trials_for_people_have_the_metrics_that_the_study_optimises(root: Path) -> None:

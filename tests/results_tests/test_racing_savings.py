@@ -20,7 +20,7 @@ from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking.study_layout import size_runs
 
-SENTENCE = "1 of 36 trials stopped early; this saved 16 s, 2 % of the search's load"
+SENTENCE = "1 of 36 trials (without the baseline's) were stopped early; this saved 16 s, 2 % of the search's load"
 
 
 def with_one_stopped(each: Trial) -> Trial:
@@ -39,7 +39,7 @@ def test_the_savings_are_one_sentence() -> None:
     ]
     raced = RacingSavings.of(trials)
     assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)
-    assert str(raced) == "1 of 3 trials stopped early; this saved 24 s, 24 % of the search's load"
+    assert str(raced) == "1 of 3 trials (without the baseline's) were stopped early; this saved 24 s, 24 % of the search's load"
     assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
     assert "saved 2 h 05 min" in str(replace(raced, saved_s=7_500.0))
 
@@ -63,7 +63,7 @@ def test_the_report_shows_the_savings(tmp_path: Path) -> None:
     page = report_page(study(tmp_path / "raced", change=with_one_stopped))
     assert SENTENCE in unescape(page)
     assert "<td>stopped early</td>" in page
-    assert "trials stopped early" not in report_page(study(tmp_path / "plain"))
+    assert "were stopped early; this saved" not in report_page(study(tmp_path / "plain"))
 
 
 def test_mlflow_shows_why_a_trial_was_stopped_early(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from runners.reporting import counted
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
+from tuner.course.reporter import KIND_WORDS
 from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT, IN_MLFLOW
 from tuner.model.trial import Kind
@@ -188,7 +189,7 @@ def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
         [
             str(row["record_bytes"]),
             str(row["number"]),
-            row["kind"] if row["state"] == "complete" else f"{row['kind']}, {row['state']}",
+            KIND_WORDS[Kind(row["kind"])] + ("" if row["state"] == "complete" else f", {row['state']}"),
             *(number(None if row[name] != row[name] else row[name]) for name in metrics),  # NaN: there is no value
             "yes" if row["on_front"] else "",
         ]

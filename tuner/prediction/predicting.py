@@ -331,7 +331,7 @@ def _waits_for(acks: int, replicas: int) -> str:
 def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:
     """Return in words which values of acks were measured with a number of replicas."""
     if replicas == 1 and "0" not in measured:
-        return "only configs that wait for the leader were; with one replica, acks=1 and acks=all are the same"
+        return "only acks=1 or acks=all was, which are the same with one replica"
     return f"only acks={' and acks='.join(measured)} {'was' if len(measured) == 1 else 'were'}"
 
 
