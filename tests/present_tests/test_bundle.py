@@ -107,7 +107,9 @@ def test_csv_and_markdown_have_a_line_per_config(tmp_path: Path) -> None:
     winner = next(line for line in lines if line["trial"] == "7")
     assert {name: winner[name] for name in WINNER} == WINNER
     assert {line["record_bytes"] for line in lines} == {size.record_bytes}
-    search, again = front_markdown(results, size).split("Measured again")
+    markdown = front_markdown(results, size)
+    assert "The intervals of tuner recommend are the ones that count" in markdown
+    search, again = markdown.split("Measured again")
     assert [line.split("|")[1].strip() for line in again.splitlines() if line.startswith("|")] == ["trial", "---", "7"]
     table = [line for line in search.splitlines() if line.startswith("|")]
     assert len(table) == len(lines) + 2

@@ -39,7 +39,10 @@ def test_the_savings_are_one_sentence() -> None:
     ]
     raced = RacingSavings.of(trials)
     assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)
-    assert str(raced) == "1 of 3 trials (without the baseline's) were stopped early; this saved 24 s, 24 % of the search's load"
+    assert (
+        str(raced)
+        == "1 of 3 trials (without the baseline's) were stopped early; this saved 24 s, 24 % of the search's load"
+    )
     assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
     assert "saved 2 h 05 min" in str(replace(raced, saved_s=7_500.0))
 

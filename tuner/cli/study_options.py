@@ -210,7 +210,11 @@ class StudyOptions:
     ] = False
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of trials per record size, such as 40. Some of them measure the baseline.", rich_help_panel=_LONG),
+        typer.Option(
+            min=1,
+            help="Number of trials per record size, such as 40. Some of them measure the baseline.",
+            rich_help_panel=_LONG,
+        ),
     ] = None
     repeats: Annotated[
         int | None,

@@ -33,7 +33,7 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         out.print(f"{heading}: nothing on the front yet", markup=False)
         return
     metrics = front_metrics(size, rows)
-    head = ["trial", *(text for metric in metrics for text in (title(metric), "x base")), "bound by"]
+    head = ["trial", *(text for metric in metrics for text in (title(metric), "x baseline")), "bound by"]
     lines = aligned([head, *(_cells(row, metrics) for row in rows)])
     out.print(heading, style="bold", markup=False)
     out.print(lines[0], markup=False, soft_wrap=True)
@@ -52,12 +52,12 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         for line in missed:
             out.print(f"  {line}", markup=False, soft_wrap=True)
     for note in front_notes(size):
-        out.print(note.replace("x baseline:", "x base:"), style="dim", markup=False, soft_wrap=True)
+        out.print(note, style="dim", markup=False, soft_wrap=True)
     out.print()
 
 
 def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
-    cells = ["base" if row.is_baseline else str(row.trial.number)]
+    cells = ["baseline" if row.is_baseline else str(row.trial.number)]
     for metric in metrics:
         cells += [row.measured(metric), row.versus(metric)]
     return [*cells, row.trial.verdict + (" (!)" if row.remarks else "")]

@@ -69,7 +69,12 @@ def _facts(recommendation: Recommendation) -> list[str]:
     rows += [
         ("measured:", recommendation.how),
         *(
-            [("", "one more round: the range in which the ratio of one more round would fall")]
+            [
+                (
+                    "",
+                    "one more round: measure both configs once more, and in 95 of 100 cases the ratio lies in this range",
+                )
+            ]
             if recommendation.confirmed
             else []
         ),

@@ -38,10 +38,10 @@ OPTIMISTIC: Final = (
     "The front looks better than it is, because the best of many trials was also lucky: even where nothing can be "
     "gained, some config looks better than the baseline."
 )
-IN_TURN: Final = (
-    "measured again, alternating with the baseline (each line has the means and gains of the same rounds; tuner "
-    "recommend can show a wider or narrower interval for them, because a gain and its price have a level of their own "
-    "there, and a price does not allow for one more stall)"
+IN_TURN: Final = "measured again, alternating with the baseline"
+_OF_ROUNDS: Final = (
+    "Where configs were measured again, each line has the means and gains of the same rounds. The intervals of tuner "
+    "recommend are the ones that count: an interval here may be at another level, and may allow for one more stall."
 )
 CORRECTED: Final = "the numbers of the search and of the front are"
 _NEAR_SHOWN: Final = 12
@@ -221,6 +221,8 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
 def front_notes(size: SizeResults) -> list[str]:
     """Return sentences that explain how to read the table of the front."""
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}.", OPTIMISTIC]
+    if in_turn_rows(size, ()):
+        notes.append(_OF_ROUNDS)
     for metric, ratio in size.estimates.drift_ratio.items():
         notes.append(
             f"Drift of the baseline in {title(metric)}: {100 * ratio:.0f} % in this study; {CORRECTED} corrected "
