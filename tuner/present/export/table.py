@@ -72,7 +72,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
             [
                 (
                     "",
-                    "one more round: measure both configs once more, and in 95 of 100 cases the ratio lies in this range",
+                    "one more round: measure both configs once more, and the ratio is in this range in 95 of 100 cases",
                 )
             ]
             if recommendation.confirmed
