@@ -39,7 +39,7 @@ class RecordSizes:
         for size, weight in self.shares:
             if not 1 <= size <= MAX_RECORD_BYTES:
                 raise WorkloadRefused(
-                    f"1 <= record size in bytes <= {MAX_RECORD_BYTES} must hold, but got {size}; "
+                    f"a record size must be 1 to {MAX_RECORD_BYTES:,} bytes, but got {size}; "
                     "a record size is the size of the value, without key and headers"
                 )
             if not weight > 0:

@@ -247,6 +247,15 @@ def test_latency_is_no_objective_if_the_baseline_has_none(tmp_path: Path, studie
     assert "acks=0" in json.loads(ran.out)["recommendations"][0]["baseline"]["guarantee"]
 
 
+def test_a_wrong_properties_file_is_no_wrong_use_of_the_command(tmp_path: Path, studies: Path) -> None:
+    current = tmp_path / "producer.properties"
+    current.write_text("linger.ms=5\nfoo.bar=3\n")
+    refused = tuner("plan", "--record-bytes", "100", "--current", str(current))
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: --current: {current}: librdkafka has no property 'foo.bar'")
+    assert "Usage:" not in refused.err
+
+
 @pytest.mark.parametrize("client", ["java", "librdkafka"])
 def test_a_transactional_producer_gets_no_lower_guarantee(tmp_path: Path, studies: Path, client: str) -> None:
     current = tmp_path / "producer.properties"

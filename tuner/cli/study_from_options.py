@@ -12,6 +12,7 @@ from typing import Any, Final
 import typer
 
 from search_spaces.client import Client, client_of
+from search_spaces.errors import ConfigError
 from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
@@ -289,12 +290,19 @@ class StudyFromOptions(StudyOptions):
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """Raise errors of a study file that was made from options as one error that names the options."""
+    """Raise errors of a study file that was made from options as one error that names the options.
+
+    Raises:
+        ConfigError: The file of `--current` is wrong.
+        typer.BadParameter: The value of an option is wrong.
+    """
     try:
         yield
     except StudyFileError as error:
-        told = [f"{option_of(problem.key)}: {problem.what}" for problem in error.problems]
-        raise typer.BadParameter("; ".join(dict.fromkeys(told))) from None
+        told = "; ".join(dict.fromkeys(f"{option_of(problem.key)}: {problem.what}" for problem in error.problems))
+        if all(problem.key == "baseline" for problem in error.problems):  # the properties are wrong, not the command
+            raise ConfigError(told) from None
+        raise typer.BadParameter(told) from None
 
 
 def option_of(key: str) -> str:
