@@ -9,8 +9,10 @@ import pytest
 
 from runners.errors import BrokerLost
 from tests.helpers.command import tuner
+from tests.helpers.invented_studies import baseline, study
 from tuner.cli.app import start
-from tuner.cli.own_study import kept_if_interrupted
+from tuner.cli.own_study import own_name
+from tuner.storage.home import storage_at
 
 WRONG = [
     (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
@@ -102,7 +104,7 @@ def test_a_wrong_address_leaves_no_study_behind(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool
+    studies: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool
 ) -> None:
     def lost() -> None:
         raise BrokerLost("the cluster must answer the request to delete topic tuner-1-0")
@@ -110,7 +112,8 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     def verb() -> None:
         with ExitStack() as stack:
             if kept:  # as `tuner verify` and `tuner compare-clients` do
-                stack.enter_context(kept_if_interrupted("verify-mine-1"))
+                name = stack.enter_context(own_name("verify-mine", storage_at(), silent=False))
+                study(studies / name, baseline()).close()
             inner = ExitStack()
             inner.callback(lost)
             stack.callback(inner.close)  # it removes the interruption from the context of its error

@@ -19,10 +19,11 @@ from tests.helpers.stored_studies import write_study
 from tuner.course.experiment import run_experiment
 from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
-from tuner.model.errors import StudyBusy, StudyChanged, TooManyFailures
+from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S
 from tuner.model.spec import UNBROKEN_S
 from tuner.model.trial import Kind
+from tuner.prediction.observations import observations_in
 from tuner.results.experiment_results import load_experiment
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.storage.sqlite import FolderStorage
@@ -48,6 +49,13 @@ def test_every_measurement_is_stored_with_its_row_and_round(tmp_path: Path) -> N
         (row.name, number) for number in range(4) for row in rows_of_round(results.spec, number)
     ]
     assert all(len(row.by_round("mb_per_s")) == 4 for row in results.rows)
+
+
+def test_an_experiment_that_ended_in_its_burn_in_has_nothing_to_predict_from(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_small(tmp_path / "small", ToldOfExperiment(stop_after=1))
+    with pytest.raises(NothingToFit, match=r"^a prediction needs measured rows, but small has none yet$"):
+        observations_in(load_experiment(tmp_path / "small"))
 
 
 def test_before_the_rounds_every_row_is_measured_once_at_full_speed(tmp_path: Path) -> None:

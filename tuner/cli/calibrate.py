@@ -7,11 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
+from runners.reporting import counted
 from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options, workload_options
 from tuner.cli.experiment import run_experiment_shown
-from tuner.cli.own_study import free_name, kept_if_interrupted
+from tuner.cli.own_study import own_name
 from tuner.experiment_file import parse_experiment
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
@@ -19,6 +20,7 @@ from tuner.prediction.observations import observations_in
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say
 from tuner.present.prediction_view import calibration_lines, calibration_record
+from tuner.present.text_view import duration
 from tuner.storage.home import storage_at
 
 _STEM: Final = "calibration"
@@ -78,12 +80,11 @@ def calibrate(
         rate_records_per_s=rate,
     )
     text, load = calibration_file(client_of(client), target, load, probes, similar_host(bootstrap))
-    name = free_name(_STEM, storage_at())
-    spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
     silent = quiet or as_json
-    if not silent:
-        say(f"{spec.measurements} measurements take about {spec.planned_s / 60:.0f} minutes")
-    with kept_if_interrupted(name):
+    with own_name(_STEM, storage_at(), silent=silent) as name:
+        spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
+        if not silent:
+            say(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")
         results = run_experiment_shown(
             replace(spec, target=target), text, silent=silent, mlflow=False, mix_environments=False, resumed=False
         )

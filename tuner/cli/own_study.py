@@ -1,4 +1,4 @@
-"""The studies that keep what `tuner verify` and `tuner compare-clients` measure; each call of them has its own."""
+"""The studies that keep what `tuner verify`, `compare-clients` and `calibrate` measure; each call has its own."""
 
 import contextlib
 import os
@@ -9,8 +9,10 @@ from pathlib import Path
 from tuner.cli.interruption import interruption_of
 from tuner.cli.study_from_options import naming_options
 from tuner.course.run import run_study
-from tuner.model.errors import EXPECTED
+from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.trial import Kind
+from tuner.present.console import say
 from tuner.present.study_view import StudyView
 from tuner.results.study_results import StudyResults
 from tuner.storage.home import numbered_name, studies_root, study_folder
@@ -85,22 +87,53 @@ def parsed(text: str, name: str, folder: Path, origin: str, advice: str = BASELI
 
 
 @contextlib.contextmanager
-def kept_if_interrupted(name: str) -> Iterator[None]:
-    """On Ctrl-C, say that what was measured is kept, and that the same command does not go on with it.
+def own_name(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
+    """Create a study or an experiment with a free name, and remove it if the block ends before anything was measured.
+
+    On Ctrl-C, the user is told what is kept, and that the same command does not go on with it.
 
     Args:
-        name: The name of the study or the experiment that keeps the measurements.
+        stem: What the name begins with.
+        storage: Where the study is kept.
+        silent: Whether to say nothing if an error ends the block.
+
+    Yields:
+        The name.
     """
+    # Another process, maybe on another host, may have just taken the name.
+    while not storage.create(folder := study_folder(free_name(stem, storage))):
+        pass
+    name = folder.name
     try:
-        yield
+        yield name
     except BaseException as error:
+        kept = _kept(storage, folder)
         if (interruption := interruption_of(error)) is not None:
             also = " and deletes what is left" if isinstance(error, EXPECTED) else ""  # the clean-up failed
             interruption.args = (
                 f"what was measured is kept as {name}; the same command starts over{also}, and `tuner rm {name}` "
-                "removes what is kept",
+                "removes what is kept"
+                if kept
+                else f"nothing was measured yet, so {name} is not kept; the same command starts over{also}",
             )
+        elif not kept and not silent:
+            say(f"{name} is not kept, because nothing was measured")
         raise
+
+
+def _kept(storage: Storage, folder: Path) -> bool:
+    """Return whether a study has a measurement that counts, or one that failed; if it has none, remove it."""
+    with contextlib.suppress(StudyError):  # the error that ended the study tells the user more
+        try:
+            with contextlib.closing(storage.read(folder)) as store:
+                if any(trial.kind is not Kind.BURN_IN or trial.error for _, trial in store.trials()):
+                    return True
+            storage.remove(folder, folder.name, say)
+        except StudyNotFound:  # its results were not opened yet
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        return False
+    return True
 
 
 def run_own_study(
@@ -122,9 +155,9 @@ def run_own_study(
         silent: Whether to show no progress.
         rates: As for `run_study`.
     """
-    # Another process, maybe on another host, may have just taken the name.
-    while not storage.create(study_folder(spec.name)):
-        spec = replace(spec, name=free_name(stem, storage))
-        text = same_measurement(text, spec.name, [str(size) for size in spec.workload.record_sizes])
-    with kept_if_interrupted(spec.name), StudyView(quiet=silent) as view:
-        return run_study(spec, text, study_folder(spec.name), view, rates=rates, storage=storage)
+    with own_name(stem, storage, silent=silent) as name:
+        if name != spec.name:
+            spec = replace(spec, name=name)
+            text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
+        with StudyView(quiet=silent) as view:
+            return run_study(spec, text, study_folder(name), view, rates=rates, storage=storage)

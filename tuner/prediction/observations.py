@@ -172,6 +172,8 @@ def observations_in(experiment: ExperimentResults) -> list[Observation]:
         if _is_described(row.row, experiment) and (values := _means(complete, metrics)):
             load = replace(row.row.workload, **experiment.facts.get(TOPIC_SHAPE, {}))
             found.append(Observation(row.row.config, load, values, row.row.setup.producers))
+    if not any(trial.state is State.COMPLETE for row in experiment.rows for trial in row.trials):
+        raise NothingToFit(f"a prediction needs measured rows, but {experiment.spec.name} has none yet")
     if not _fitted(found):
         raise NothingToFit(
             "a prediction needs rows in the control's zone, without consumers, bursts, killed brokers or a single "
