@@ -10,6 +10,7 @@ from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner
+from tests.helpers.invented_studies import baseline, confirming, study, trial
 
 pytestmark = pytest.mark.campaign
 
@@ -207,6 +208,16 @@ def test_another_codec_does_not_keep_the_level_of_the_first_one(tmp_path: Path) 
     assert "compression.level" not in ran.json["predictions"]["asked"]["config"]
 
 
+def test_the_cost_of_what_was_not_measured_is_left_out(studies: Path, tmp_path: Path) -> None:
+    best = trial(1, 20.0, 10.0)
+    study(studies / "bare", baseline(), best, *confirming(best, 2)).close()
+    file = tmp_path / "prices.yaml"
+    file.write_text("core_hour: 0.04")
+    said = tuner("cost", "bare", str(file)).out
+    assert "not measured, so not counted: brokers' CPU\n" in said
+    assert "no price given, so not counted: network, disk\n" in said
+
+
 def test_a_terabyte_costs_what_the_study_measured(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text("{network_gb: 0.01, core_hour: 0.04, currency: EUR}")
@@ -216,6 +227,12 @@ def test_a_terabyte_costs_what_the_study_measured(tmp_path: Path) -> None:
     assert found["disk"] is None
     ran = tuner("cost", "small", str(file))
     assert "1000 B, for 1 TB of values (EUR)" in ran.out
-    assert "not known, so not counted: " in ran.out
+    assert "no price given, so not counted: disk\n" in ran.out
+    assert "not measured" not in ran.out
+    for asked, said in (("1000", False), ("500", True)):
+        ran = tuner("cost", "small", str(file), "--record-bytes", asked)
+        assert ("records of 500 B were not measured" in ran.err) is said
+        (told,) = tuner("cost", "small", str(file), "--record-bytes", asked, "--json").json["sizes"]
+        assert any("records of 500 B were not measured" in each for each in told["warnings"]) is said
     file.write_text("core_hours: 1")
     assert "core_hour" in tuner("cost", "small", str(file)).complaint

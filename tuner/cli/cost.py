@@ -56,5 +56,7 @@ def cost(
         for each in recommended:
             if not each.proven and not each.is_baseline:
                 warn(f"{each.record_bytes} B: the recommended config is not proven better")
+    for warning in dict.fromkeys(warning for each in recommended for warning in each.warnings):
+        warn(warning)
     if missing:
         raise NoFeasibleConfig(missing)

@@ -12,6 +12,8 @@ from tuner.results.recommendation import Recommendation
 Costs = Mapping[str, Cost]
 """The costs of one record size by config: `baseline` and, if another config is recommended, `recommended`."""
 _PARTS: Final[Mapping[str, str]] = {"broker_cpu": "brokers' CPU", "network": "network", "disk": "disk"}
+_PRICES: Final[Mapping[str, str]] = {"broker_cpu": "core_hour", "network": "network_gb", "disk": "disk_gb_month"}
+"""The unit price of each part."""
 
 
 def cost_lines(found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> list[str]:
@@ -23,15 +25,18 @@ def cost_lines(found: Sequence[tuple[Recommendation, Costs]], prices: Prices) ->
         for part, label in _PARTS.items():
             rows.append([label, *(number(getattr(each, part)) for each in costs.values())])
         rows.append(["together", *(number(each.total) for each in costs.values())])
-        lines += [*aligned(rows), *_remarks(recommendation, costs), ""]
+        lines += [*aligned(rows), *_remarks(recommendation, costs, prices), ""]
     return lines[:-1]
 
 
-def _remarks(recommendation: Recommendation, costs: Costs) -> list[str]:
+def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> list[str]:
     baseline, said = costs["baseline"], []
-    missing = [label for part, label in _PARTS.items() if getattr(baseline, part) is None]
-    if missing:
-        said.append(f"not known, so not counted: {', '.join(missing)}")
+    missing: dict[str, list[str]] = {}
+    for part, label in _PARTS.items():
+        if getattr(baseline, part) is None:
+            why = "not measured" if getattr(prices, _PRICES[part]) is not None else "no price given"
+            missing.setdefault(why, []).append(label)
+    said += [f"{why}, so not counted: {', '.join(labels)}" for why, labels in missing.items()]
     if "recommended" in costs and baseline.total:
         said.append(
             f"the recommended config costs {costs['recommended'].total / baseline.total:.2f} times the baseline"
@@ -42,7 +47,7 @@ def _remarks(recommendation: Recommendation, costs: Costs) -> list[str]:
 
 
 def cost_record(study: str, found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> dict[str, Any]:
-    """Return the costs of each record size as JSON types; unknown costs are null."""
+    """Return the costs of each record size as JSON types; a cost is null if it was not measured or has no price."""
     return {
         "schema_version": 1,
         "kind": "costs",
@@ -52,6 +57,7 @@ def cost_record(study: str, found: Sequence[tuple[Recommendation, Costs]], price
         "sizes": [
             {
                 "record_bytes": recommendation.record_bytes,
+                "warnings": list(recommendation.warnings),
                 "per_tb": {name: {**asdict(each), "total": each.total} for name, each in costs.items()},
             }
             for recommendation, costs in found
