@@ -34,6 +34,8 @@ WRONG = [
     (["--topic", "orders"], "--bootstrap"),
     (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
     (["--max-bytes", "5 parsecs"], "size"),
+    (["--bootstrap", "127.0.0.1:9", "--brokers", "1"], "--bootstrap names a running cluster; leave one of them out"),
+    (["--container", "apache/kafka:4.1.0", "--brokers", "3"], "a container runs one broker"),
     (["--zone-delay", "2 moments"], "a duration must read like"),
     (["--zone-delay", "1h"], "delay must be 0 to 1,000 ms, but got 3,600,000 ms"),
     (["--zone-bandwidth", "fast"], "a size must read like"),

@@ -116,7 +116,7 @@ def bench(
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
-    brokers: options.Brokers = 1,
+    brokers: options.Brokers = None,
     zone_delay: options.ZoneDelay = None,
     zone_bandwidth: options.ZoneBandwidth = None,
     topic: Annotated[

@@ -52,7 +52,7 @@ def calibrate(
     ] = 12,
     bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
-    brokers: options.Brokers = 1,
+    brokers: options.Brokers = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -69,7 +69,7 @@ def calibrate(
         tuner calibrate --brokers 3 --replication 3
         tuner calibrate --bootstrap broker:9092 --rate 20000
     """
-    if bootstrap is None and replication > brokers:
+    if bootstrap is None and replication > (brokers or 1):
         raise typer.BadParameter(f"--replication {replication} needs as many brokers; add --brokers {replication}")
     target = options.target_of(bootstrap, command_config, brokers=brokers)
     load = Workload(

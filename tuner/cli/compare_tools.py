@@ -38,7 +38,7 @@ def compare_tools(
     partitions: Annotated[int, typer.Option(help="Partitions of the topics that are created.")] = 3,
     replication: Annotated[int, typer.Option(help="Replicas of each partition of the created topics.")] = 1,
     bootstrap: options.Bootstrap = None,
-    brokers: options.Brokers = 1,
+    brokers: options.Brokers = None,
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:

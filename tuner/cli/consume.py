@@ -76,7 +76,7 @@ def consume(
     bootstrap: options.StartedOrBootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
-    brokers: options.Brokers = 1,
+    brokers: options.Brokers = None,
     amount: Annotated[
         str,
         typer.Option(

@@ -184,9 +184,13 @@ Container = Annotated[
     ),
 ]
 Brokers = Annotated[
-    int,
+    int | None,
     typer.Option(
-        min=1, max=9, help="Number of brokers to start on this machine without --bootstrap.", rich_help_panel="Target"
+        min=1,
+        max=9,
+        help="Number of brokers to start on this machine without --bootstrap.",
+        show_default="1",
+        rich_help_panel="Target",
     ),
 ]
 ZoneDelay = Annotated[
@@ -274,7 +278,7 @@ def target_of(
     command_config: Path | None,
     *,
     container: str | None = None,
-    brokers: int = 1,
+    brokers: int | None = None,
     topic: str | None = None,
     like: str | None = None,
     link: Link | None = None,
@@ -285,7 +289,7 @@ def target_of(
         bootstrap: Address of the user's cluster; None to start brokers on this machine.
         command_config: File with the connection settings of that cluster.
         container: Image to start the broker from.
-        brokers: How many brokers to start.
+        brokers: How many brokers to start; None for one.
         topic: The user's topic to write to.
         like: The user's topic whose settings the created topics get.
         link: What lies between the client and the brokers that are started.
@@ -310,12 +314,19 @@ def target_of(
                 raise typer.BadParameter(
                     f"{option} needs --bootstrap: the option is about your cluster, so give the cluster's address"
                 )
-        return Target(container=container, brokers=brokers, link=link)
+        if container is not None and brokers is not None:
+            raise typer.BadParameter("a container runs one broker; leave --brokers or --container out")
+        return Target(container=container, brokers=brokers or 1, link=link)
     check_bootstrap(bootstrap)
     if container is not None:
         raise typer.BadParameter(
             "--bootstrap and --container exclude each other: give the address of a running cluster, or the image of a "
             "broker to start"
+        )
+    if brokers is not None:
+        raise typer.BadParameter(
+            "--brokers is for brokers that the tuner starts, but --bootstrap names a running cluster; leave one of "
+            "them out"
         )
     connection: dict[str, str] = {}
     if command_config:
