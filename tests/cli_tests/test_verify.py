@@ -145,6 +145,14 @@ def test_a_worse_config_within_the_tolerance_passes(worse: Path) -> None:
     assert tuner("verify", str(worse), *QUICK, "--tolerance-ratio", "0.99").code == 0
 
 
+@pytest.mark.parametrize("words", [("--min-gain", "0"), ("--min-gain", "1.1", "--tolerance-ratio", "0.5")])
+def test_a_gain_that_can_not_be_asked_for_is_refused(better: Path, studies: Path, words: tuple[str, ...]) -> None:
+    refused = tuner("verify", str(better), *QUICK, *words)
+    assert refused.code == 2
+    assert "--min-gain" in refused.complaint
+    assert not studies.exists()
+
+
 @pytest.mark.campaign
 def test_min_gain_must_be_reached(better: Path) -> None:
     assert tuner("verify", str(better), *QUICK, "--min-gain", "1.01").code == 0

@@ -1,6 +1,8 @@
 """A study that measures like another one has its rates, and a verification needs something to compare."""
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,21 @@ def test_a_config_that_does_the_same_as_the_baseline_is_refused() -> None:
     spec = simulated_study()
     with pytest.raises(RequestRefused, match=r"^x.properties must differ from the old config to be compared"):
         judgement_before(spec, Terms(config=spec.baseline), "x.properties", "the old config")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"min_gain": 0.0}, "min_gain must be a finite number above 0, but got 0"),
+        ({"min_gain": math.inf}, "min_gain must be a finite number above 0, but got inf"),
+        ({"min_gain": math.nan}, "min_gain must be a finite number above 0, but got nan"),
+        ({"min_gain": 1.1, "tolerance_ratio": 0.5}, "min_gain and tolerance_ratio exclude each other"),
+        ({"tolerance_ratio": math.nan}, "tolerance_ratio must be at least 0 and below 1, but got nan"),
+    ],
+)
+def test_one_number_says_how_much_better_or_worse_a_config_may_be(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestRefused, match=said):
+        Terms(config=simulated_study().baseline, **asked)
 
 
 def test_a_weaker_config_is_rejected_before_any_measurement() -> None:

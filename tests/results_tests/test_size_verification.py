@@ -158,8 +158,10 @@ def test_an_interval_that_says_nothing_is_neither_a_pass_nor_a_miss() -> None:
     (sentence,) = found.undecided(None, 0.0)
     assert sentence.startswith("latency_p99_ms: undecided: 0.89 (0.")
     assert sentence.endswith("longer measurements (--seconds) or a quieter machine would decide it")
-    assert found.outcome("latency_p99_ms") is VerificationOutcome.UNDECIDED
-    assert found.outcome("mb_per_s") is VerificationOutcome.BETTER
+    both = {"mb_per_s": VerificationOutcome.BETTER, "latency_p99_ms": VerificationOutcome.UNDECIDED}
+    assert found.outcomes(None, 0.0) == both
+    assert found.outcomes(None, 0.999) == {**both, "latency_p99_ms": VerificationOutcome.SAME}
+    assert found.outcomes(1e6, 0.0)["latency_p99_ms"] is VerificationOutcome.SAME
     assert found.undecided(None, 0.999) == [], "the whole interval is within what may be lost"
     assert found.misses(1e6, 0.0, allow_weaker=False)[1].startswith("latency_p99_ms: the interval"), "surely too little"
 
@@ -174,7 +176,8 @@ def test_a_worse_file_with_a_wide_interval_is_undecided_where_it_may_be_worse_th
     found = found_of(spec_of(FAST), [(100.0, p99) for p99 in (11.0, 30.0) * 4], [(90.0, 10.0)] * 8)
     gain = found.gains["latency_p99_ms"]
     assert (gain.low, gain.high) == pytest.approx((0.35, 0.86), abs=0.01)
-    assert found.outcome("latency_p99_ms") is VerificationOutcome.WORSE
+    word = found.outcomes(None, tolerance_ratio)["latency_p99_ms"]
+    assert word is (VerificationOutcome.UNDECIDED if undecided else VerificationOutcome.WORSE)
     assert bool(found.misses(None, tolerance_ratio, allow_weaker=False)) is missed
     sentences = found.undecided(None, tolerance_ratio)
     assert bool(sentences) is undecided

@@ -86,6 +86,7 @@ def verify(
         tuner --server https://tuner.example verify best.properties --study orders
     """
     options.check_round_options(asked.rounds, asked.max_rounds)
+    verify_options.check_gain(asked)
     silent = quiet or as_json
     measured = _measured(asked.client, asked.study)
     request = {

@@ -54,7 +54,8 @@ def verify(
     durability of --study), or if the latencies can't be compared because one side uses acks=0.
 
     The exit code is 98 if an interval is too wide to tell: it contains 1, and its upper end is more than twice its
-    lower end. With --tolerance-ratio, 1 minus the tolerance takes the place of 1.
+    lower end. With --tolerance-ratio, 1 minus the tolerance takes the place of 1. With --min-gain, the interval
+    contains both 1 and the gain that is asked for.
 
     The rounds end early if records are lost, or if a number is certainly worse than allowed. They also end early if all
     numbers are certainly good enough, except that constraints of --study need all rounds.
@@ -71,6 +72,7 @@ def verify(
         tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
+    verify_options.check_gain(asked)
     fewest, most = verify_options.rounds_asked(asked.rounds, asked.max_rounds)
     storage, stem = storage_at(), verification_stem(str(asked.file))
     name = free_name(stem, storage)

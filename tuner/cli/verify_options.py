@@ -8,7 +8,7 @@ import typer
 
 from search_spaces.producer_file import FileClient
 from tuner.cli import options
-from tuner.results.judgement import verification_rounds
+from tuner.results.judgement import check_gain_asked, verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
 """How the user says that FILE is for the Java producer, in words."""
@@ -81,9 +81,9 @@ WidthRatio = Annotated[
 MinGain = Annotated[
     float | None,
     typer.Option(
-        min=0,
         metavar="X",
-        help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1.",
+        help="Pass only if the whole confidence interval of every gain is at or above X, such as 1.1. Not with "
+        "--tolerance-ratio.",
     ),
 ]
 ToleranceRatio = Annotated[
@@ -142,3 +142,13 @@ def rounds_asked(rounds: int | None, max_rounds: int | None) -> tuple[int, int]:
     """
     with options.refused_as_usage():
         return verification_rounds(rounds, max_rounds, options.ROUNDS)
+
+
+def check_gain(asked: VerifyOptions) -> None:
+    """Check `--min-gain` and `--tolerance-ratio`.
+
+    Raises:
+        typer.BadParameter: A number is out of its range, or both options were given.
+    """
+    with options.refused_as_usage():
+        check_gain_asked(asked.min_gain, asked.tolerance_ratio, ("--min-gain", "--tolerance-ratio"))

@@ -11,8 +11,9 @@ def verification_lines(judgement: Judgement) -> Iterator[str]:
     """Yield the lines that `tuner verify` prints: the guarantees, and each metric of each record size."""
     yield f"guarantee: {judgement.promises}"
     for each in judgement.found:
+        outcomes = judgement.outcomes[each.record_bytes]
         told = {
-            metric: f"{gain} times as good: {each.outcome(metric)}; one more round would show {one_more_round(gain)}"
+            metric: f"{gain} times as good: {outcomes[metric]}; one more round would show {one_more_round(gain)}"
             for metric, gain in each.gains.items()
         }
         told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}

@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
+from math import inf
 from typing import Any, Final, Self
 
 from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
-from tuner.model.errors import ExitCode
+from tuner.model.errors import ExitCode, RequestRefused
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec, check_rounds
 from tuner.results.size_verification import (
     Promises,
     SizeVerification,
+    VerificationOutcome,
     decides_at,
     missing_latency,
     promises_of,
@@ -42,6 +44,32 @@ def verification_rounds(
     return min(FEWEST_ROUNDS, most) if rounds is None else rounds, most
 
 
+def check_gain_asked(
+    min_gain: float | None, tolerance_ratio: float, names: tuple[str, str] = ("min_gain", "tolerance_ratio")
+) -> None:
+    """Check how much better a config must be, or how much worse it may be.
+
+    Args:
+        min_gain: The least gain in every metric; None requires only that no metric is worse.
+        tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
+        names: What the user calls the two numbers.
+
+    Raises:
+        RequestRefused: A number is out of its range, or both were given.
+    """
+    if not 0 <= tolerance_ratio < 1:
+        raise RequestRefused(f"{names[1]} must be at least 0 and below 1, but got {tolerance_ratio:g}")
+    if min_gain is None:
+        return
+    if not 0 < min_gain < inf:
+        raise RequestRefused(f"{names[0]} must be a finite number above 0, but got {min_gain:g}")
+    if tolerance_ratio:
+        raise RequestRefused(
+            f"{names[0]} and {names[1]} exclude each other: the first asks for a gain, the second allows a loss; leave "
+            "one of them out"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """What a config must show to pass, and how it is measured.
@@ -65,6 +93,14 @@ class Terms:
     tolerance_ratio: float = 0.0
     allow_weaker: bool = False
     keeps_floor: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the gain.
+
+        Raises:
+            RequestRefused: As `check_gain_asked` says.
+        """
+        check_gain_asked(self.min_gain, self.tolerance_ratio)
 
     def as_json(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
@@ -103,6 +139,7 @@ class Judgement:
         promises: The guarantees of the config and of the baseline.
         refused: Why the config is rejected without any measurement; empty if it is measured.
         found: The comparison for each record size.
+        outcomes: How the config compares with the baseline, for each record size and metric.
         misses: Why the config is rejected, for each record size.
         undecided: What the rounds could not decide, for each record size.
     """
@@ -112,6 +149,7 @@ class Judgement:
     promises: Promises
     refused: Sequence[str]
     found: Sequence[SizeVerification]
+    outcomes: Mapping[str, Mapping[str, VerificationOutcome]]
     misses: Mapping[str, Sequence[str]]
     undecided: Mapping[str, Sequence[str]]
 
@@ -128,7 +166,7 @@ class Judgement:
         promises = promises_of(spec, spec.floor if terms.keeps_floor else None)
         allow = terms.allow_weaker
         refused = [*promises.misses(allow_weaker=allow), *missing_latency(spec, allow_weaker=allow)]
-        return cls("", file, promises, refused, [], {}, {})
+        return cls("", file, promises, refused, [], {}, {}, {})
 
     def after(self, results: StudyResults, spec: StudySpec, terms: Terms) -> "Judgement":
         """Return the judgement by the measurements.
@@ -144,6 +182,7 @@ class Judgement:
             self,
             study=spec.name,
             found=found,
+            outcomes={each.record_bytes: each.outcomes(gain, tolerance) for each in found},
             misses={each.record_bytes: each.misses(gain, tolerance, allow_weaker=allow) for each in found},
             undecided={each.record_bytes: each.undecided(gain, tolerance) for each in found},
         )
@@ -185,7 +224,7 @@ class Judgement:
             "sizes": [
                 {
                     **asdict(each),
-                    "outcomes": {metric: str(each.outcome(metric)) for metric in each.gains},
+                    "outcomes": {metric: str(told) for metric, told in self.outcomes[each.record_bytes].items()},
                     "misses": list(self.misses[each.record_bytes]),
                     "undecided": list(self.undecided[each.record_bytes]),
                 }

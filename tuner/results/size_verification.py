@@ -113,14 +113,18 @@ class SizeVerification:
         """Whether anything was measured by which the config can be judged."""
         return bool(self.gains) or self.lost
 
-    def outcome(self, metric: str) -> VerificationOutcome:
-        """Return how the config compares with the baseline in one metric."""
-        gain = self.gains[metric]
-        if gain.high < 1.0:
-            return VerificationOutcome.WORSE
-        if gain.inconclusive:
-            return VerificationOutcome.UNDECIDED
-        return VerificationOutcome.BETTER if gain.low > 1.0 else VerificationOutcome.SAME
+    def outcomes(self, min_gain: float | None, tolerance_ratio: float) -> dict[str, VerificationOutcome]:
+        """Return how the config compares with the baseline in each metric; undecided are those that `undecided` names.
+
+        Args:
+            min_gain: As for `misses`.
+            tolerance_ratio: As for `misses`.
+        """
+        open_ = self._open(min_gain, tolerance_ratio)
+        return {
+            metric: VerificationOutcome.UNDECIDED if metric in open_ else _shown(gain)
+            for metric, gain in self.gains.items()
+        }
 
     def misses(self, min_gain: float | None, tolerance_ratio: float, *, allow_weaker: bool) -> list[str]:
         """Return why the config is rejected, in sentences; empty if it is not rejected.
@@ -250,6 +254,13 @@ def _lack(metric: str, without_acks: list[bool], confirmation: Confirmation | No
         behind = confirmation is not None and confirmation.held_ratio < 1 and metric in confirmation.values
         return Lack.RATE_MISSED if behind and OUTCOME_METRICS[metric].paced else Lack.UNMEASURED
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
+
+
+def _shown(gain: Ratio) -> VerificationOutcome:
+    """Return what an interval shows about the config and the baseline."""
+    if gain.high < 1.0:
+        return VerificationOutcome.WORSE
+    return VerificationOutcome.BETTER if gain.low > 1.0 else VerificationOutcome.SAME
 
 
 def _undecided(gain: Ratio, bound: float) -> str:
