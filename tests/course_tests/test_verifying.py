@@ -35,6 +35,11 @@ def test_only_measured_sizes_can_be_measured_again() -> None:
     assert exit_code_of(refused.value) is ExitCode.USAGE
 
 
+def test_a_size_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(RequestRefused, match=r"^--record-bytes must name each size once, but got 100 twice$"):
+        measuring_like(_TEXT, "new", "old", _FACTS, "100,100", "--record-bytes")
+
+
 def test_a_config_that_does_the_same_as_the_baseline_is_refused() -> None:
     spec = simulated_study()
     with pytest.raises(RequestRefused, match=r"^x.properties must differ from the old config to be compared"):

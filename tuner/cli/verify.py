@@ -177,7 +177,7 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
         The new study, the text of its study file, and the fixed rate of each record size in records per second.
 
     Raises:
-        typer.BadParameter: The existing study did not measure one of the sizes.
+        typer.BadParameter: The existing study did not measure one of the sizes, or one is named twice.
     """
     results = load_study(study).results
     _, text = kept_study(study, results, searched=False)

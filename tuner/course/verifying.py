@@ -28,12 +28,14 @@ def measuring_like(
         The text, and the fixed rate of each record size in records per second.
 
     Raises:
-        RequestRefused: The existing study did not measure one of the record sizes.
+        RequestRefused: The existing study did not measure one of the record sizes, or one is named twice.
     """
     there = list(facts.get(RECORD_SIZES, []))
     wanted = there if record_bytes is None else [str(size) for size in sizes_in(record_bytes)]
     if unknown := [each for each in wanted if each not in there]:
         raise RequestRefused(f"{setting} must name sizes of {study} ({', '.join(there)}), but got {', '.join(unknown)}")
+    if again := [each for each in dict.fromkeys(wanted) if wanted.count(each) > 1]:
+        raise RequestRefused(f"{setting} must name each size once, but got {', '.join(again)} twice")
     rates = {size: rate for size, rate in facts.get(RATES, {}).items() if size in wanted}
     return same_measurement(text, name, wanted), rates
 
