@@ -10,6 +10,7 @@ import pytest
 from tests.campaign_tests.browser import browse, needs_browser, opened
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tests.helpers.stored_studies import write_study
+from tuner.model.facts import RATES
 from tuner.present.wording import number
 from tuner.results.study_results import load_results
 
@@ -24,6 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     root = folder / "studies"
     root.mkdir()
     write_study(root / "overnight", facts={"target": "<script>alert(1)</script>"})
+    write_study(root / "sizes", record_sizes=("100", "1000"), facts={RATES: {"100": 40_000.0, "1000": 20_000.0}})
     config = folder / "service.yaml"
     config.write_text('mlflow: {url: "https://mlflow.example/?a=1&b=2"}\n')
     with serving(root, "--config", str(config)) as found:
@@ -159,6 +161,36 @@ def test_a_moved_slider_changes_the_predictions_and_the_address(served: Serving,
     assert before != after
     assert values_after == ["80", *values_before[1:]]
     assert [each for each in said if "Content Security Policy" in each] == []
+
+
+def test_the_fields_show_what_the_predictions_for_another_record_size_begin_from(
+    served: Serving, tmp_path: Path
+) -> None:
+    fields = "Object.fromEntries([...whatIf.elements].map((each) => [each.name, [each.value, each.max ?? '', {}]]))"
+    shown = fields.format("each.nextElementSibling?.value ?? ''")
+    move = "whatIf.elements['{0}'].value = {1}; whatIf.elements['{0}'].dispatchEvent({2})"
+    event = "new Event('input', {bubbles: true})"
+
+    async def look() -> list[dict[str, list[str]]]:
+        async with opened(f"{served.url}/studies/sizes/what-if", tmp_path) as page:
+            found = [await page.evaluate(shown)]
+            for name, value, asked in (
+                ("partitions", 2, "?partitions=2"),
+                ("record_bytes", 1000, "?partitions=2&record_bytes=1000"),
+                ("batch.size", 8192, "?partitions=2&record_bytes=1000&batch.size=8192"),
+            ):
+                await page.evaluate(move.format(name, value, event))
+                await page.until(f"location.search === '{asked}'")
+                found.append(await page.evaluate(shown))
+            await page.go("about:blank")
+            await page.go(f"{served.url}/studies/sizes/what-if{asked}")
+            return [*found, await page.evaluate(shown)]
+
+    first, _, other, last, loaded = asyncio.run(look())
+    assert (first["rate"][2], other["rate"][2]) == ("40000", "20000")
+    assert other["rate"][1] != first["rate"][1], "the range ends at the throughput for these records"
+    assert (other["partitions"][0], other["record_bytes"][0]) == ("2", "1000")
+    assert last == loaded, "the fields of the same address"
 
 
 def test_the_form_shows_mistakes_by_line_and_submits_a_study(served: Serving, tmp_path: Path) -> None:

@@ -125,8 +125,8 @@ function selectLine(area, line) {
   area.setSelectionRange(start, start + lines[line - 1].length);
 }
 
-// Asks for the page with the settings that the user has changed, and replaces the predictions. The newest question
-// wins. The other settings stay as the study has them: a slider would round them.
+// Asks for the page with the settings that the user has changed, and shows its predictions and its fields. The newest
+// question wins. The other settings are those of the study: a slider would round them.
 const whatIf = document.getElementById("what-if");
 const touched = new Set();
 let asking = null;
@@ -141,7 +141,9 @@ async function predict(moved) {
     const answer = await fetch(address, {signal: asking.signal});
     const text = await answer.text(), told = document.getElementById("told");
     if (answer.ok) {
-      told.replaceWith(new DOMParser().parseFromString(text, "text/html").getElementById("told"));
+      const page = new DOMParser().parseFromString(text, "text/html");
+      told.replaceWith(page.getElementById("told"));
+      for (const each of page.querySelectorAll("#what-if [name]")) show(each, moved);
       history.replaceState(null, "", address);
     } else {
       told.textContent = JSON.parse(text).detail;
@@ -149,6 +151,18 @@ async function predict(moved) {
   } catch (lost) {
     if (lost.name !== "AbortError") document.getElementById("told").textContent = `no answer: ${lost.message}`;
   }
+}
+
+// Gives a field the value and the range that it has in an answer: with another record size, the predictions begin from
+// another config and another rate. The user may still be moving the field that was moved last, so that one stays.
+function show(answered, moved) {
+  const field = whatIf.elements[answered.name];
+  if (!field || field === moved) return;
+  const value = answered.value; // a list loses its value with its choices
+  if (field.type === "select-one") field.replaceChildren(...answered.children);
+  else for (const name of ["min", "max", "step"]) field[name] = answered[name];
+  field.value = value;
+  if (field.type === "range") field.nextElementSibling.value = answered.nextElementSibling.value;
 }
 
 for (const each of document.querySelectorAll("noscript")) each.remove(); // as in `refresh`, to compare both
