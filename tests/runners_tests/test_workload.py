@@ -64,6 +64,8 @@ def test_a_mix_keeps_the_text_under_which_older_releases_stored_it(text: str, st
         ("1kB", "must have the form SIZE"),
         ("100:", None),
         ("100:a", "must have the form SIZE"),
+        ("100,200", "must have the form SIZE"),
+        ("100:70,200", "must have the form SIZE"),
         ("100:70;200:30", "must have the form SIZE"),
         ("0", "a record size must be 1 to 67,108,864 bytes"),
         ("-5", "a record size must be 1 to 67,108,864 bytes"),

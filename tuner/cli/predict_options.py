@@ -17,7 +17,12 @@ Pairs = Annotated[
     ),
 ]
 RecordBytes = Annotated[
-    str | None, typer.Option(metavar="N", help="Bytes of a record's value.", show_default="the first of the study")
+    str | None,
+    typer.Option(
+        metavar="N|N:W,...",
+        help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+        show_default="the first of the study",
+    ),
 ]
 Rate = Annotated[
     float | None,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runners.performance_model.constants import ClusterConstants
-from runners.workload import Workload
+from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import NoFeasibleConfig, NotAStudy
 from tuner.model.facts import IDENTITY, TOPIC_SHAPE
@@ -58,11 +58,12 @@ def source_in(folder: Path, record_bytes: str | None = None) -> Source:
 
     Args:
         folder: The folder of the study or experiment.
-        record_bytes: The record size whose config is returned; None for the first. If the study did not measure it,
-            the nearest measured size is taken.
+        record_bytes: The record size or mix whose config is returned; None for the first. If the study did not measure
+            it, the one with the nearest mean is taken.
 
     Raises:
         NothingToFit: It has no measurements, or none that the model describes.
+        WorkloadRefused: `record_bytes` is no record size.
         StudyNotFound: The folder holds no study and no experiment.
         RecordDamaged: Its results can't be read.
     """
@@ -82,6 +83,7 @@ def source_of(study: StudyResults, record_bytes: str | None = None) -> Source:
 
     Raises:
         NothingToFit: It has no measurements, or none that the model describes.
+        WorkloadRefused: `record_bytes` is no record size.
     """
     observations = observations_of(study)
     size = _nearest(study, record_bytes)
@@ -105,12 +107,15 @@ def source_of(study: StudyResults, record_bytes: str | None = None) -> Source:
 
 def _nearest(study: StudyResults, record_bytes: str | None) -> SizeResults:
     measured = [size for size in study.sizes if size.baseline is not None] or list(study.sizes)
-    if record_bytes is None or not record_bytes.isdecimal():
-        return (study.size(record_bytes) if record_bytes else None) or measured[0]
-    wanted = int(record_bytes)
-    return min(
-        measured, key=lambda size: abs(study_workload(study, size.record_bytes).record_sizes.mean_bytes - wanted)
-    )
+    if record_bytes is None:
+        return measured[0]
+    wanted = RecordSizes.parse(record_bytes)
+
+    def distance(size: SizeResults) -> tuple[float, bool]:
+        sizes = RecordSizes.parse(size.record_bytes)
+        return abs(sizes.mean_bytes - wanted.mean_bytes), sizes != wanted
+
+    return min(measured, key=distance)
 
 
 def _recommended(study: StudyResults, size: SizeResults) -> tuple[ProducerConfig, str]:
