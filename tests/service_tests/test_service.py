@@ -354,10 +354,26 @@ def test_what_another_config_would_do_is_on_a_page_without_scripts(served: Servi
         "disk_gb=big",
         "disk_gb=1e300",
         "retention_days=nan",
+        "brokers=-5",
     ):
         answer = served.ask("GET", f"/studies/first/what-if?{wrong}")
         assert answer.status == 422, wrong
         assert wrong.partition("=")[0].split("_")[0] in answer.json["detail"], wrong
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("set=rate%3D5", "set changes producer properties, but got rate; use the parameter rate"),
+        ("set=partitions%3D1_0&set=linger.ms%3D5", "use the parameter partitions"),
+        ("set=linger.ms%3D5&set=linger.ms%3D6", "set must name a property only once, but got linger.ms twice"),
+        ("record_bytes=900,1100", "record sizes must have the form SIZE or SIZE:WEIGHT"),
+    ],
+)
+def test_a_prediction_is_asked_as_strictly_as_on_the_command_line(served: Serving, asked: str, words: str) -> None:
+    refused = served.ask("GET", f"/v1/studies/first/prediction?{asked}")
+    assert refused.status == 422
+    assert words in refused.json["detail"]
 
 
 def test_two_studies_are_compared_on_a_page_that_cannot_reach_the_service(served: Serving) -> None:

@@ -87,7 +87,7 @@ class Retention:
             texts: What was typed into each field.
 
         Raises:
-            ValueError: A text is not a number, or its value is too small.
+            ValueError: A text is not a number, or its value is too small. Or only the number of brokers was typed.
         """
         numbers: dict[str, float | None] = {}
         for name in TYPED:
@@ -100,8 +100,6 @@ class Retention:
             if found is not None and not abs(found) < _MOST_TYPED:
                 raise ValueError(f"{name} must be a number below {_MOST_TYPED:g}, but got {text!r}")
         days, disk_gb, brokers = numbers.values()
-        if days is None and disk_gb is None:
-            return None  # the number of brokers alone says nothing
         if brokers is not None and not brokers.is_integer():
             raise ValueError(f"brokers must be a whole number, but got {brokers:g}")
         return cls.asked(

@@ -13,6 +13,7 @@ from tuner.service.http import examples
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.responses import answered
 from tuner.service.http.studies import Studies
+from tuner.service.problems import Problem
 
 _Setting = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9._-]{0,100}=.{0,200}$")]
 
@@ -25,7 +26,7 @@ class PredictionAsked(BaseModel):
         Query(
             alias="set",
             max_length=50,
-            description="Producer property to change, such as `linger.ms=20`. It may be repeated.",
+            description="Producer property to change, such as `linger.ms=20`. It may be repeated for other properties.",
         ),
     ] = None
     record_bytes: RecordBytes = None
@@ -70,8 +71,21 @@ class PredictionAsked(BaseModel):
     form: JsonOrText = "json"
 
     def query(self, study: str) -> ResultQuery:
-        """Return the query for this prediction from a study."""
-        changes = dict(each.split("=", 1) for each in self.properties or ())
+        """Return the query for this prediction from a study.
+
+        Raises:
+            Problem: `set` names a setting of the load, or a property twice.
+        """
+        pairs = [each.split("=", 1) for each in self.properties or ()]
+        changes = dict(pairs)
+        if wrong := sorted(_LOAD & changes.keys()):
+            raise Problem(
+                422, "invalid", f"set changes producer properties, but got {wrong[0]}; use the parameter {wrong[0]}"
+            )
+        if len(changes) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise Problem(422, "invalid", f"set must name a property only once, but got {repeated} twice")
         load = self.model_dump(include=_LOAD, exclude_none=True)
         return prediction_query(
             study,
