@@ -132,6 +132,14 @@ def test_three_codecs_are_named_as_a_list() -> None:
     )
 
 
+def test_every_measured_compressibility_is_named() -> None:
+    lz4 = ProducerConfig.parse({"compression.type": "lz4"})
+    seen = [told_by(EMBEDDED, lz4, replace(LOAD, compressibility_ratio=ratio)) for ratio in (0.5, 0.0, 0.5)]
+    assert reasons_not_covered(seen, lz4, replace(LOAD, compressibility_ratio=0.9)) == (
+        "the compressible share is 0.9, but only 0 and 0.5 were measured",
+    )
+
+
 def test_acks_are_covered_only_with_the_replicas_that_were_measured() -> None:
     one, three = replace(LOAD, replication=1), replace(LOAD, replication=3)
     first, every = (ProducerConfig.parse({"acks": acks, "enable.idempotence": "false"}) for acks in ("1", "all"))

@@ -94,6 +94,18 @@ def test_what_was_learnt_at_one_level_of_a_codec_says_little_about_another() -> 
     assert far_sd > near_sd
 
 
+def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None:
+    first, every, none = (ProducerConfig.parse({"acks": acks, "enable.idempotence": False}) for acks in (1, "all", 0))
+    one, three = LOAD, replace(LOAD, replication=3)
+    found = corrections([slower_with_large_batches(each, one) for each in (first, every)], EMBEDDED)["records_per_s"]
+
+    def at(config: ProducerConfig, load: Workload) -> tuple[float, float]:
+        return found.at(Settings.of(config, load), load)
+
+    assert at(first, one) == at(every, one) != at(none, one)
+    assert at(first, three) != at(every, three)
+
+
 def test_without_a_latency_none_is_told() -> None:
     """A study without a fixed rate has no latencies, and records sent with acks=0 are never acknowledged."""
     unmeasured = predict(calibrate(SEEN), config(10, 100_000), PACED_LOAD)

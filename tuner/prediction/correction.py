@@ -139,12 +139,17 @@ def point(settings: Settings, workload: Workload) -> Array:
         workload.compressibility_ratio,
         log(workload.rate_records_per_s or 1.0) / log(100),
         0.0 if settings.acks else 1.0,
-        1.0 if settings.acks == -1 else 0.0,
+        1.0 if waits_for(settings.acks, workload.replication) == "all" else 0.0,
         log(settings.producers) / log(_MANY_PRODUCERS),
         _levels_above_usual(settings) / _SOME_LEVELS,
     )
     words = [sqrt(0.5) if word == settings.codec else 0.0 for word in _WORDS]
     return np.array([*numbers, *words])
+
+
+def waits_for(acks: int, replicas: int) -> str:
+    """Return whom a producer waits for: `0`, `1` or `all`; with one replica, `acks=1` is the same as `acks=all`."""
+    return "0" if acks == 0 else "all" if replicas == 1 or acks == -1 else "1"
 
 
 def _levels_above_usual(settings: Settings) -> int:

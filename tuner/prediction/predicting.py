@@ -17,6 +17,7 @@ from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, SCATTER, STEP, Calibration, moved, value_of
+from tuner.prediction.correction import waits_for
 from tuner.prediction.observations import BATCHES, CONSUMERS, RATE_METRICS, Observation
 from tuner.prediction.retention import SECONDS_PER_DAY
 
@@ -198,17 +199,16 @@ def reasons_not_covered(
         if not min(levels) <= level <= max(levels):
             found.append(f"this level of {wanted.codec} lies outside the levels that were measured")
     acks = dict.fromkeys(
-        _waits_for(each.settings.acks, workload.replication)
+        waits_for(each.settings.acks, workload.replication)
         for each in seen
         if each.workload.replication == workload.replication
     )
-    if acks and (waits := _waits_for(wanted.acks, workload.replication)) not in acks:
+    if acks and (waits := waits_for(wanted.acks, workload.replication)) not in acks:
         found.append(f"acks={waits} was not measured; {_measured_acks(acks, workload.replication)}")
     ratios = [each.workload.compressibility_ratio for each in seen]
     if wanted.codec != "none" and min(abs(workload.compressibility_ratio - each) for each in ratios) > _COMPRESSIBILITY:
-        found.append(
-            f"the compressible share is {workload.compressibility_ratio:g}, but only {ratios[0]:g} was measured"
-        )
+        measured = dict.fromkeys(f"{each:g}" for each in sorted(ratios))
+        found.append(f"the compressible share is {workload.compressibility_ratio:g}, but {_only(measured)}")
     return tuple(found)
 
 
@@ -321,11 +321,6 @@ def _beyond(what: str, unit: str, wanted: float, measured: list[float] | list[in
     span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     of_unit = " " + unit if unit else ""
     return [f"the {what} is {wanted:g}{of_unit}, but only {span}{of_unit} was measured"]
-
-
-def _waits_for(acks: int, replicas: int) -> str:
-    """Return whom a producer waits for: `0`, `1` or `all`; with one replica, `acks=1` is the same as `acks=all`."""
-    return "0" if acks == 0 else "all" if replicas == 1 or acks == -1 else "1"
 
 
 def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:
