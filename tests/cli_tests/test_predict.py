@@ -10,6 +10,7 @@ from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner
+from tuner.present.wording import SIMULATED
 from tests.helpers.invented_studies import baseline, confirming, study, trial
 
 pytestmark = pytest.mark.campaign
@@ -56,7 +57,9 @@ def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     assert "an estimate by a model, nothing was measured for it" in ran.out
     assert "slowest part (model)" in ran.out
     assert "stored by all replicas, GB per day" in ran.out
-    assert "simulated" in ran.err
+    assert ran.out.startswith(SIMULATED)
+    assert "one for each config and load, calibrate the model" in ran.out
+    assert SIMULATED in tuner("predict", "small", "--json").err
 
 
 def test_cpu_time_is_told_as_it_was_measured() -> None:
@@ -151,8 +154,8 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     told = tuner("predict", "small", "--sweep", "partitions=1..6", "--json").json["predictions"]
     assert list(told) == ["1", "2", "3", "4", "5", "6"]
     lines = tuner("predict", "small", "--sweep", "linger.ms=0,5,20").out.splitlines()
-    assert "linger.ms=0: records of 1000 B" in lines[1]
-    assert [line.split()[0] for line in lines[2:]] == ["linger.ms", "0", "5", "20"]
+    assert "linger.ms=0: records of 1000 B" in lines[2]
+    assert [line.split()[0] for line in lines[3:]] == ["linger.ms", "0", "5", "20"]
 
 
 @pytest.mark.parametrize("sweep", ["linger.ms=0,5,20,100", "compression.type=none,lz4,gzip", "partitions=1..4"])
@@ -162,6 +165,8 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
     assert ran.code == 0, ran.err
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"picture written to {picture}" in ran.err
+    assert tuner("predict", "small", "--sweep", sweep, "--png", str(tmp_path / "sweep.svg")).code == 0
+    assert f"<!-- {SIMULATED} -->" in (tmp_path / "sweep.svg").read_text(), "the heading"
     picture.write_text("somebody else's")
     assert tuner("predict", "small", "--sweep", sweep, "--png", str(picture)).code == 2
 
@@ -169,6 +174,7 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--record-bytes", "900,1100"), "must have the form SIZE or SIZE:WEIGHT,"),
         (("--replication", "3"), "the replication factor is 3, but only 1 was measured"),
         (("--record-bytes", "10"), "the record size is 10 B"),
         (("--sweep", "replication=2,3"), "the replication factor is 3, but only 1 was measured"),

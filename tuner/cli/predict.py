@@ -3,7 +3,8 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from textwrap import fill
+from typing import Annotated, Final
 
 import typer
 
@@ -18,9 +19,11 @@ from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source, source_in
 from tuner.present.console import OUT, say, warn
-from tuner.present.prediction_view import IN_INTERVAL, prediction_lines, prediction_record, sweep_lines
-from tuner.present.wording import SIMULATED
+from tuner.present.prediction_view import IN_INTERVAL, caveats, prediction_lines, prediction_record, sweep_lines
 from tuner.storage.home import find_study
+
+_HEADING_LETTERS: Final = 90
+"""How many letters of its heading a picture is wide."""
 
 
 @with_options(PredictOptions)
@@ -74,10 +77,8 @@ def predict(
             limits.check(question.workload)
         except ValueError as error:
             raise typer.BadParameter(f"{error} (--rate, --brokers)") from None
-    if source.simulated:
-        warn(SIMULATED)
-    if source.assumed:
-        warn(source.assumed)
+    for caveat in caveats(source) if as_json else ():  # the text begins with them
+        warn(caveat)
     if asked.sweep is None:
         _show(source, question, limits, as_json=as_json)
         return
@@ -116,6 +117,7 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.pictures import draw_sweep
 
-        heading = f"predicted from {source.name}; {IN_INTERVAL}"
+        lines = [*caveats(source), f"predicted from {source.name}; {IN_INTERVAL}"]
+        heading = "\n".join(fill(line, _HEADING_LETTERS) for line in lines)
         write_picture(png, partial(draw_sweep, sweep.setting, told, heading=heading), force=force)
         say(f"picture written to {png}")

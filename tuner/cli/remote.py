@@ -294,9 +294,11 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
         reasons = [each.get("outside", "") for each in record["predictions"].values()]
         if all(reasons) or (asked.sweep is None and reasons[-1]):
             raise NothingToTell(f"{study} can't predict this: {reasons[-1]}")
-        if record["simulated"]:
-            warn(SIMULATED)
         if as_json:
+            if record["simulated"]:
+                warn(SIMULATED)
+            if record["assumed"]:
+                warn(record["assumed"])
             options.print_json(record)
         else:
             typer.echo(printable(client.text(study, "prediction", **request)), nl=False)

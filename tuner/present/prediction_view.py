@@ -13,6 +13,7 @@ from runners.reporting import counted
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
+from tuner.prediction.observations import Observation
 from tuner.prediction.predicting import (
     AT_FULL_SPEED,
     AT_RATE,
@@ -25,7 +26,7 @@ from tuner.prediction.predicting import (
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
 from tuner.prediction.source import Source
-from tuner.present.wording import aligned, number
+from tuner.present.wording import SIMULATED, aligned, number
 
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""
@@ -35,6 +36,11 @@ _BATCH_POWERS: Final = range(12, 21)
 ESTIMATE: Final = "an estimate by a model, nothing was measured for it"
 SLOWEST: Final = "slowest part (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
+
+
+def caveats(source: Source) -> list[str]:
+    """Return what must be known before a prediction is believed: that nothing was measured, and what is assumed."""
+    return [*([SIMULATED] if source.simulated else []), *([source.assumed] if source.assumed else [])]
 
 
 def prediction_lines(
@@ -51,7 +57,8 @@ def prediction_lines(
     known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
     unknown = {heading: each for heading, each in told.items() if isinstance(each, str)}
     return [
-        f"{len(calibration.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
+        *caveats(source),
+        f"{_means(calibration.observations, source.name)}, calibrate the model; {ESTIMATE}",
         *(f"{heading}: {_load(each)}; {_config(each)}" for heading, each in known.items()),
         *(f"{heading}: no prediction, because {reasons}" for heading, reasons in unknown.items()),
         "",
@@ -119,7 +126,7 @@ def what_if_record(
     told = side_by_side(source, asked, calibration)
     known = {heading: each for heading, each in told.items() if isinstance(each, Prediction)}
     return {
-        "measurements": len(calibration.observations),
+        "means": len(calibration.observations),
         "fields": [
             *_knob_fields(source, asked),
             *_load_fields(source, calibration, asked),
@@ -130,6 +137,7 @@ def what_if_record(
         "unknown": [each for each in told.values() if isinstance(each, str)],
         "config": _config(asked),
         "simulated": source.simulated,
+        "assumed": source.assumed,
     }
 
 
@@ -166,7 +174,7 @@ def _load_fields(source: Source, calibration: Calibration, asked: Question) -> I
         capacity = perform(calibration.constants, settings, load).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(capacity)) - 2)
         most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
-        yield _slider("rate", load.rate_records_per_s, step, most_rate, step)
+        yield _slider("rate", load.rate_records_per_s, min(step, load.rate_records_per_s), most_rate, step)
 
 
 def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -199,7 +207,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
     off = [f"{ROW_METRICS[metric].label} {100 * sd:.0f} %" for metric, sd in calibration.scatter.items()]
     return [
-        f"{len(calibration.observations)} measurements of {name}; they scatter around the model by {', '.join(off)}",
+        f"{_means(calibration.observations, name)}; they scatter around the model by {', '.join(off)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
         "",
         _known(calibration),
@@ -213,7 +221,7 @@ def calibration_record(name: str, calibration: Calibration) -> dict[str, Any]:
         "schema_version": 1,
         "kind": "calibration",
         "experiment": name,
-        "measurements": len(calibration.observations),
+        "means": len(calibration.observations),
         "scatter": dict(calibration.scatter),
         "constants": {
             constant: {
@@ -250,7 +258,8 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
             rows.append([value, *("-" for _ in _SWEPT), each])
     known = ((value, each) for value, each in told.items() if isinstance(each, Prediction))
     return [
-        f"{len(source.observations)} measurements of {source.name} calibrate the model; {ESTIMATE}",
+        *caveats(source),
+        f"{_means(source.observations, source.name)}, calibrate the model; {ESTIMATE}",
         *(f"{setting}={value}: {_load(each)}; {_config(each)}" for value, each in islice(known, 1)),
         *aligned(rows, right=False),
     ]
@@ -279,8 +288,9 @@ def prediction_record(
         "study": source.name,
         "client": source.config.client.kind.value,
         "simulated": source.simulated,
+        "assumed": source.assumed,
         **({} if setting is None else {"setting": setting}),
-        "measurements": len(calibration.observations),
+        "means": len(calibration.observations),
         "undetermined": list(calibration.undetermined),
         "predictions": {
             heading: {"outside": each} if isinstance(each, str) else _record(each, retention)
@@ -311,9 +321,17 @@ def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:
 
 
 def _retention_record(retention: Retention, each: Prediction) -> dict[str, float | None]:
+    """Return what is known of stored records; nothing if it can't be computed, so that None always means never."""
+    if not retention.covers(each.workload):
+        return {}
     kept = {"kept_days": retention.kept_days(each), "kept_gb_per_broker": retention.kept_gb(each)}
     disk = {} if retention.disk_bytes is None else {"disk_full_after_days": retention.full_after_days(each)}
     return {**(kept if retention.limited else {}), **disk}
+
+
+def _means(seen: Sequence[Observation], name: str) -> str:
+    """Return in words what the model is fitted to: the repeats of each config under each load are averaged."""
+    return f"{counted(len(seen), 'mean')} of {name}, one for each config and load"
 
 
 def _cell(each: Prediction, metric: str) -> str:

@@ -202,7 +202,9 @@ PREDICTION: Final[dict[str, Any]] = {
                 "kind": "prediction",
                 "study": "orders",
                 "client": "librdkafka",
-                "measurements": 74,
+                "simulated": False,
+                "assumed": "",
+                "means": 74,
                 "undetermined": ["gzip_ratio"],
                 "predictions": {
                     "recommended": {
