@@ -10,8 +10,8 @@ from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner
-from tuner.present.wording import SIMULATED
 from tests.helpers.invented_studies import baseline, confirming, study, trial
+from tuner.present.wording import SIMULATED
 
 pytestmark = pytest.mark.campaign
 

@@ -69,7 +69,7 @@ class VerificationAsked(BaseModel):
     """Maximum number of rounds; at least `rounds`. Default: 20, or `rounds` if that is more."""
     width_ratio: Annotated[float, Field(ge=0.001, le=10, allow_inf_nan=False)] = 0.1
     """Width of a gain's confidence interval, relative to the gain, at which no more rounds are added."""
-    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    min_gain: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Pass only if the whole interval of every gain is at or above this number."""
     tolerance_ratio: Share = 0.0
     """How much worse than the baseline a metric may be: 0.05 for 5 percent."""
