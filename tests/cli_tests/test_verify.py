@@ -374,3 +374,6 @@ def test_a_note_about_a_file_names_an_option_of_the_command(tmp_path: Path) -> N
     assert "add its key.serializer line, or give --current-client java" in " ".join(planned.out.split())
     against = tuner("verify", str(file), "--against", str(file), *QUICK)
     assert "baseline_client" not in verified.err + planned.out + against.err
+    wrong = written(tmp_path / "wrong.properties", "linger.msec=1\n")
+    refused = tuner("verify", str(file), "--against", str(wrong), *QUICK)
+    assert refused.complaint.startswith(f"error: --against: {wrong}")

@@ -44,6 +44,9 @@ def test_a_low_rate_lies_in_the_range_of_its_slider() -> None:
     record = what_if_record(source, source.calibrated(), Question.of(source))
     (rate,) = (each for each in record["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("500", "500")
+    higher = what_if_record(source, source.calibrated(), Question.of(source).changed(Changes(rate=9000)))
+    (rate,) = (each for each in higher["fields"] if each["name"] == "rate")
+    assert (rate["value"], rate["low"]) == ("9000", "500"), "the slider can go back"
 
 
 def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records() -> None:

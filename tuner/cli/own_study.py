@@ -66,7 +66,7 @@ def study_of_options(
         warmup_s=warmup,
         executor=executor or Executor.LOCAL,
     )
-    with naming_options():
+    with naming_options("--against"):
         return parsed(text, name, Path.cwd(), "the command line", advice=""), text
 
 

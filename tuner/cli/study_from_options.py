@@ -289,18 +289,24 @@ class StudyFromOptions(StudyOptions):
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
+def naming_options(baseline: str = "--current") -> Iterator[None]:
     """Raise errors of a study file that was made from options as one error that names the options.
 
+    Args:
+        baseline: The option that names the baseline's properties file.
+
     Raises:
-        ConfigError: The file of `--current` is wrong.
+        ConfigError: That file is wrong.
         typer.BadParameter: The value of an option is wrong.
     """
     try:
         yield
     except StudyFileError as error:
-        told = "; ".join(dict.fromkeys(f"{option_of(problem.key)}: {problem.what}" for problem in error.problems))
-        if all(problem.key == "baseline" for problem in error.problems):  # the properties are wrong, not the command
+        names = {
+            problem: baseline if problem.key == "baseline" else option_of(problem.key) for problem in error.problems
+        }
+        told = "; ".join(dict.fromkeys(f"{name}: {problem.what}" for problem, name in names.items()))
+        if set(names.values()) == {baseline}:  # the properties are wrong, not the command
             raise ConfigError(told) from None
         raise typer.BadParameter(told) from None
 

@@ -174,7 +174,8 @@ def _load_fields(source: Source, calibration: Calibration, asked: Question) -> I
         capacity = perform(calibration.constants, settings, load).capacity_records_per_s
         step = 10.0 ** max(0, floor(log10(capacity)) - 2)
         most_rate = max(step * floor(capacity / step), load.rate_records_per_s)
-        yield _slider("rate", load.rate_records_per_s, min(step, load.rate_records_per_s), most_rate, step)
+        rates = [each.rate_records_per_s for each in (load, source.workload) if each.rate_records_per_s is not None]
+        yield _slider("rate", load.rate_records_per_s, min(step, *rates), most_rate, step)
 
 
 def _disk_fields(asked: Question, typed: Mapping[str, str]) -> Iterator[dict[str, Any]]:

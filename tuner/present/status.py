@@ -61,7 +61,7 @@ class Recommended:
         trial: The trial that found the config.
         is_baseline: Whether no config is proven better than the baseline for the goal.
         gains: By metric of the goal, the gain over the baseline; empty if no gain is claimed.
-        in_short: What the config brings and what it costs, or for which other goals a config is proven, in words.
+        in_short: What the config brings and what it costs, or that the baseline is to be kept, in words.
     """
 
     goal: Goal

@@ -21,7 +21,7 @@ from search_spaces.to_java import for_java
 from tuner.present.export.pasted import pasted_values
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
 from tuner.present.export.table import recommendation_table
-from tuner.present.wording import gain_sentences, not_advice, shown_value
+from tuner.present.wording import gain_sentences, instead, not_advice, shown_value
 from tuner.results.recommendation import Recommendation
 
 
@@ -198,6 +198,7 @@ def _comment(lines: Sequence[str]) -> str:
 def _origin(recommendation: Recommendation) -> list[str]:
     """Return the comment lines above a config that say where the config comes from."""
     promised, before = recommendation.trial.guarantee, recommendation.baseline.guarantee
+    others = instead(recommendation)
     return [
         (
             f"kafka-tuner: study {recommendation.study}, trial {recommendation.trial.number}, "
@@ -205,7 +206,8 @@ def _origin(recommendation: Recommendation) -> list[str]:
         ),
         f"records: {recommendation.record_bytes} B",
         f"goal: {recommendation.goal}",
-        *(f"gain: {sentence}" for sentence in gain_sentences(recommendation)),
+        *(f"gain: {sentence}" for sentence in gain_sentences(recommendation) if sentence not in others),
+        *(f"other goals: {sentence}" for sentence in others),
         *([not_advice(recommendation)] if not_advice(recommendation) else []),
         f"measured: {recommendation.how}",
         f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is different: {before}"),
