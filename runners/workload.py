@@ -65,7 +65,8 @@ class RecordSizes:
     def parse(cls, text: str) -> Self:
         """Parse one size such as `1000`, or a mix such as `100:70,1000:25,10000:5` (sizes in bytes with their weights).
 
-        Sizes without weights, such as `100,1000`, are no mix: where several sizes are possible, they mean two searches.
+        Sizes without any weight, such as `100,1000`, are no mix: where several sizes are possible, they mean two
+        searches. If only some have one, the others have the weight 1.
 
         Raises:
             WorkloadRefused: The text does not have this form, or a size or weight is out of range.
@@ -74,7 +75,7 @@ class RecordSizes:
         for part in text.split(","):
             size_text, _, weight_text = part.partition(":")
             try:
-                size, weight = int(size_text), float(weight_text if "," in text else weight_text or 1)
+                size, weight = int(size_text), float(weight_text or 1 if ":" in text or "," not in text else "")
             except ValueError:
                 raise WorkloadRefused(
                     f"record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"

@@ -329,8 +329,8 @@ def recommend(
         study: A loaded study, or a study's name, folder or file.
         record_bytes: The record size. For a size that was not measured, the recommendation is that of the nearest
             measured size, with a warning. The argument may be left out if the study measured only one size.
-        goal: `throughput`, `latency` or `balanced`; by default the first of balanced, throughput and latency for which
-            a config is better than the baseline.
+        goal: `throughput`, `latency` or `balanced`; by default balanced if a config is proven better for it, otherwise
+            the goal of the proven config with the greatest mean gain.
         allow_loss: The part of any objective that a balanced config may give up, from 0 to 1: 0.1 is 10 %. A metric
             that was not asked for is called "not worse" or "at most N % worse" if it loses no more. By default
             `confirm.allow_loss` of the study.

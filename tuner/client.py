@@ -298,8 +298,8 @@ class Client:
         Args:
             study: The study's name.
             record_bytes: Record size or mix; by default all sizes that the study measured.
-            goal: `balanced`, `throughput` or `latency`; by default the first of these goals for which a config is
-                better than the baseline.
+            goal: `balanced`, `throughput` or `latency`; by default `balanced` if a config is proven better for it,
+                otherwise the goal of the proven config with the greatest mean gain.
             max_p99_ms: Consider only configs whose p99 latency is at most this many milliseconds.
             min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
             allow_loss: The part of any objective that a balanced config may give up, from 0 to 1; by default

@@ -157,7 +157,7 @@ def test_ctrl_c_before_the_first_trial_of_a_calibration_leaves_none(studies: Pat
     words = ("calibrate", "--bootstrap", broker.bootstrap, "--probes", "4", "--rate", "2000")
     code, said, family = interrupted(*words, by=signal.SIGINT, after="results in", own_broker=False)
     assert code == 130, said
-    assert "nothing was measured yet, so calibration-1 is not kept; the same command starts over" in said
+    assert "nothing that counts was measured yet, so calibration-1 is not kept; the same command starts over" in said
     assert_gone(family)
     assert list(studies.iterdir()) == []
 

@@ -333,6 +333,9 @@ def test_without_a_goal_much_latency_is_not_given_up_for_little_throughput() -> 
     found = recommend(both, "1000")
     assert (found.goal, found.config.values, found.unproven) == (Goal.LATENCY, QUICKEST, (Goal.BALANCED,))
     assert {goal: each.config.values for goal, each in found.alternatives.items()} == {Goal.THROUGHPUT: FASTEST}
+    limited = recommend(both, "1000", None, Conditions(max_p99_ms=30))
+    assert (limited.goal, limited.unproven) == (Goal.LATENCY, (Goal.BALANCED, Goal.THROUGHPUT))
+    assert limited.limits == ("--max-p99-ms", "30")
 
 
 def test_search_and_repeats_choose_among_proven_configs_not_the_rounds() -> None:

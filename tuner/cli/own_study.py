@@ -114,10 +114,10 @@ def own_name(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
                 f"what was measured is kept as {name}; the same command starts over{also}, and `tuner rm {name}` "
                 "removes what is kept"
                 if kept
-                else f"nothing was measured yet, so {name} is not kept; the same command starts over{also}",
+                else f"nothing that counts was measured yet, so {name} is not kept; the same command starts over{also}",
             )
         elif not kept and not silent:
-            say(f"{name} is not kept, because nothing was measured")
+            say(f"{name} is not kept, because nothing that counts was measured")
         raise
 
 

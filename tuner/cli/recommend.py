@@ -39,7 +39,7 @@ AskedGoal = Annotated[
     Goal | None,
     typer.Option(
         help="What the config should be best at.",
-        show_default="the first of balanced, throughput, latency with a proven gain",
+        show_default="balanced if it is proven, else the proven config with the greatest mean gain",
     ),
 ]
 MaxP99Ms = Annotated[
@@ -243,12 +243,10 @@ def _explain_command(
     asked = (
         ("--record-bytes", record_bytes),
         ("--goal", goal),
-        ("--max-p99-ms", conditions.max_p99_ms),
-        ("--min-mb-per-s", conditions.min_mb_per_s),
         ("--allow-loss", allow_loss),
     )
     given = [word for option, value in asked if value is not None for word in (option, str(value))]
-    return shlex.join(["tuner", "explain", study, *given])
+    return shlex.join(["tuner", "explain", study, *given, *conditions.options])
 
 
 def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:

@@ -84,10 +84,11 @@ class Retention:
         """Return what a user has typed into a form, whose fields are `TYPED`; None if nothing was typed.
 
         Args:
-            texts: What was typed into each field.
+            texts: What was typed into each field. The number of brokers alone asks nothing, because a user who types
+                it first is not done.
 
         Raises:
-            ValueError: A text is not a number, or its value is too small. Or only the number of brokers was typed.
+            ValueError: A text is not a number, or its value is too small.
         """
         numbers: dict[str, float | None] = {}
         for name in TYPED:
@@ -102,6 +103,8 @@ class Retention:
         days, disk_gb, brokers = numbers.values()
         if brokers is not None and not brokers.is_integer():
             raise ValueError(f"brokers must be a whole number, but got {brokers:g}")
+        if days is None and disk_gb is None and (brokers is None or brokers >= 1):
+            return None
         return cls.asked(
             None if days is None else days * SECONDS_PER_DAY,
             None,

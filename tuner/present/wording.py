@@ -126,9 +126,11 @@ def instead(recommendation: Recommendation) -> list[str]:
     found = []
     if recommendation.unproven:
         goals = " and ".join(map(str, recommendation.unproven))
-        found.append(f"{goals}: no config is proven better")
+        kept = " and keeps the limits" if recommendation.limits else ""
+        found.append(f"{goals}: no config is proven better{kept}")
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
+        words += recommendation.limits
         found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
     return found
 

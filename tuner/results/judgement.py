@@ -113,6 +113,7 @@ class Terms:
 
         Raises:
             ConfigError: The client does not accept the config.
+            RequestRefused: As `check_gain_asked` says.
         """
         terms = {name: value for name, value in told.items() if name != "client"}
         return cls(**{**terms, "config": ProducerConfig.parse(told["config"], client_of(told["client"]))})

@@ -36,8 +36,8 @@ def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str
         )
     if ahead:
         return (
-            "the best config for this goal was measured again, alternating with the baseline. It is proven better in "
-            f"the mean of the objectives, but it may lose more than {100 * allow_loss:g} % in one of them"
+            "a config was measured again, alternating with the baseline, and is proven better in the mean of the "
+            f"objectives, but it may lose more than {100 * allow_loss:g} % in one of them"
         )
     metric = asked_metric(goal, results.objectives)
     gains = [

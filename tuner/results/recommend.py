@@ -28,7 +28,7 @@ def recommend(
     conditions: Conditions = NO_CONDITIONS,
     allow_loss: float | None = None,
 ) -> Recommendation:
-    """Return the config to use for a goal, or for the first goal that has a better config if no goal is given.
+    """Return the config to use for a goal, or the one to follow if no goal is given.
 
     For one goal, a config that is proven better for it is recommended first, whichever goal it was confirmed for. If
     configs were confirmed, but none is proven better, the baseline is recommended, and `Recommendation.is_baseline` is
@@ -36,8 +36,7 @@ def recommend(
     baseline breaks a constraint or a condition, the best config on the front is recommended, without claiming a gain.
 
     Without a goal, the goals are tried in the order balanced, throughput, latency; a study with one objective has one
-    goal. The first goal with a proven gain is taken, or else the first goal for which another config than the baseline
-    is recommended. If there is none either, the recommendation for the first goal is returned: to keep the baseline.
+    goal. `preferred` chooses among the recommendations for them.
 
     Args:
         study: The study's results.
@@ -54,8 +53,11 @@ def recommend(
     """
     try:
         if goal is not None:
-            return _for_goal(study, record_bytes, goal, conditions, allow_loss)
-        return _for_first_goal(study, record_bytes, conditions, allow_loss)
+            found = _for_goal(study, record_bytes, goal, conditions, allow_loss)
+        else:
+            found = _preferred(study, record_bytes, conditions, allow_loss)
+        loss = () if allow_loss is None else ("--allow-loss", f"{allow_loss:g}")
+        return replace(found, limits=(*conditions.options, *loss))
     except NoFeasibleConfig as error:
         if not study.sizes or study.size(record_bytes) is not None:
             raise
@@ -146,10 +148,10 @@ def _mean_gain(found: Recommendation) -> float:
     return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
 
 
-def _for_first_goal(
+def _preferred(
     study: StudyResults, record_bytes: str, conditions: Conditions, allow_loss: float | None
 ) -> Recommendation:
-    """Return the recommendation for the first goal that has a better config; see `recommend`."""
+    """Return the recommendation to follow if no goal was asked for."""
     found: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):

@@ -24,6 +24,12 @@ class Conditions:
     max_p99_ms: float | None = None
     min_mb_per_s: float | None = None
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of `tuner recommend` that set these limits, as words: `("--max-p99-ms", "10")`."""
+        given = {"--max-p99-ms": self.max_p99_ms, "--min-mb-per-s": self.min_mb_per_s}
+        return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:g}"))
+
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
         """Return whether the metrics keep both limits; a limit is not kept if its metric is missing."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
@@ -96,6 +102,7 @@ class Recommendation:
             if `unproven` names a goal.
         unproven: If no goal was asked for, the goals for which no config is proven better, if the study's first goal is
             one of them; otherwise empty.
+        limits: The options of `tuner recommend` by which it was chosen, beside size and goal, as words.
     """
 
     study: str
@@ -113,6 +120,7 @@ class Recommendation:
     prices: Mapping[str, Price] = field(default_factory=dict)
     alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
     unproven: tuple[Goal, ...] = ()
+    limits: tuple[str, ...] = ()
     measured_again: bool = False
     objectives: tuple[str, ...] = ()
 

@@ -51,6 +51,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
             str(goal): recommendation_record(other) for goal, other in recommendation.alternatives.items()
         },
         "unproven": list(map(str, recommendation.unproven)),
+        "limits": list(recommendation.limits),
         "in_words": [
             each
             for each in (*gain_sentences(recommendation), scatter_note(recommendation), not_advice(recommendation))
@@ -113,6 +114,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
                 Goal(goal): recommendation_of(other) for goal, other in record.get("alternatives", {}).items()
             },
             unproven=tuple(map(Goal, record.get("unproven", ()))),
+            limits=tuple(record.get("limits", ())),
         )
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:

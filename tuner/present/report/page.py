@@ -221,6 +221,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     wording.changes,
     wording.compared,
     wording.in_short,
+    wording.instead,
     wording.keep,
     wording.over_sizes,
     wording.shown_gains,

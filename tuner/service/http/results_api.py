@@ -29,8 +29,8 @@ MOST_STREAMS: Final = 200
 AskedGoal = Annotated[
     Goal | None,
     Query(
-        description="What the config is best for. Default: the first of balanced, throughput and latency for "
-        "which a config is better than the baseline."
+        description="What the config is best for. Default: balanced if a config is proven better for it, otherwise "
+        "the proven config with the greatest mean gain."
     ),
 ]
 MaxP99Ms = Annotated[
