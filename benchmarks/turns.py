@@ -109,7 +109,7 @@ def turns_parser(description: str | None, sizes: str) -> argparse.ArgumentParser
         sizes: The record sizes that are measured by default, with commas between them.
     """
     parser = benchmark_parser(description)
-    parser.add_argument("--rounds", type=whole_number, default=7)
+    parser.add_argument("--rounds", type=_rounds, default=7)
     parser.add_argument("--sizes", type=_whole_numbers, default=sizes)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
@@ -133,6 +133,12 @@ def add_peers(parser: argparse.ArgumentParser, known: Collection[str], default: 
 
     helped = f"any of {', '.join(known)}, with commas between them"
     parser.add_argument("--peers", type=peers, default=default, help=helped)
+
+
+def _rounds(text: str) -> int:
+    if (rounds := whole_number(text)) < 2:
+        raise argparse.ArgumentTypeError("must be at least 2, because one ratio has no interval")
+    return rounds
 
 
 def _whole_numbers(text: str) -> list[int]:

@@ -78,6 +78,7 @@ def test_a_command_without_a_place_is_refused_before_it_measures() -> None:
     [
         (("trust", "--studies", "0"), "--studies: must be a whole number from 1, but got '0'"),
         (("cold_starts", "--starts", "x"), "--starts: must be a whole number from 1, but got 'x'"),
+        (("generator", "--rounds", "1"), "--rounds: must be at least 2, because one ratio has no interval"),
         (("paced", "--seconds", "nan"), "--seconds: must be a number above 0, but got 'nan'"),
     ],
 )
