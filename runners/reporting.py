@@ -1,4 +1,4 @@
-"""How the code of `runners` tells the user what it is doing, or that something is wrong."""
+"""Sentences for the user: who is told what is going on, and how numbers and texts are written in them."""
 
 from collections.abc import Callable
 from typing import Final

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from benchmarks.problems.latency import percentile_ms
+from objectives.scoring import LEAST_HELD_RATIO
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import Performance, perform
 from runners.performance_model.settings import Settings
@@ -15,11 +16,6 @@ from tuner.model.spec import RATE_RATIO
 Simulate = Callable[[ClusterConstants, Settings, Workload], Performance]
 """A simulation of a cluster: it computes the performance of a client's settings under a load."""
 COMPRESSIBILITY_RATIO: Final = 0.5
-LEAST_HELD_RATIO: Final = 0.95
-"""A config that delivers less than this share of the paced rate is infeasible.
-
-The same number as in `objectives.scoring`, which must not be imported here.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def test_recommend_names_the_explain_command_beside_the_table_only(run: Run, tmp
     write_study(tmp_path / "overnight")
     words = ("recommend", "overnight", "--goal", "latency", "--max-p99-ms", "50")
     table = run(*words)
-    assert "why: tuner explain overnight --goal latency --max-p99-ms 50.0" in " ".join(table.stderr.split())
+    assert "why: tuner explain overnight --goal latency --max-p99-ms 50" in " ".join(table.stderr.split())
     assert "tuner explain" not in table.stdout
     pasted = run(*words, "--format", "properties")
     assert "tuner explain" not in pasted.stderr

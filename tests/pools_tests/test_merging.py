@@ -4,7 +4,7 @@ A value that one producer does not know is not made up.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +42,10 @@ def measurements(draw: st.DrawFn) -> Measurement:
             sole_writer=draw(st.booleans()),
         ),
         latency_check=draw(st.none() | st.builds(LatencyCheck, *[st.floats(1.0, 1e6)] * 5, MAYBE, MAYBE)),
-        resources=Resources(sender_cpu_ratio=draw(MAYBE), process_cpu_cores=draw(MAYBE), host_cpu_ratio=draw(MAYBE)),
+        resources=Resources(
+            **{each.name: draw(MAYBE) for each in fields(Resources) if each.name not in ("host_cores", "brokers")},
+            host_cores=draw(st.none() | st.integers(1, 64)),
+        ),
         activity=draw(st.none() | st.builds(activity, queue_full_ratio=RATIOS, wire_bytes=st.none() | st.just(7))),
         series=tuple(
             TimePoint(number + 1.0, Phase.MEASURED, float(records), 1.0, float(records), 0.5)

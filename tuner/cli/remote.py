@@ -24,8 +24,7 @@ from tuner.cli.predict_options import PredictOptions
 from tuner.cli.recommend import ExplainOptions, RecommendOptions, form_asked, show_found
 from tuner.cli.shared_options import with_options
 from tuner.cli.show import check_named
-from tuner.cli.studies import Parquet, check_trials_output, print_studies, show_trials
-from tuner.cli.studies import RecordBytes as ShownSize
+from tuner.cli.studies import Parquet, ShownSize, check_trials_output, print_studies, show_trials
 from tuner.client import Client, ServiceRefused
 from tuner.model.errors import NothingToTell
 from tuner.model.trial import StudyState

@@ -14,7 +14,7 @@ from rich.live import Live
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.cli.studies import studies
+from tuner.cli.studies import ShownSize, studies
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
@@ -29,14 +29,6 @@ from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
 
-_ShownSize = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N",
-        help="Show only this record size or mix, such as 1000.",
-        show_default="all of the study",
-    ),
-]
 _POLL_S: Final = 2.0
 
 
@@ -113,7 +105,7 @@ def _last_sequence(store: ResultsStore, after: int) -> int:
 
 def front(
     study: options.Study,
-    record_bytes: _ShownSize = None,
+    record_bytes: ShownSize = None,
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:
@@ -150,7 +142,7 @@ def front(
 
 def grid(
     study: options.Study,
-    record_bytes: _ShownSize = None,
+    record_bytes: ShownSize = None,
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:

@@ -37,7 +37,7 @@ from tuner.storage.home import find_study, storage_at, studies_root
 if TYPE_CHECKING:
     import pandas as pd
 
-RecordBytes = Annotated[
+ShownSize = Annotated[
     str | None,
     typer.Option(metavar="N", help="Show only this record size or mix, such as 1000.", show_default="all of the study"),
 ]
@@ -97,7 +97,7 @@ def _studies_here() -> Iterator[ListedStudy]:
 
 def trials(
     study: options.Study,
-    record_bytes: RecordBytes = None,
+    record_bytes: ShownSize = None,
     as_json: options.Json = False,
     as_csv: options.Csv = False,
     parquet: Parquet = None,

@@ -56,7 +56,7 @@ def recommend(
             found = _for_goal(study, record_bytes, goal, conditions, allow_loss)
         else:
             found = _preferred(study, record_bytes, conditions, allow_loss)
-        loss = () if allow_loss is None else ("--allow-loss", f"{allow_loss:g}")
+        loss = () if allow_loss is None else ("--allow-loss", f"{allow_loss:.12g}")
         return replace(found, limits=(*conditions.options, *loss))
     except NoFeasibleConfig as error:
         if not study.sizes or study.size(record_bytes) is not None:

@@ -28,7 +28,7 @@ class Conditions:
     def options(self) -> tuple[str, ...]:
         """The options of `tuner recommend` that set these limits, as words: `("--max-p99-ms", "10")`."""
         given = {"--max-p99-ms": self.max_p99_ms, "--min-mb-per-s": self.min_mb_per_s}
-        return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:g}"))
+        return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:.12g}"))
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
         """Return whether the metrics keep both limits; a limit is not kept if its metric is missing."""
