@@ -109,6 +109,7 @@ def test_a_record_too_large_for_the_topic(broker: RunningCluster, new_topic: Top
     assert "max.message.bytes" in ended.err
 
 
+@pytest.mark.campaign
 def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster) -> None:
     words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0")
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:

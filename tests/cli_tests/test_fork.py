@@ -66,6 +66,7 @@ def test_a_fork_with_a_changed_file_is_run_like_any_study(studies: Path, tmp_pat
     assert sum(each.kind in (Kind.BASELINE, Kind.SEARCH) for each in after) == 8
 
 
+@pytest.mark.campaign
 def test_a_fork_without_a_file_keeps_the_settings(studies: Path) -> None:
     forked = tuner("fork", "old", "new")
     assert forked.code == 0, forked.err

@@ -58,6 +58,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.campaign
 def test_a_grid_that_ends_early_has_cells_without_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
     study(tmp_path, "cut", "linger.ms", "batch.size", trials=7)

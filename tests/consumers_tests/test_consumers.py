@@ -249,6 +249,7 @@ def test_topics_that_can_not_be_read_are_refused(broker: RunningCluster, new_top
     assert "no-such-topic" not in TopicAdmin(broker.connection).names()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("client", "signal_number"),
     [

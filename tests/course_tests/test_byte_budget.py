@@ -122,6 +122,7 @@ class Stops(Told):
         raise KeyboardInterrupt
 
 
+@pytest.mark.campaign
 def test_ctrl_c_counts_what_was_sent_and_the_study_can_be_resumed(broker: RunningCluster, tmp_path: Path) -> None:
     spec = real_study(broker.bootstrap, trials=1)
     spec = replace(spec, search=replace(spec.search, max_bytes=40 * 10**9))

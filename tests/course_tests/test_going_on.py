@@ -5,6 +5,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
@@ -33,6 +35,7 @@ def test_a_study_with_the_same_limits_measures_nothing_more(tmp_path: Path) -> N
     assert _trials(_SPEC, tmp_path) == _trials(_SPEC, tmp_path)
 
 
+@pytest.mark.campaign
 def test_additional_trials_are_searched_and_confirmed_in_new_rounds(tmp_path: Path) -> None:
     before = _trials(_SPEC, tmp_path)
     after = _trials(replace(_SPEC, search=replace(_SPEC.search, trials=12)), tmp_path)

@@ -69,6 +69,7 @@ def test_a_study_of_the_java_client_is_kept_and_exported_in_its_own_words() -> N
     assert [is_translated(form, found.config.client) for form in (Format.JAVA, Format.LIBRDKAFKA)] == [False, True]
 
 
+@pytest.mark.campaign
 def test_studies_of_two_clients_are_told_apart() -> None:
     compared = compare(run("of-java", "java").results, run("of-librdkafka", "librdkafka").results)
     assert "the studies differ in client: java 4.3.1 and librdkafka" in compared.differences

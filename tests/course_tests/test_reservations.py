@@ -109,6 +109,7 @@ def test_ctrl_c_during_an_outage_of_the_storage_ends_soon_and_keeps_the_reservat
     assert Budget(spec.search, (), reserved=stored).left_bytes() == 30 * 10**9
 
 
+@pytest.mark.campaign
 def test_ctrl_c_while_a_trial_waits_for_the_storage_says_that_the_trial_is_not_stored(
     postgres: PostgresServer, database: str, tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_batch_that_no_response_may_hold_is_left_out_and_named() -> None:
     assert "or for a batch of over" in found["orders"].unread[0]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("size", [100, 3_000, 16_384, 200_000, 1_000_000])
 def test_two_hundred_topics_within_twenty_megabytes(size: int) -> None:
     limits = SampleLimits(50, 20 * MB)

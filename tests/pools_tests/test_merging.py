@@ -42,9 +42,9 @@ def measurements(draw: st.DrawFn) -> Measurement:
             sole_writer=draw(st.booleans()),
         ),
         latency_check=draw(st.none() | st.builds(LatencyCheck, *[st.floats(1.0, 1e6)] * 5, MAYBE, MAYBE)),
-        resources=Resources(
+        resources=replace(
+            Resources(host_cores=draw(st.none() | st.integers(1, 64))),
             **{each.name: draw(MAYBE) for each in fields(Resources) if each.name not in ("host_cores", "brokers")},
-            host_cores=draw(st.none() | st.integers(1, 64)),
         ),
         activity=draw(st.none() | st.builds(activity, queue_full_ratio=RATIOS, wire_bytes=st.none() | st.just(7))),
         series=tuple(

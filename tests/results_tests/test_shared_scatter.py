@@ -15,6 +15,7 @@ def draws(rng: np.random.Generator, spread: float) -> list[list[float]]:
     return [list(deviation * rng.standard_normal(ROUNDS)) for deviation in deviations]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 def test_all_intervals_together_hold_the_truth_as_often_as_they_say(spread: float) -> None:
     rng, held, studies = np.random.default_rng(5), 0, 400

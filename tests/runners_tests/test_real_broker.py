@@ -267,6 +267,7 @@ def test_three_brokers_acknowledge_together(tested: ClientCase) -> None:
         cluster.stop()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
 def test_a_broker_that_is_killed_or_stopped_ends_the_run(tested: ClientCase, signal_number: signal.Signals) -> None:
     cluster = EmbeddedCluster()

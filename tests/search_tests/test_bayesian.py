@@ -216,6 +216,7 @@ def improvement(
 POINTS = np.array([[0.0], [0.5], [1.0]])
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_expected_improvement_is_the_mean_growth_of_the_volume(objectives: int) -> None:
     values = np.array([[1.0, 0.2], [0.8, 0.7], [0.1, 0.9]])[:, :objectives]

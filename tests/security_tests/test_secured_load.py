@@ -37,6 +37,7 @@ def no_java_process_is_left() -> Iterator[None]:
     end_kept_jvms()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("runner", ["librdkafka", "java", pytest.param("java 3.9.1", marks=pytest.mark.long)])
 @pytest.mark.parametrize("listener", ["SCRAM", "PLAIN", "MUTUAL"])
 def test_every_client_sends_through_every_login(secured: Secured, listener: str, runner: str) -> None:

@@ -35,6 +35,7 @@ def signalled(number: signal.Signals) -> BaseProcess:
     return child
 
 
+@pytest.mark.campaign
 def test_a_killed_process_is_replaced(reading: ReadingProcess) -> None:
     signalled(signal.SIGKILL)
     assert asked(reading).status == 404

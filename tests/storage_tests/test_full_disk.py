@@ -33,6 +33,7 @@ def run(folder: Path) -> StudyResults:
     return run_study(simulated_study((100,), trials=6), "study: small", folder, Told(), simulated=Steady())
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("left_kb", [0, 4, 16, 96, 128, 160, 192, 256])
 def test_a_full_disk_is_an_error_and_the_study_continues_later(disk: Path, left_kb: int) -> None:
     filler = disk / "filler"

@@ -67,6 +67,7 @@ def tuner(*words: str) -> Result:
     return CliRunner().invoke(app, list(words))
 
 
+@pytest.mark.campaign
 def test_sync_reports_what_it_wrote(client: "MlflowClient") -> None:
     ended = tuner("sync", "night", "--json")
     assert ended.exit_code == 0

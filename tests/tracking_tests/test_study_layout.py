@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 HERE = TrackingSpec()
 
 
+@pytest.mark.campaign
 def test_the_experiment_is_the_one_that_was_chosen_when_the_study_began(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), default_experiment="kafka-tuner/embedded on build-7").close()
     assert sync(root / "night", HERE).error is None

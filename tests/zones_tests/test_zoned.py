@@ -48,6 +48,7 @@ def running(zoned: ZonedCluster) -> RunningCluster:
     return zoned.start()
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_the_brokers_tell_clients_only_the_ports_of_the_proxy(running: RunningCluster) -> None:
     brokers = Contact(running.connection).metadata(30.0).brokers.values()
