@@ -1,6 +1,7 @@
 """`tuner init`, `plan`, `schema` and `run` as a user types them, without a broker."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -133,6 +134,26 @@ def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
     assert many["bytes_at_most"] / few["bytes_at_most"] == pytest.approx(many["seconds"] / few["seconds"], rel=0.01)
     path.write_text(_STUDY.replace("trials: 6", "max_bytes: 1GB, trials: 60"))
     assert json.loads(tuner("plan", str(path), "--json").out)["bytes_at_most"] == 10**9
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--method", "grid", "--knob", "linger.ms=0,5,20", "--repeats", "3", "--rounds", "0"),
+        ("--method", "grid", "--knob", "linger.ms=0,5,20", "--trials", "60"),
+        ("--trials", "40"),
+        ("--hours", "12"),
+    ],
+    ids=["a grid", "a grid with fewer points than trials", "a number of trials", "rounds spread over hours"],
+)
+def test_run_says_the_time_that_plan_shows(studies: Path, words: tuple[str, ...]) -> None:
+    given = (*words, "--bootstrap", "127.0.0.1:9", "--executor", "local")
+    planned = re.search(r"^time +about (.+? (?:min|s)\b)", tuner("plan", *given).out, re.MULTILINE)
+    assert planned is not None
+    ran = tuner("run", *given, "--no-mlflow")
+    assert ran.code == 3, "no broker listens there"
+    less = "" if "--rounds" in words else ", and less if few rounds are needed"
+    assert f"this study takes about {planned[1]}{less}; --quick takes less\n" in ran.err
 
 
 def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, studies: Path) -> None:

@@ -24,12 +24,12 @@ from tests.helpers.choosers import Replay
 from tests.helpers.trials import OBJECTIVES, baseline, results, trial
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
-from tuner.present.plan_view import plan_record, spaces_of
+from tuner.present.plan_view import plan_record
 from tuner.search import strategy as strategy_module
 from tuner.search.bayesian import observations
 from tuner.search.expectation import begins_with_model
 from tuner.search.samplers import MissingExtra, strategy_of
-from tuner.search.schedule import STAGES, searched_from
+from tuner.search.schedule import STAGES, searched_from, spaces_of
 from tuner.search.strategy import OptunaChooser, Strategy
 
 ROOT = Path(__file__).resolve().parents[2]

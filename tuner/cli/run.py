@@ -1,7 +1,5 @@
 """`tuner run` searches for the best configs, and `tuner confirm` measures them again. Both can be resumed."""
 
-import datetime
-import math
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -23,11 +21,13 @@ from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all, pasted_values
 from tuner.present.study_view import StudyView
+from tuner.present.text_view import duration
 from tuner.present.wording import SIMULATED, not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
+from tuner.search.schedule import spaces_of
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
 from tuner.study_file import parse_study, read_study_file
@@ -115,13 +115,8 @@ def run(
     folder = study_folder(spec.name)
     if storage_at().find(str(folder), folder.parent) is None:
         asked.check_limits(spec)
-        # A study that spreads its rounds may take all the time that it is given.
-        trials = None if silent or spec.spreads_rounds else spec.search.trials
-        if trials is not None and spec.executor is not Executor.SIMULATED:
-            seconds = estimate.most_s(spec, [trials] * len(spec.workload.record_sizes))
-            most = datetime.timedelta(seconds=round(min(seconds, (spec.search.hours or math.inf) * 3600)))
-            shorter = "" if asked.quick else "; --quick takes less"
-            say(f"this study takes about {most}, and less if few rounds are needed{shorter}")
+        if not silent and spec.executor is not Executor.SIMULATED:
+            _say_time(spec, quick=asked.quick)
     study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
     _print_found(study.results, found, as_json=as_json)
@@ -145,6 +140,16 @@ def run(
             _say_links(study.results, spec.tracking)
     if not found:
         raise NoFeasibleConfig(none_keeps_constraints(spec.name))
+
+
+def _say_time(spec: StudySpec, *, quick: bool) -> None:
+    """Print how long a new study takes, which is the time that `tuner plan` shows; nothing if it is not known."""
+    seconds = estimate.planned_s(spec, spaces_of(spec).values())
+    if seconds is None:
+        return
+    less = ", and less if few rounds are needed" if spec.confirm.rounds else ""
+    shorter = "" if quick else "; --quick takes less"
+    say(f"this study takes about {duration(seconds)}{less}{shorter}")
 
 
 def _nothing_measured(spec: StudySpec) -> str:

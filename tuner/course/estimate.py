@@ -1,11 +1,15 @@
 """The time and the bytes that a study takes, estimated before anything is measured, and the least that it needs."""
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Collection, Iterable
 from typing import Final
 
+from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
+from tuner.course.budget import next_occurrence
 from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
+from tuner.search.schedule import trials_in_all
 
 LEAST_TRIALS: Final = 6
 """The fewest trials per record size that are worth a confirmation: the baseline and five other configs."""
@@ -15,6 +19,41 @@ _MOST_SHARE: Final = 2 / 3
 """The largest such share. If the rounds need more to be far enough apart, they follow one another."""
 _NEARLY: Final = 0.95
 """Rounds may be a little closer together than `SESSION_GAP_S`, because the search may take a little longer."""
+
+
+def planned_s(spec: StudySpec, spaces: Collection[SearchSpace]) -> float | None:
+    """Return the seconds that a study takes, if all rounds are needed.
+
+    Args:
+        spec: The study.
+        spaces: The search space of each record size.
+
+    Returns:
+        Seconds; None if nothing but a time of day or bytes ends the search.
+    """
+    if spec.spreads_rounds and spread_s(spec, own_s := time_per_size_s(spec), spec.trial_s + OVERHEAD_S):
+        return own_s * len(spaces)  # the rounds are spread over all the time that the search leaves
+    known = [] if spec.search.hours is None else [spec.search.hours * 3600]
+    trials = [trials_in_all(spec.search, space, spec.baseline) for space in spaces]
+    counts = [count for count in trials if count is not None]
+    if len(counts) == len(trials):
+        known.append(most_s(spec, counts))
+    return min(known, default=None)
+
+
+def most_bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
+    """Return the most bytes that a study sends; None if nothing limits them.
+
+    Args:
+        spec: The study.
+        seconds: What `planned_s` returned.
+        mb_per_s: The throughput at full speed.
+    """
+    each = bytes_per_trial(spec, mb_per_s)
+    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + OVERHEAD_S))]
+    if spec.search.max_bytes is not None:
+        known.append(spec.search.max_bytes)
+    return min(known, default=None)
 
 
 def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
@@ -63,6 +102,25 @@ def most_rounds(spec: StudySpec) -> int:
 def most_confirmations(spec: StudySpec) -> int:
     """Return the largest number of measurements of a record size's confirmation, with their burn-in runs."""
     return most_steps(spec.confirm) + spec.winner_burn_in_trials + most_rounds(spec) * spec.burn_ins_per_round
+
+
+def sessions_s(spec: StudySpec) -> float:
+    """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
+    rounds = most_rounds(spec)
+    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + OVERHEAD_S)
+
+
+def time_per_size_s(spec: StudySpec) -> float:
+    """Return the seconds that each record size has for its search and its confirmation, in a study with limited time.
+
+    Raises:
+        ValueError: Neither hours nor a time of day limit the study.
+    """
+    limits_s = [] if spec.search.hours is None else [spec.search.hours * 3600]
+    if spec.search.until is not None:
+        now = datetime.datetime.now()
+        limits_s.append(next_occurrence(spec.search.until, now).timestamp() - now.timestamp())
+    return max(0.0, min(limits_s)) / len(spec.workload.record_sizes)
 
 
 def least_spread_s(spec: StudySpec, each_s: float) -> float:

@@ -1,6 +1,5 @@
 """The plan of a study: what it would do, how long it would take, and what it would search."""
 
-import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -12,25 +11,14 @@ from rich.table import Table
 from runners.reporting import counted
 from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
-from tuner.course.budget import next_occurrence
 from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.csv_text import csv_of
 from tuner.present.text_view import duration
 from tuner.present.wording import changed_values, shown_value
 from tuner.search.expectation import begins_with_model
-from tuner.search.schedule import searched_from, space_of, trials_in_all
-
-
-def spaces_of(spec: StudySpec) -> dict[RecordSizes, SearchSpace]:
-    """Return the search space of each record size, for topics with the usual maximum size of a message.
-
-    Raises:
-        ConfigError: The study sets knobs to impossible values, or leaves no knob to search.
-    """
-    return {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
+from tuner.search.schedule import searched_from, trials_in_all
 
 
 def plan_record(
@@ -45,7 +33,7 @@ def plan_record(
         targets: The names of the study's targets.
     """
     trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
-    seconds = _seconds(spec, trials)
+    seconds = estimate.planned_s(spec, spaces.values())
     return {
         "schema_version": 1,
         "kind": "plan",
@@ -56,7 +44,7 @@ def plan_record(
         "seconds_per_trial": spec.trial_s,
         "seconds": seconds,
         "seconds_at_least": estimate.least_s(spec),
-        "bytes_at_most": _bytes(spec, seconds, mb_per_s),
+        "bytes_at_most": estimate.most_bytes(spec, seconds, mb_per_s),
         "assumed_mb_per_s": mb_per_s,
         "sizes": [
             {
@@ -223,29 +211,13 @@ def _later_knobs_text(begin: dict[str, int], trials: int | None) -> str:
     )
 
 
-def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
-    if _spread_s(spec):
-        return _own_s(spec) * len(trials)  # the rounds are spread over all the time that the search leaves
-    known = [] if spec.search.hours is None else [spec.search.hours * 3600]
-    counts = [count for count in trials.values() if count is not None]
-    if len(counts) == len(trials):
-        known.append(estimate.most_s(spec, counts))
-    return min(known, default=None)
-
-
-def _sessions_s(spec: StudySpec) -> float:
-    """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
-    rounds = estimate.most_rounds(spec)
-    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + OVERHEAD_S)
-
-
 def _sessions_text(spec: StudySpec) -> str:
     """Return a text about what each round begins with; empty if the rounds follow one another."""
     most, said = estimate.most_rounds(spec), []
     if not most:
         return ""
     if spec.rounds_on_new_brokers:
-        added = duration(_sessions_s(spec))
+        added = duration(estimate.sessions_s(spec))
         said.append(
             f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
             "size (confirm.new_broker)"
@@ -261,24 +233,10 @@ def _sessions_text(spec: StudySpec) -> str:
     return "; ".join(said)
 
 
-def _own_s(spec: StudySpec) -> float:
-    """Return the seconds that each record size has for its search and its confirmation, if the time is limited."""
-    limits_s = [] if spec.search.hours is None else [spec.search.hours * 3600]
-    if spec.search.until is not None:
-        now = datetime.datetime.now()
-        limits_s.append(next_occurrence(spec.search.until, now).timestamp() - now.timestamp())
-    return max(0.0, min(limits_s)) / len(spec.workload.record_sizes)
-
-
-def _spread_s(spec: StudySpec) -> float:
-    """Return how many seconds of each record size's time the rounds get, if they are spread by default; else 0."""
-    return estimate.spread_s(spec, _own_s(spec), spec.trial_s + OVERHEAD_S) if spec.spreads_rounds else 0.0
-
-
 def _spread_text(spec: StudySpec) -> str:
     """Return a text about how much of the time the rounds get, if they are spread by default."""
-    each_s, own_s = spec.trial_s + OVERHEAD_S, _own_s(spec)
-    kept_s = _spread_s(spec)
+    each_s, own_s = spec.trial_s + OVERHEAD_S, estimate.time_per_size_s(spec)
+    kept_s = estimate.spread_s(spec, own_s, each_s)
     if kept_s:
         apart = duration(estimate.gap_s(spec, kept_s, each_s))
         return (
@@ -290,14 +248,6 @@ def _spread_text(spec: StudySpec) -> str:
         "the rounds run one after another, so the gain holds only for that time: to spread them, a record size needs "
         f"{least}, but has {duration(own_s)}"
     )
-
-
-def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
-    each = estimate.bytes_per_trial(spec, mb_per_s)
-    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + OVERHEAD_S))]
-    if spec.search.max_bytes is not None:
-        known.append(spec.search.max_bytes)
-    return min(known, default=None)
 
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:

@@ -11,6 +11,7 @@ from runners.workload import RecordSizes
 from search_spaces.errors import NothingToSearch
 from search_spaces.knobs import Stage
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, SearchSpec, StudySpec
 from tuner.model.trial import Kind
@@ -65,6 +66,15 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
     if not space.has_choice and not spec.confirm.configs:
         raise NothingToSearch
     return space
+
+
+def spaces_of(spec: StudySpec) -> dict[RecordSizes, SearchSpace]:
+    """Return the search space of each record size, for topics with the usual maximum size of a message.
+
+    Raises:
+        ConfigError: The study sets knobs to impossible values, or leaves no knob to search.
+    """
+    return {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:

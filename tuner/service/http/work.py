@@ -21,8 +21,9 @@ from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
-from tuner.present.plan_view import plan_record, plan_warning, print_plan, spaces_of
+from tuner.present.plan_view import plan_record, plan_warning, print_plan
 from tuner.results.judgement import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
+from tuner.search.schedule import spaces_of
 from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
