@@ -26,7 +26,7 @@ from search_spaces.properties_file import format_properties, parse_pairs, parse_
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role, is_secret
 from search_spaces.space import SearchSpace
-from search_spaces.to_java import perf_test_command, translate_to_java
+from search_spaces.to_java import translate_to_java
 
 __all__ = [
     "DURABILITY",
@@ -60,7 +60,6 @@ __all__ = [
     "librdkafka",
     "parse_pairs",
     "parse_properties",
-    "perf_test_command",
     "read_properties",
     "translate_to_java",
 ]

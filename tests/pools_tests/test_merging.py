@@ -19,6 +19,8 @@ from tests.helpers.measurements import activity, counts, measurement, window
 WHOLE = Workload(RecordSizes.fixed(100), rate_records_per_s=5_000)
 RATIOS = st.floats(0.0, 1.0)
 MAYBE = st.none() | RATIOS
+OF_SHARES = [each.name for each in fields(Resources) if each.name not in ("host_cores", "brokers")]
+USED = st.builds(Resources, host_cores=st.none() | st.integers(1, 64), **dict.fromkeys(OF_SHARES, MAYBE))
 
 
 @st.composite
@@ -42,10 +44,7 @@ def measurements(draw: st.DrawFn) -> Measurement:
             sole_writer=draw(st.booleans()),
         ),
         latency_check=draw(st.none() | st.builds(LatencyCheck, *[st.floats(1.0, 1e6)] * 5, MAYBE, MAYBE)),
-        resources=replace(
-            Resources(host_cores=draw(st.none() | st.integers(1, 64))),
-            **{each.name: draw(MAYBE) for each in fields(Resources) if each.name not in ("host_cores", "brokers")},
-        ),
+        resources=draw(USED),
         activity=draw(st.none() | st.builds(activity, queue_full_ratio=RATIOS, wire_bytes=st.none() | st.just(7))),
         series=tuple(
             TimePoint(number + 1.0, Phase.MEASURED, float(records), 1.0, float(records), 0.5)

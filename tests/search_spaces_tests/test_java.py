@@ -1,11 +1,8 @@
-"""Tests of the translation for the Java producer, and of the command line of Kafka's performance tool."""
-
-import shlex
+"""Tests of the translation for the Java producer."""
 
 import pytest
 
-from search_spaces import ProducerConfig, Value, perf_test_command, translate_to_java
-from search_spaces import java as newest_java
+from search_spaces import ProducerConfig, Value, translate_to_java
 
 
 def java(given: dict[str, Value]) -> dict[str, str]:
@@ -87,47 +84,3 @@ def test_values_that_mean_a_system_default_are_translated() -> None:
     assert properties["receive.buffer.bytes"] == "-1"
     assert properties["connections.max.idle.ms"] == "-1"
     assert java({"topic.metadata.refresh.interval.ms": -1})["metadata.max.age.ms"] == "2147483647"
-
-
-def test_the_perf_test_command_can_be_split_by_a_shell() -> None:
-    command = perf_test_command(
-        ProducerConfig.parse({"acks": 1}),
-        topic="tuner-x",
-        records=1000,
-        record_bytes=100,
-        bootstrap_servers="b:9092",
-        records_per_s=500,
-        warmup_records=100,
-        command_config="my client.properties",
-    )
-    words = shlex.split(command)
-    assert words[0] == "kafka-producer-perf-test"
-    for option, value in (
-        ("--bootstrap-server", "b:9092"),
-        ("--topic", "tuner-x"),
-        ("--num-records", "1000"),
-        ("--record-size", "100"),
-        ("--throughput", "500"),
-        ("--warmup-records", "100"),
-        ("--command-config", "my client.properties"),
-    ):
-        assert words[words.index(option) + 1] == value
-    assert "acks=1" in words[words.index("--command-property") :]
-
-
-def test_a_config_without_properties_gives_no_option_without_a_value() -> None:
-    config = ProducerConfig.parse({}, newest_java())
-    command = perf_test_command(config, topic="t", records=10, record_bytes=1, bootstrap_servers="b:9092")
-    assert command.endswith("--throughput -1")
-
-
-def test_a_warm_up_as_long_as_the_test_is_refused() -> None:
-    with pytest.raises(ValueError, match="100 of 100"):
-        perf_test_command(
-            ProducerConfig.parse({}),
-            topic="t",
-            records=100,
-            record_bytes=1,
-            bootstrap_servers="b:9092",
-            warmup_records=100,
-        )

@@ -13,11 +13,11 @@ from rich.text import Text
 from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
+from runners.kafka_tools.perf_test_command import perf_test_command
 from runners.measurement import Measurement, Window
 from runners.reporting import counted
 from runners.runner import Watch
 from search_spaces.client import ClientKind
-from search_spaces.to_java import perf_test_command
 from tuner.present.brokers_view import broker_lines
 from tuner.present.console import OUT, warn
 from tuner.present.live_windows import live_windows
