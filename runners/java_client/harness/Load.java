@@ -216,8 +216,7 @@ final class Load extends Thread {
     }
 
     private ObjectNode counters(String kind) {
-        ObjectNode message = Pipe.message(kind).put("at_ns", System.nanoTime());
-        message.put("handed_over", handedOver());
+        ObjectNode message = Pipe.message(kind).put("handed_over", handedOver());
         message.put("bytes", (primed == 0 ? 0 : pool.bytes(0)) + counted(sending -> sending.bytes.get()));
         message.put("sampled", counted(sending -> sending.sampled.get()));
         message.put("in_send_ns", counted(sending -> sending.inSendNs.get()));
@@ -226,6 +225,8 @@ final class Load extends Thread {
                 .mapToLong(GarbageCollectorMXBean::getCollectionTime)
                 .sum());
         tally.into(message);
+        // After the counters: a thread that is held up here then has not counted records that came after this time.
+        message.put("at_ns", System.nanoTime());
         ClientMetrics known = metrics;
         if (known != null) {
             known.into(message);
