@@ -65,8 +65,8 @@ class RecordSizes:
     def parse(cls, text: str) -> Self:
         """Parse one size such as `1000`, or a mix such as `100:70,1000:25,10000:5` (sizes in bytes with their weights).
 
-        Sizes without any weight, such as `100,1000`, are no mix: where several sizes are possible, they mean two
-        searches. If only some have one, the others have the weight 1.
+        Sizes without weights, such as `100,1000`, are refused, because elsewhere they mean two searches. If only some
+        sizes have a weight, the others have the weight 1.
 
         Raises:
             WorkloadRefused: The text does not have this form, or a size or weight is out of range.

@@ -11,7 +11,7 @@ from search_spaces.roles import Role, is_secret
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
 INT_MAX: Final = 2**31 - 1
-"""The largest whole number of most properties, as both clients keep these in 32 bits."""
+"""The largest value of most properties that are whole numbers: both clients store them in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ class Cut:
 
 @dataclass(slots=True)
 class Windows:
-    """The windows of a load so far, and the totals of those that are measured.
+    """The windows that a load has completed, and their totals.
 
-    These are the windows since the warm-up. If the load is stopped in the warm-up, they are all windows.
+    The totals leave out the warm-up, unless the load is stopped during the warm-up.
 
     Attributes:
         phases: The windows of the whole load.

@@ -19,8 +19,8 @@ from tests.helpers.measurements import activity, counts, measurement, window
 WHOLE = Workload(RecordSizes.fixed(100), rate_records_per_s=5_000)
 RATIOS = st.floats(0.0, 1.0)
 MAYBE = st.none() | RATIOS
-OF_SHARES = [each.name for each in fields(Resources) if each.name not in ("host_cores", "brokers")]
-USED = st.builds(Resources, host_cores=st.none() | st.integers(1, 64), **dict.fromkeys(OF_SHARES, MAYBE))
+FLOATS = [each.name for each in fields(Resources) if each.name not in ("host_cores", "brokers")]
+USED = st.builds(Resources, host_cores=st.none() | st.integers(1, 64), **dict.fromkeys(FLOATS, MAYBE))
 
 
 @st.composite

@@ -20,7 +20,7 @@ from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking.study_layout import size_runs
 
-SENTENCE = "1 of 36 trials (without the baseline's) were stopped early; this saved 16 s, 2 % of the search's load"
+SENTENCE = "1 of 36 trials were stopped early (the baseline's not counted); this saved 16 s, 2 % of the search's load"
 
 
 def with_one_stopped(each: Trial) -> Trial:
@@ -41,7 +41,7 @@ def test_the_savings_are_one_sentence() -> None:
     assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)
     assert (
         str(raced)
-        == "1 of 3 trials (without the baseline's) were stopped early; this saved 24 s, 24 % of the search's load"
+        == "1 of 3 trials were stopped early (the baseline's not counted); this saved 24 s, 24 % of the search's load"
     )
     assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
     assert "saved 2 h 05 min" in str(replace(raced, saved_s=7_500.0))

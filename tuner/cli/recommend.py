@@ -133,9 +133,9 @@ def recommend(
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
     Properties that have the client's default value are left out, unless --all is given or the baseline sets another
-    value. The forms for the Java client hold the whole config. Those for programs with defaults of their own, such as
-    Quarkus, also set the properties whose defaults differ from the client's. For a study of librdkafka, the forms java
-    and spring are translated, and the translated config was not measured.
+    value. The forms for the Java client hold the whole config. Some programs, such as Quarkus, have other defaults than
+    the client; their forms also set these properties. The forms java and spring of a study of librdkafka are
+    translations, which were not measured.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ from tuner.model.target import Target
 ALLOW_LOSS: Final = 0.1
 """A balanced config may lose at most 10 % of any objective, unless `confirm.allow_loss` sets another share."""
 RATE_RATIO: Final = 0.3
-"""The rate of the paced phase, as a share of the baseline's throughput, unless the study file sets another one."""
+"""The rate of the paced phase as a share of the baseline's throughput, if the study file sets none."""
 
 
 class Method(StrEnum):

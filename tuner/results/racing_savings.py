@@ -43,12 +43,12 @@ class RacingSavings:
     def __str__(self) -> str:
         """Return the savings as a sentence; empty if nothing was saved.
 
-        `23 of 54 trials (without the baseline's) were stopped early; this saved 4 min 10 s, 31 % of the search's load`
+        `23 of 54 trials were stopped early (the baseline's not counted); this saved 50 s, 31 % of the search's load`
         """
         if self.saved_s <= 0:
             return ""
         return (
-            f"{self.stopped} of {self.searched} trials (without the baseline's) were stopped early; this saved "
+            f"{self.stopped} of {self.searched} trials were stopped early (the baseline's not counted); this saved "
             f"{_duration(self.saved_s)}, {100 * self.saved_ratio:.0f} % of the search's load"
         )
 
