@@ -39,8 +39,9 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import Calibration, calibrate, uncalibrated, value_of
 from tuner.prediction.correction import learnt
+from tuner.prediction.modelled import Modelled
 from tuner.prediction.observations import BATCHES, CPU, FULL_SPEED_METRICS, RATE_METRICS, Observation
-from tuner.prediction.predicting import LATENCIES, estimate, predict, stored_bytes_per_record
+from tuner.prediction.predicting import LATENCIES, estimate, predict
 from tuner.prediction.probes import chosen_probes
 from tuner.regression.solving import solved
 
@@ -233,10 +234,8 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                told[STORED] = (
-                    stored_bytes_per_record(calibration, Settings.of(config, load), load),
-                    values["stored_bytes_per_record"],
-                )
+                modelled = Modelled.of(calibration, Settings.of(config, load), load)
+                told[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
             told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]
         for name, (predicted, measured) in told.items():

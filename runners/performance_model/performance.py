@@ -10,13 +10,18 @@ goes on.
 """
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Final, Self
 
+import numpy as np
+
+from runners.performance_model.columns import Array, Columns
 from runners.performance_model.constants import ClusterConstants
 from runners.performance_model.settings import Settings
-from runners.performance_model.stages import Costs, Stages, least_of, most_of, slowest_stage
+from runners.performance_model.stages import Costs, Stages, least_of, most_of, slowest_stages
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -123,6 +128,9 @@ class Performance:
         return math.log(self.latency_p99_ms / self.latency_p50_ms) / _P99_OF_NORMAL
 
 
+_ATTRIBUTES: Final = tuple(each.name for each in fields(Performance))
+
+
 def performance(cluster: ClusterConstants, config: ProducerConfig, workload: Workload) -> Performance:
     """Compute the throughput, latency and resource use of a config on a cluster under a workload."""
     return perform(cluster, Settings.of(config, workload), workload)
@@ -133,15 +141,47 @@ def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -
 
     `performance` does the same for a config. This function is for callers that vary the settings without a config.
     """
-    stages = Stages.of(cluster, settings, workload)
-    full = _Full.of(stages)
-    offered = workload.rate_records_per_s
-    return _saturated(stages, full) if offered is None else _paced(stages, offered, full)
+    return perform_all([cluster], [settings], workload)[0][0]
+
+
+def perform_all(
+    clusters: Sequence[ClusterConstants], settings: Sequence[Settings], workload: Workload
+) -> list[list[Performance]]:
+    """Do what `perform` does for each of some clusters with each of some settings, much faster than one by one.
+
+    Returns:
+        For each cluster, the performance with each of the settings.
+    """
+    # Some of what is divided by is 0 where there is nothing of a kind, such as pauses; the result is right there, too.
+    with np.errstate(divide="ignore"):
+        stages = Stages.of(clusters, settings, workload)
+        full = _Full.of(stages)
+        offered = workload.rate_records_per_s
+        return _saturated(stages, full) if offered is None else _paced(stages, offered, full)
+
+
+def perform_loads(
+    clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
+) -> list[list[Performance]]:
+    """Do what `perform_all` does, but with a workload of their own for each of some settings.
+
+    Returns:
+        For each cluster, the performance with each of the settings under its workload.
+    """
+    places = defaultdict(list)
+    for place, (_, workload) in enumerate(loads):
+        places[workload].append(place)
+    found: list[dict[int, Performance]] = [{} for _ in clusters]
+    for workload, here in places.items():
+        told = perform_all(clusters, [loads[place][0] for place in here], workload)
+        for of_cluster, performances in zip(found, told, strict=True):
+            of_cluster.update(zip(here, performances, strict=True))
+    return [[of_cluster[place] for place in range(len(loads))] for of_cluster in found]
 
 
 @dataclass(slots=True)
 class _Full:
-    """The stages under a saturating load.
+    """The stages under a saturating load. The arrays have the shape (clusters, settings).
 
     Attributes:
         backed_up_s: Time of a record in the slowest stage after the sender, when the queue and all batches are full.
@@ -152,18 +192,20 @@ class _Full:
         rate: Acknowledged records per second.
     """
 
-    backed_up_s: float
-    outrun: float
-    batch: float
+    backed_up_s: Array
+    outrun: Array
+    batch: Array
     costs: Costs
-    rate: float
+    rate: Array
 
     @classmethod
     def of(cls, stages: Stages) -> Self:
         held_bytes = stages.settings.queue_records * stages.record_bytes
         backed_up_s = stages.costs(stages.full_records, held_bytes).slowest_s
         outrun = 1.0 / (1.0 + (stages.senders_s / backed_up_s) ** _OUTRUN_POWER)
-        opened = stages.opened_records(1.0 / stages.sender_s, stages.gather_s(1.0 / stages.sender_s))
+        rate = 1.0 / stages.sender_s
+        gather_s = stages.gather_s(rate)
+        opened = stages.opened_records(rate, gather_s, stages.spread(rate, gather_s))
         carried = _carried_records(stages, 1.0 / stages.senders_s, opened, backed_up_s)
         batch = stages.full_records**outrun * carried ** (1.0 - outrun)
         costs = stages.costs(batch, held_bytes * outrun)
@@ -174,21 +216,22 @@ class _Full:
         return cls(backed_up_s, outrun, batch, costs, 1.0 / (slowest_s + refill_s))
 
 
-def _queues_records(stages: Stages) -> float:
+def _queues_records(stages: Stages) -> Array:
     """Return the number of records that the queues of all producers can hold."""
     return stages.settings.queue_records * stages.settings.producers
 
 
-def _saturated(stages: Stages, full: _Full) -> Performance:
+def _saturated(stages: Stages, full: _Full) -> list[list[Performance]]:
     p50_s, p99_s, _, _ = _latency_s(stages, full.rate, full.backed_up_s)
     buffer_s = _queues_records(stages) / full.rate * full.outrun**_FULL_QUEUE_POWER
     latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
     full_ratio = _FULL_WAIT_RATIO * full.outrun
-    return _performance(stages, full, full.rate, latency_s, full.costs, full.batch, full_ratio)
+    behind_ratio = np.zeros_like(full.rate)
+    return _performances(stages, full, full.rate, latency_s, full.costs, full.batch, full_ratio, behind_ratio)
 
 
-def _paced(stages: Stages, offered: float, full: _Full) -> Performance:
-    rate = min(offered, full.rate)
+def _paced(stages: Stages, offered: float, full: _Full) -> list[list[Performance]]:
+    rate = np.minimum(offered, full.rate)
     used = rate / full.rate
     overflow = used**_OVERFLOW_POWER
     p50_s, p99_s, batch, costs = _latency_s(stages, rate, full.backed_up_s)
@@ -196,10 +239,11 @@ def _paced(stages: Stages, offered: float, full: _Full) -> Performance:
     usual_s, long_s = (_pauses_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
     latency_s = (p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow))
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
-    return _performance(stages, full, rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
+    behind_ratio = np.maximum(0.0, 1.0 - full.rate / offered)
+    return _performances(stages, full, rate, latency_s, costs, batch, full_ratio, behind_ratio)
 
 
-def _latency_s(stages: Stages, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
+def _latency_s(stages: Stages, rate: Array, backed_up_s: Array) -> tuple[Array, Array, Array, Costs]:
     """Compute the latency at `rate`, a rate in records per second that all stages can carry.
 
     `backed_up_s` is the time of a record in the slowest stage when all batches are full.
@@ -209,17 +253,18 @@ def _latency_s(stages: Stages, rate: float, backed_up_s: float) -> tuple[float, 
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
     gather_s = stages.gather_s(own_rate)
-    opened, spread = stages.opened_records(own_rate, gather_s), stages.spread(own_rate, gather_s)
+    spread = stages.spread(own_rate, gather_s)
+    opened = stages.opened_records(own_rate, gather_s, spread)
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
-    standing = min(stages.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
+    standing = np.minimum(stages.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
     fill_s = least_of(gather_s, stages.full_records * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
-    busy = min(1.0, rate * costs.host_s)
+    busy = np.minimum(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
-    burst = min(stages.full_records, own_rate * cluster.stall_s)
+    burst = np.minimum(stages.full_records, own_rate * cluster.stall_s)
     burst_s = _BURST_RATIO * burst * (costs.client_s + costs.broker_s)
     # A record that is alone in its batch waits for the whole time.
     usual_ratio = _USUAL_WAIT_RATIO + (1.0 - _USUAL_WAIT_RATIO) / opened
@@ -228,7 +273,7 @@ def _latency_s(stages: Stages, rate: float, backed_up_s: float) -> tuple[float, 
     return p50_s, p99_s, batch, costs
 
 
-def _pauses_s(cluster: ClusterConstants, used: float, longer_ratio: float, most_s: float) -> float:
+def _pauses_s(cluster: Columns, used: Array, longer_ratio: float, most_s: Array) -> Array:
     """Return how long a record waits because the host has paused, in seconds.
 
     Pauses come at random, and more often on a busier host. After a pause, the records of that time are sent with the
@@ -243,14 +288,12 @@ def _pauses_s(cluster: ClusterConstants, used: float, longer_ratio: float, most_
     """
     paused = cluster.pause_ratio * used**_PAUSE_POWER
     queued = paused / (1.0 - used + paused)
-    if queued >= 1.0:
-        return most_s
     # The logarithm of the ratio, but smooth, and 0 if hardly any records wait.
-    waits_s: float = cluster.pause_s / (1.0 - queued) * math.log1p((queued / longer_ratio) ** 2) / 2
-    return waits_s / (1.0 + waits_s / most_s)
+    waits_s = cluster.pause_s / (1.0 - queued) * np.log1p((queued / longer_ratio) ** 2) / 2
+    return 1.0 / (1.0 / waits_s + 1.0 / most_s)
 
 
-def _carried_records(stages: Stages, rate: float, opened: float, backed_up_s: float) -> float:
+def _carried_records(stages: Stages, rate: Array, opened: Array, backed_up_s: Array) -> Array:
     """Return the number of records in a batch at `rate` records per second.
 
     `opened` is the number that linger.ms and the batch size limit give. `backed_up_s` is the time of a record in the
@@ -258,17 +301,17 @@ def _carried_records(stages: Stages, rate: float, opened: float, backed_up_s: fl
     with larger batches.
     """
     request_s, full = stages.request_s, stages.full_records
-    room = 1.0 - rate * max(0.0, backed_up_s - request_s / full)
-    needed = rate * request_s / room if room > 0 else full
-    return min(full, most_of(opened, min(full, needed)))
+    room = 1.0 - rate * np.maximum(0.0, backed_up_s - request_s / full)
+    needed = np.where(room > 0, rate * request_s / room, full)
+    return np.minimum(full, most_of(opened, np.minimum(full, needed)))
 
 
-def _weight_in_p99(ratio: float) -> float:
+def _weight_in_p99(ratio: Array) -> Array:
     """Return how much an event that affects the share `ratio` of the records shows in the p99, from 0 to 1."""
-    return 1.0 / (1.0 + (_RARE_RATIO / ratio) ** _RARE_POWER) if ratio else 0.0
+    return 1.0 / (1.0 + (_RARE_RATIO / ratio) ** _RARE_POWER)
 
 
-def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
+def _queue_s(used: Array, batch_s: Array, standing_s: Array) -> Array:
     """Return how long a batch waits behind other batches, in seconds.
 
     The wait is that of a queue with random arrivals. It is at most `standing_s`, the time to send everything that fits
@@ -279,40 +322,40 @@ def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
         batch_s: Time of a batch in the slowest stage.
         standing_s: The longest possible wait.
     """
-    if used >= 1.0:
-        return standing_s
-    waits_s = batch_s * used / (1.0 - used)
+    waits_s = np.where(used < 1.0, batch_s * used / (1.0 - used), math.inf)
     return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
 
 
-def _performance(
+def _performances(
     stages: Stages,
     full: _Full,
-    rate: float,
-    latency_s: tuple[float, float],
+    rate: Array,
+    latency_s: tuple[Array, Array],
     costs: Costs,
-    batch: float,
-    queue_full_ratio: float,
-    falling_behind_ratio: float = 0.0,
-) -> Performance:
+    batch: Array,
+    queue_full_ratio: Array,
+    falling_behind_ratio: Array,
+) -> list[list[Performance]]:
     (p50_s, p99_s), producers = latency_s, stages.settings.producers
-    in_flight = min(stages.window(batch) * producers, rate / batch * costs.batch_latency_s)
+    in_flight = np.minimum(stages.window(batch) * producers, rate / batch * costs.batch_latency_s)
     # A request has no more batches than partitions that have records.
     spread = stages.spread(rate / producers, stages.gather_s(rate / producers))
-    return Performance(
-        records_per_s=rate,
-        capacity_records_per_s=full.rate,
-        mb_per_s=rate * stages.value_bytes / 1e6,
-        latency_p50_ms=p50_s * 1e3,
-        latency_p99_ms=p99_s * 1e3,
-        falling_behind_ratio=falling_behind_ratio,
-        queue_full_ratio=queue_full_ratio,
-        queued_records=min(_queues_records(stages), rate * p50_s),
-        batch_records=batch,
-        in_flight_requests=in_flight / min(stages.settings.batches_per_request, spread),
-        wire_bytes_per_value_byte=costs.wire_bytes / stages.value_bytes,
-        sender_cpu_cores=min(float(producers), rate * stages.sender_s),
-        client_cpu_cores=min(float(producers), rate * costs.client_s),
-        broker_cpu_cores=rate * costs.broker_s,
-        bound_by=slowest_stage(stages, full.batch, full.costs),
-    )
+    columns = {
+        "records_per_s": rate,
+        "capacity_records_per_s": full.rate,
+        "mb_per_s": rate * stages.value_bytes / 1e6,
+        "latency_p50_ms": p50_s * 1e3,
+        "latency_p99_ms": p99_s * 1e3,
+        "falling_behind_ratio": falling_behind_ratio,
+        "queue_full_ratio": queue_full_ratio,
+        "queued_records": np.minimum(_queues_records(stages), rate * p50_s),
+        "batch_records": batch,
+        "in_flight_requests": in_flight / np.minimum(stages.settings.batches_per_request, spread),
+        "wire_bytes_per_value_byte": costs.wire_bytes / stages.value_bytes,
+        "sender_cpu_cores": np.minimum(producers, rate * stages.sender_s),
+        "client_cpu_cores": np.minimum(producers, rate * costs.client_s),
+        "broker_cpu_cores": rate * costs.broker_s,
+        "bound_by": slowest_stages(stages, full.batch, full.costs),
+    }
+    values = [columns[name].tolist() for name in _ATTRIBUTES]
+    return [[Performance(*row) for row in zip(*cluster, strict=True)] for cluster in zip(*values, strict=True)]

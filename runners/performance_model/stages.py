@@ -5,11 +5,16 @@ sending thread, the network, the broker and the disk.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Self
 
-from runners.performance_model.constants import CODECS, ClusterConstants
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.performance_model.columns import Array, Columns
+from runners.performance_model.constants import CODECS, ClusterConstants, Codec
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 
@@ -39,11 +44,12 @@ this batch along. Measured with records of 100 B, in batches of 16 KiB: 0.66 to 
 """
 _SOFT: Final = 4.0
 _REMEMBERED: Final = 256
+_NO_CODEC: Final = Codec(0.0, 0.0, 0.0)
 
 
-def least_of(one: float, other: float) -> float:
+def least_of(one: Array, other: Array | float) -> Array:
     """Return the smaller of two positive numbers, smoothed where they are nearly equal."""
-    return float((one**-_SOFT + other**-_SOFT) ** (-1 / _SOFT))
+    return (one**-_SOFT + np.power(other, -_SOFT)) ** (-1 / _SOFT)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -62,14 +68,16 @@ def _varint_bytes(number: int) -> int:
     return max(1, math.ceil((abs(number + (number < 0)).bit_length() + 1) / _VARINT_BITS))
 
 
-def most_of(one: float, other: float) -> float:
+def most_of(one: Array, other: Array) -> Array:
     """Return the larger of two positive numbers, smoothed where they are nearly equal."""
-    return float((one**_SOFT + other**_SOFT) ** (1 / _SOFT))
+    return (one**_SOFT + other**_SOFT) ** (1 / _SOFT)
 
 
 @dataclass(slots=True)
 class Costs:
     """What one record costs in the performance model, including its share of the costs of its batch.
+
+    Each attribute has the shape (clusters, settings), as those of `Stages`.
 
     With several producers, each has its own threads and its own connection, so records follow each other faster than
     these times say. Only `host_s` and `slowest_s` are for the records of all producers together.
@@ -86,31 +94,33 @@ class Costs:
         wire_bytes: Bytes of the record on the wire.
     """
 
-    client_s: float
-    broker_s: float
-    host_s: float
-    alone_s: float
-    slowest_s: float
-    batch_latency_s: float
-    wire_bytes: float
+    client_s: Array
+    broker_s: Array
+    host_s: Array
+    alone_s: Array
+    slowest_s: Array
+    batch_latency_s: Array
+    wire_bytes: Array
 
 
 @dataclass(slots=True)
 class Stages:
     """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
-    The costs are those for one cluster, one client's settings and one workload, as far as they depend neither on
-    the rate nor on the number of records in a batch.
+    The costs are those for each of some clusters with each of some clients' settings, under one workload, as far as
+    they depend neither on the rate nor on the number of records in a batch. The arrays have the shape (clusters,
+    settings), or one that NumPy broadcasts to it. So do the arguments and the results of the methods.
 
     Attributes:
-        cluster: The cluster's constants.
-        settings: The client's settings.
+        cluster: The clusters' constants, shape (clusters, 1).
+        settings: The clients' settings, shape (1, settings).
         value_bytes: Mean size of a value.
         record_bytes: Size of a record in an uncompressed batch.
         full_records: Number of records in a full batch; 1 if a single record is larger than the batch limit.
         partitions: Number of partitions of the topic.
         in_flight: Number of batches of a producer that may be in flight; infinite if it waits for no response.
         sender_s: Time of a record in the application's thread.
+        senders_s: Time between the records of all producers in their applications' threads.
         client_s: Time of a record in the client's thread, without the part that depends on the batch.
         client_cached_s: The part of a record's time in the client's thread that grows when the queue is large.
         client_request_s: Time of a request in the client's thread.
@@ -129,70 +139,63 @@ class Stages:
         half_compressed_records: Number of records in a batch that compresses half as well as a large batch.
     """
 
-    cluster: ClusterConstants
-    settings: Settings
+    cluster: Columns
+    settings: Columns
     value_bytes: float
     record_bytes: float
-    full_records: float
+    full_records: Array
     partitions: int
-    in_flight: float
-    sender_s: float
-    client_s: float
-    client_cached_s: float
-    client_request_s: float
-    broker_s: float
-    broker_byte_s: float
-    broker_request_s: float
-    fixed_latency_s: float
-    request_s: float
-    network_byte_s: float
-    window_byte_s: float
-    carried_byte_s: float
-    overhead_bytes: float
-    removed_ratio: float
+    in_flight: Array
+    sender_s: Array
+    senders_s: Array
+    client_s: Array
+    client_cached_s: Array
+    client_request_s: Array
+    broker_s: Array
+    broker_byte_s: Array
+    broker_request_s: Array
+    fixed_latency_s: Array
+    request_s: Array
+    network_byte_s: Array
+    window_byte_s: Array
+    carried_byte_s: Array
+    overhead_bytes: Array
+    removed_ratio: Array
     half_compressed_records: float
 
     @classmethod
-    def of(cls, cluster: ClusterConstants, settings: Settings, workload: Workload) -> Self:
-        """Compute the stages' costs for a cluster, a client's settings and a workload.
+    def of(cls, clusters: Sequence[ClusterConstants], clients: Sequence[Settings], workload: Workload) -> Self:
+        """Compute the stages' costs for each of some clusters with each of some clients' settings, under a workload.
 
         The workload's rate is not used.
         """
-        value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
+        cluster, settings = Columns(clusters, (-1, 1)), Columns(clients, (1, -1))
+        value = workload.record_sizes.mean_bytes
         framing = record_overhead_bytes(value, workload.key_bytes)
         record = value + workload.key_bytes + framing
-        codec = CODECS.get(settings.codec)
         replicas, compressible = workload.replication, workload.compressibility_ratio
-        contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + linger_s)
-        if settings.switches:
-            contention += cluster.switching_ratio
-        codec_ratio = cluster.codec_ratio(settings.codec) if codec else 1.0
-        client_request_s = cluster.client_s_per_request + (codec_ratio * codec.s_per_batch if codec else 0.0)
-        broker_request_s = cluster.broker_s_per_request
-        if settings.idempotent:
-            broker_request_s *= _IDEMPOTENT_RATIO
-        if settings.acks == 0:
-            broker_request_s *= 1.0 - cluster.answer_ratio
-        round_trip_s = cluster.round_trip_s * (1.0 + _NAGLE_RATIO if settings.nagle else 1.0)
+        compression = _Compression.of(clusters, clients)
+        contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + settings.linger_s)
+        contention = contention + cluster.switching_ratio * settings.switches
+        client_request_s = cluster.client_s_per_request + compression.batch_s
+        broker_request_s = cluster.broker_s_per_request * np.where(settings.idempotent, _IDEMPOTENT_RATIO, 1.0)
+        broker_request_s = broker_request_s * (1.0 - cluster.answer_ratio * (settings.acks == 0))
+        round_trip_s = cluster.round_trip_s * (1.0 + _NAGLE_RATIO * settings.nagle)
         fixed_latency_s = round_trip_s + client_request_s + broker_request_s
-        if settings.acks == -1 and replicas > 1:
-            fixed_latency_s += cluster.all_acks_s
-        in_flight = _in_flight(settings)
-        window_s = fixed_latency_s / min(in_flight, settings.queue_records)
+        if replicas > 1:
+            fixed_latency_s = fixed_latency_s + cluster.all_acks_s * (settings.acks == -1)
+        in_flight = np.where(settings.acks == 0, math.inf, settings.in_flight * settings.batches_per_request)
+        window_s = fixed_latency_s / np.minimum(in_flight, settings.queue_records)
         # A connection sends at most what fits in its send buffer in each round trip.
-        window_byte_s = cluster.round_trip_s / settings.send_buffer_bytes if settings.send_buffer_bytes else 0.0
+        buffer_bytes = np.where(settings.send_buffer_bytes > 0, settings.send_buffer_bytes, math.inf)
+        window_byte_s = cluster.round_trip_s / buffer_bytes
         network_byte_s = 1.0 / cluster.network_bytes_per_s + window_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
-        removed_ratio = 0.0 if codec is None else compressible * codec.removed(settings.level)
+        removed_ratio = compressible * compression.removed_ratio
+        compression_s = compression.byte_s * value
         sender_s = (cluster.sender_s_per_record + cluster.sender_s_per_byte * value) * contention
-        client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
-        if codec is not None:
-            compression_s = codec_ratio * codec.cost_s_per_byte(settings.level) * value
-            if settings.application_compresses:
-                sender_s += compression_s
-            else:
-                client_s += compression_s
-            broker_s += codec_ratio * codec.decompression_s_per_byte * value
+        sender_s = sender_s + compression_s * settings.application_compresses
+        client_s = cluster.client_s_per_record * contention + compression_s * (1.0 - settings.application_compresses)
         return cls(
             cluster=cluster,
             settings=settings,
@@ -202,10 +205,11 @@ class Stages:
             partitions=workload.partitions,
             in_flight=in_flight,
             sender_s=sender_s,
+            senders_s=sender_s / producers,
             client_s=client_s,
             client_cached_s=cluster.client_s_per_byte * value,
             client_request_s=client_request_s,
-            broker_s=broker_s,
+            broker_s=cluster.broker_s_per_record + compression.decompression_byte_s * value,
             broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (replicas - 1.0)),
             broker_request_s=broker_request_s,
             fixed_latency_s=fixed_latency_s,
@@ -214,17 +218,12 @@ class Stages:
             window_byte_s=window_byte_s,
             carried_byte_s=(cluster.network_bytes_per_s**-norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             # Keys are taken to be random.
-            overhead_bytes=workload.key_bytes + framing * (1.0 if codec is None else 1.0 - _OVERHEAD_REMOVED_RATIO),
+            overhead_bytes=workload.key_bytes + framing * (1.0 - _OVERHEAD_REMOVED_RATIO * compression.compresses),
             removed_ratio=removed_ratio,
             half_compressed_records=_HALF_COMPRESSED_BYTES / compressible / value if compressible else 0.0,
         )
 
-    @property
-    def senders_s(self) -> float:
-        """Time between the records of all producers in their applications' threads."""
-        return self.sender_s / self.settings.producers
-
-    def gather_s(self, rate: float) -> float:
+    def gather_s(self, rate: Array) -> Array:
         """Return how long a batch stays open for further records if it does not become full.
 
         After `linger.ms`, it still waits for the client's thread, which may be busy with other records. If each record
@@ -233,13 +232,11 @@ class Stages:
         """
         busy = least_of(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
         wake_s = self.cluster.wake_s / (1.0 - busy)
-        in_turn = 1.0
-        if not self.settings.sticky_s:
-            waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # no more partitions have a batch
-            in_turn = max(1.0, min(self.partitions, waiting) / self.settings.batches_per_request)
-        return self.settings.linger_s + wake_s * in_turn
+        waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # no more partitions have a batch
+        in_turn = np.maximum(1.0, np.minimum(self.partitions, waiting) / self.settings.batches_per_request)
+        return self.settings.linger_s + wake_s * np.where(self.settings.sticky_s == 0, in_turn, 1.0)
 
-    def spread(self, rate: float, gather_s: float) -> float:
+    def spread(self, rate: Array, gather_s: Array) -> Array:
         """Return among how many partitions a producer's records go while one batch is open.
 
         The sticky partitioner sends records without a key to one partition for a while, and then to a random one. So
@@ -249,45 +246,39 @@ class Stages:
             rate: The rate of one producer, in records per second.
             gather_s: What `gather_s` returns for this rate.
         """
-        others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
-        if not others or not sticky_s:
-            return float(self.partitions)
         open_s = least_of(gather_s, self.full_records / rate)
-        undivided_s = least_of(open_s, sticky_s)
+        undivided_s = least_of(open_s, self.settings.sticky_s)
         return open_s / (undivided_s + (open_s - undivided_s) / self.partitions)
 
-    def opened_records(self, rate: float, gather_s: float) -> float:
+    def opened_records(self, rate: Array, gather_s: Array, spread: Array) -> Array:
         """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
 
         Args:
             rate: The rate of one producer, in records per second.
             gather_s: What `gather_s` returns for this rate.
+            spread: What `spread` returns for this rate.
         """
-        if self.settings.sticks_by_bytes and self.partitions > 1:
-            filled = self.full_records * _FILLED_RATIO
-        else:
-            filled = self.full_records / (1.0 + self.left_ratio(rate))
-        return 1.0 + least_of(rate * gather_s / self.spread(rate, gather_s), max(1e-9, filled - 1.0))
+        by_bytes = self.settings.sticks_by_bytes * (self.partitions > 1)
+        filled = self.full_records * np.where(by_bytes, _FILLED_RATIO, 1.0 / (1.0 + self.left_ratio(rate)))
+        return 1.0 + least_of(rate * gather_s / spread, np.maximum(1e-9, filled - 1.0))
 
-    def left_ratio(self, rate: float) -> float:
+    def left_ratio(self, rate: Array) -> Array:
         """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
 
         Each change leaves half a batch behind on average. No further records arrive for this batch soon, so it waits
         until linger.ms ends. The rate is that of one producer, in records per second.
         """
-        if self.settings.sticky_s in (0.0, math.inf):
-            return 0.0
         fills = self.full_records / rate / self.settings.sticky_s
-        return (1.0 - 1.0 / self.partitions) * fills / 2.0 / (1.0 + fills**2)
+        return (1.0 - 1.0 / self.partitions) / 2.0 / (1.0 / fills + fills)
 
-    def window(self, batch_records: float) -> float:
+    def window(self, batch_records: Array) -> Array:
         """Return how many batches of `batch_records` records a producer may have in flight.
 
         The config and the queue limit them.
         """
-        return min(self.in_flight, max(1.0, self.settings.queue_records / batch_records))
+        return np.minimum(self.in_flight, np.maximum(1.0, self.settings.queue_records / batch_records))
 
-    def wire_bytes(self, batch_records: float) -> float:
+    def wire_bytes(self, batch_records: Array) -> Array:
         """Return the bytes of one record on the wire, including its share of the batch's headers.
 
         A codec removes little from a small batch.
@@ -296,7 +287,7 @@ class Stages:
         headers = (BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
         return self.value_bytes * (1.0 - removed) + self.overhead_bytes + headers
 
-    def costs(self, batch_records: float, held_bytes: float) -> Costs:
+    def costs(self, batch_records: Array, held_bytes: Array) -> Costs:
         """Return what one record costs in batches of `batch_records` records, while `held_bytes` wait in a client."""
         cluster, norm, producers = self.cluster, self.cluster.capacity_norm, self.settings.producers
         batch_bytes = batch_records * self.record_bytes
@@ -306,10 +297,9 @@ class Stages:
         client_s = self.client_s + self.client_cached_s * cache + self.client_request_s / batch_records
         broker_s = self.broker_s + self.broker_byte_s * cache * large * wire + self.broker_request_s / batch_records
         batch_latency_s = self.fixed_latency_s + batch_records * (client_s + broker_s + wire * self.network_byte_s)
-        if cluster.shared_host:
-            host_s = (self.sender_s + client_s + broker_s) / cluster.client_cores
-        else:
-            host_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
+        shared_s = (self.sender_s + client_s + broker_s) / cluster.client_cores
+        busier_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
+        host_s = np.where(cluster.shared_host, shared_s, busier_s)
         window_s = batch_latency_s / (batch_records * self.window(batch_records))
         carried_s = wire * self.carried_byte_s
         buffered_s = wire * self.window_byte_s
@@ -319,8 +309,8 @@ class Stages:
         return Costs(client_s, broker_s, host_s, alone_s, slowest_s, batch_latency_s, wire)
 
 
-def slowest_stage(stages: Stages, batch_records: float, costs: Costs) -> str:
-    """Return, in words, which stage takes the most time for each record.
+def slowest_stages(stages: Stages, batch_records: Array, costs: Costs) -> NDArray[np.str_]:
+    """Return, in words, which stage takes the most time for each record, shape (clusters, settings).
 
     Args:
         stages: The stages.
@@ -334,34 +324,65 @@ def slowest_stage(stages: Stages, batch_records: float, costs: Costs) -> str:
         "the broker": costs.broker_s / producers,
         "the host's processors": costs.host_s,
         "the network": costs.wire_bytes
-        * max(1.0 / stages.cluster.network_bytes_per_s, stages.window_byte_s / producers),
+        * np.maximum(1.0 / stages.cluster.network_bytes_per_s, stages.window_byte_s / producers),
         "the disk": costs.wire_bytes / stages.cluster.disk_bytes_per_s,
         "waiting for responses": costs.batch_latency_s / (batch_records * stages.window(batch_records) * producers),
     }
-    return max(times, key=lambda stage: times[stage])
+    slowest: NDArray[np.str_] = np.array(list(times))[np.argmax(np.broadcast_arrays(*times.values()), axis=0)]
+    return slowest
 
 
-def _request_s(cluster: ClusterConstants, client_s: float, broker_s: float, window_s: float, producers: int) -> float:
+@dataclass(frozen=True, slots=True)
+class _Compression:
+    """What the codecs of some clients' settings cost and remove; nothing without a codec.
+
+    Attributes:
+        compresses: Whether there is a codec, 0 or 1, shape (1, settings).
+        removed_ratio: Share of the compressible bytes that the codec removes in a large batch, shape (1, settings).
+        byte_s: Time to compress a byte of value, shape (clusters, settings).
+        decompression_byte_s: Time to decompress a byte of value in the broker, shape (clusters, settings).
+        batch_s: Time to set up the codec for a batch, shape (clusters, settings).
+    """
+
+    compresses: Array
+    removed_ratio: Array
+    byte_s: Array
+    decompression_byte_s: Array
+    batch_s: Array
+
+    @classmethod
+    def of(cls, clusters: Sequence[ClusterConstants], clients: Sequence[Settings]) -> Self:
+        names = [each.codec if each.codec in CODECS else "" for each in clients]
+        codecs = [(CODECS.get(each.codec, _NO_CODEC), each.level) for each in clients]
+        ratios = {name: [each.codec_ratio(name) if name else 1.0 for each in clusters] for name in {*names}}
+        ratio = np.array([ratios[name] for name in names]).T
+        return cls(
+            compresses=np.array([bool(name) for name in names], dtype=float),
+            removed_ratio=np.array([codec.removed(level) for codec, level in codecs]),
+            byte_s=ratio * [codec.cost_s_per_byte(level) for codec, level in codecs],
+            decompression_byte_s=ratio * [codec.decompression_s_per_byte for codec, _ in codecs],
+            batch_s=ratio * [codec.s_per_batch for codec, _ in codecs],
+        )
+
+
+def _request_s(cluster: Columns, client_s: Array, broker_s: Array, window_s: Array, producers: Array) -> Array:
     """Return the time between requests in the slowest stage after the senders, without the time for their records."""
     norm = cluster.capacity_norm
-    host_s = (client_s + broker_s) / cluster.client_cores if cluster.shared_host else broker_s / cluster.broker_cores
+    shared_s, own_s = (client_s + broker_s) / cluster.client_cores, broker_s / cluster.broker_cores
+    host_s = np.where(cluster.shared_host, shared_s, own_s)
     each_s = (client_s**norm + broker_s**norm + window_s**norm) ** (1 / norm) / producers
-    return float((each_s**norm + host_s**norm) ** (1 / norm))
+    return (each_s**norm + host_s**norm) ** (1 / norm)
 
 
-def _full_records(settings: Settings, record_bytes: float, removed_bytes: float) -> float:
+def _full_records(settings: Columns, record_bytes: float, removed_bytes: Array) -> Array:
     """Return the number of records in a full batch.
 
     Args:
-        settings: The client's settings.
+        settings: The clients' settings.
         record_bytes: Size of a record in an uncompressed batch.
-        removed_bytes: What the codec removes of a record in a large batch.
+        removed_bytes: What the codec removes of a record in a large batch, shape (1, settings).
     """
-    if settings.counts_compressed:
-        record_bytes = min(record_bytes, (record_bytes - removed_bytes) * ESTIMATION_FACTOR)
-    by_bytes = (settings.batch_bytes - BATCH_HEADER_BYTES) // record_bytes
-    return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
-
-
-def _in_flight(settings: Settings) -> float:
-    return math.inf if settings.acks == 0 else settings.in_flight * settings.batches_per_request
+    compressed_bytes = np.minimum(record_bytes, (record_bytes - removed_bytes) * ESTIMATION_FACTOR)
+    counted_bytes = np.where(settings.counts_compressed, compressed_bytes, record_bytes)
+    by_bytes = (settings.batch_bytes - BATCH_HEADER_BYTES) // counted_bytes
+    return np.maximum(1.0, np.minimum(np.minimum(settings.batch_records, by_bytes), settings.queue_records))

@@ -10,17 +10,17 @@ import pytest
 
 from benchmarks.prediction import observed, paced_load
 from benchmarks.problems.table import embedded_grid
-from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
-from runners.performance_model.performance import perform, performance
-from runners.performance_model.settings import Settings
+from runners.performance_model.constants import EMBEDDED, ClusterConstants
+from runners.performance_model.performance import performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client, client_of, java, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.experiment_file import parse_experiment
 from tuner.model.target import Target
-from tuner.prediction.calibration import SCATTER, calibrate, moved, value_of
+from tuner.prediction.calibration import SCATTER, calibrate, value_of
+from tuner.prediction.modelled import Interval
 from tuner.prediction.observations import BATCHES, FULL_SPEED_METRICS, RATE_METRICS, Observation
-from tuner.prediction.predicting import AT_FULL_SPEED, Interval, predict, reasons_not_covered, without_effect
+from tuner.prediction.predicting import predict, reasons_not_covered
 from tuner.prediction.probes import calibration_file, candidates, chosen_probes
 
 RATE: Final = 50_000.0
@@ -201,33 +201,6 @@ def test_real_measurements_are_predicted_better_after_twelve_of_them() -> None:
 
     assert off(calibration.constants, "records_per_s") < 0.15
     assert off(calibration.constants, "latency_p50_ms") < 0.5
-
-
-@pytest.mark.parametrize("cluster", [EMBEDDED, REMOTE])
-@pytest.mark.parametrize("client", [librdkafka(), java()])
-@pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
-def test_the_constants_that_are_left_out_have_no_effect(cluster: ClusterConstants, client: Client, codec: str) -> None:
-    for record_bytes, linger_ms, batch_bytes, in_flight, rate in product(
-        (100, 10_000), (0, 5), (16_384, 100_000), (1, 5), (None, 5_000.0)
-    ):
-        load = replace(LOAD, record_sizes=RecordSizes.fixed(record_bytes), rate_records_per_s=rate, replication=3)
-        config = ProducerConfig.parse(
-            {
-                "compression.type": codec,
-                "linger.ms": linger_ms,
-                "batch.size": batch_bytes,
-                "max.in.flight.requests.per.connection": in_flight,
-            },
-            client,
-        )
-        chosen = Settings.of(config, load)
-        usual = perform(cluster, chosen, load)
-        left_out = without_effect(chosen, load)
-        assert left_out
-        for name in left_out:
-            other = perform(moved(cluster, (name,), np.array([0.5])), chosen, load)
-            for metric in AT_FULL_SPEED if rate is None else (*RATE_METRICS, BATCHES):
-                assert value_of(other, metric) == value_of(usual, metric), (name, metric, config)
 
 
 def test_most_real_measurements_lie_in_their_intervals() -> None:

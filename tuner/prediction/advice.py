@@ -22,7 +22,8 @@ from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.inspection.topic_savings import Inspection, best_codec
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.predicting import Interval, estimate, reasons_not_covered
+from tuner.prediction.modelled import Interval
+from tuner.prediction.predicting import estimate, reasons_not_covered
 
 _MOST_COMPRESSIBLE: Final = 0.99
 _TRIED: Final = 200

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
-from runners.performance_model.performance import Performance, perform
+from runners.performance_model.performance import Performance, perform_loads
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.correction import Correction, corrections, without_outliers
@@ -145,12 +145,16 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     spreads = np.array([SPREAD[name] for name in names])
     data = _Data.of(observations)
 
+    steps = STEP * np.eye(len(names))
+
+    def offs(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.hstack([_softened(data.off([moved(start, names, each) for each in logs])), logs / spreads])
+
     def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.concatenate([_softened(data.off(moved(start, names, logs))), logs / spreads])
+        return np.asarray(offs(logs[None, :])[0])
 
     def slopes(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        here = off(logs)
-        beside = [off(logs + step) for step in STEP * np.eye(len(names))]
+        here, *beside = offs(logs + np.vstack([np.zeros(len(names)), steps]))
         return np.column_stack([(there - here) / STEP for there in beside])
 
     # mypy takes the function for the module of the same name.
@@ -161,9 +165,8 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         off, np.zeros(len(names)), jac=slopes, max_nfev=_MOST_EVALUATIONS, xtol=1e-4, ftol=1e-4
     )
     constants = moved(start, names, found.x)
-    steps = STEP * np.eye(len(names))
-    here = data.off(constants)
-    jacobian = np.column_stack([(data.off(moved(constants, names, step)) - here) / STEP for step in steps])
+    here, *beside = data.off([constants, *(moved(constants, names, step) for step in steps)])
+    jacobian = np.column_stack([(there - here) / STEP for there in beside])
     known = jacobian.T @ jacobian + np.diag(spreads**-2.0)
     bare: NDArray[np.float64] = np.linalg.inv(known).astype(np.float64)
     leverage = np.clip(np.einsum("ij,jk,ik->i", jacobian, bare, jacobian), 0.0, _FULL_LEVERAGE)
@@ -171,10 +174,11 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
     factors = {}
+    [told] = perform_loads([constants], data.loads)
     for name in FACTORED:
         ratios = [
-            log(each.values[name] / value_of(perform(constants, each.settings, each.workload), name))
-            for each in observations
+            log(each.values[name] / value_of(one, name))
+            for each, one in zip(observations, told, strict=True)
             if name in each.values
         ]
         if ratios:
@@ -219,10 +223,14 @@ class _Data:
             {name: SCATTER[name] for name in dict.fromkeys(metrics)},
         )
 
-    def off(self, constants: ClusterConstants) -> NDArray[np.float64]:
-        """Return how far the model is from each value, in expected standard deviations, shape (values,)."""
-        told = [perform(constants, settings, workload) for settings, workload in self.loads]
-        model = [log(value_of(told[place], name)) for place, name in zip(self.places, self.metrics, strict=True)]
+    def off(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:
+        """Return how far the model is from each value with each of some constants, in expected standard deviations.
+
+        The shape is (constants, values).
+        """
+        told = perform_loads(constants, self.loads)
+        values = list(zip(self.places, self.metrics, strict=True))
+        model = [[log(value_of(each[place], name)) for place, name in values] for each in told]
         expected = np.array([self.noise[name] for name in self.metrics])
         off: NDArray[np.float64] = (np.array(model) - self.logs) / expected
         return off

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runners.errors import WorkloadRefused
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import perform, performance
+from runners.performance_model.performance import perform_all, performance
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from search_spaces.client import Client
@@ -99,10 +99,10 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     names = tuple(SPREAD)
     for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, RATE_METRICS)):
         settings = Settings.of(config, each)
-        here = perform(start, settings, each)
+        steps = [moved(start, names, step) for step in _STEP * np.eye(len(names))]
+        here, *there = (told for [told] in perform_all([start, *steps], [settings], each))
         if here.falling_behind_ratio:
             continue
-        there = [perform(moved(start, names, step), settings, each) for step in _STEP * np.eye(len(names))]
         rows += [
             [log(value_of(told, name) / value_of(here, name)) / _STEP / SCATTER[name] for told in there]
             for name in metrics

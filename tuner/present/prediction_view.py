@@ -13,16 +13,9 @@ from runners.reporting import counted
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import IN_FLIGHT
 from tuner.prediction.calibration import Calibration
+from tuner.prediction.modelled import QUANTILE, Interval
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicting import (
-    AT_FULL_SPEED,
-    AT_RATE,
-    LATENCIES,
-    MOST_EXTRAPOLATION,
-    QUANTILE,
-    Interval,
-    Prediction,
-)
+from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, LATENCIES, MOST_EXTRAPOLATION, Prediction
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
 from tuner.prediction.source import Source

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from runners.performance_model.constants import ClusterConstants
-from runners.performance_model.performance import Performance, perform
+from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -90,8 +90,7 @@ class ModelExpectation:
             an objective, its values are NaN.
         """
         self._fit()
-        settings = self._settings(rows)
-        return np.array([self._gains(case, settings) for case in self._cases])
+        return self._gains(self._cases, self._settings(rows))
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
@@ -114,10 +113,11 @@ class ModelExpectation:
         drawn = Candidates(self._knobs.axes, self._knobs.allowed).anywhere(_DRAWN, np.random.default_rng(0))
         settings = self._settings(drawn)
         signs = [1.0 if metric in _THROUGHPUTS else -1.0 for metric in self._metrics]
-        lost = np.nan_to_num(np.minimum(self._gains(fit.constants, settings) * signs, 0.0)).sum(axis=1)
+        [gains] = self._gains([fit.constants], settings)
+        lost = np.nan_to_num(np.minimum(gains * signs, 0.0)).sum(axis=1)
         good = [settings[index] for index in np.argsort(-lost, kind="stable")[:_GOOD]]
-        here = self._gains(fit.constants, good)
-        slopes = np.array([(self._gains(case, good) - here).ravel() / STEP for case in fit.perturbed])
+        here, *there = self._gains([fit.constants, *fit.perturbed], good)
+        slopes = np.array([(each - here).ravel() / STEP for each in there])
         root = np.linalg.cholesky(fit.covariance)
         # By the singular value decomposition, as in a principal component analysis of the gains.
         _, _, directions = np.linalg.svd(np.nan_to_num(slopes).T @ root, full_matrices=False)
@@ -127,15 +127,11 @@ class ModelExpectation:
         """Return the settings of the configs whose coordinates are the `rows`."""
         return [Settings.in_force(force, self._load, self._producers) for force in self._knobs.in_force(rows)]
 
-    def _gains(self, constants: ClusterConstants, settings: Sequence[Settings]) -> Array:
-        """Return the gains over the baseline that the model computes, shape (settings, objectives)."""
-        logs = [self._logs(constants, each) for each in settings]
-        return np.reshape(logs, (-1, len(self._metrics))) - self._logs(constants, self._baseline)
-
-    def _logs(self, constants: ClusterConstants, settings: Settings) -> Array:
-        """Return the logarithm of each objective that the model computes for some settings, shape (objectives,)."""
-        told = perform(constants, settings, self._load)
-        return np.array([self._log(told, metric) for metric in self._metrics])
+    def _gains(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
+        """Return the gains over the baseline that the model computes, shape (cases, settings, objectives)."""
+        told = perform_all(cases, [self._baseline, *settings], self._load)
+        logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in told])
+        return np.asarray(logs[:, 1:] - logs[:, :1])
 
     def _log(self, told: Performance, metric: str) -> float:
         if metric in _THROUGHPUTS:

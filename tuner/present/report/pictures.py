@@ -14,7 +14,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from runners.measurement import Measurement
 from runners.reporting import counted
-from tuner.prediction.predicting import LATENCIES, Interval, Prediction
+from tuner.prediction.modelled import Interval
+from tuner.prediction.predicting import LATENCIES, Prediction
 from tuner.present.grid_view import cell_text, grid_heading
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.label_places import place_labels

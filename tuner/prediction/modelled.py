@@ -1,0 +1,148 @@
+"""What a calibrated performance model computes for a client's settings under a load, with intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, hypot, inf, log, sqrt
+from statistics import NormalDist
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from objectives.ratios import LEVEL
+from runners.performance_model.performance import Performance, perform_all
+from runners.performance_model.settings import Settings
+from runners.performance_model.stages import REQUEST_HEADER_BYTES, Stages
+from runners.workload import Workload
+from tuner.prediction.calibration import SCATTER, STEP, Calibration, moved, value_of
+from tuner.prediction.observations import BATCHES, RATE_METRICS
+
+_MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
+"""For metrics that differ from a measured one only in their unit: the name of the measured metric."""
+_UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
+"""The scatter of metrics that no measurement checks, if it is not 0.1. A study does not measure batches."""
+_WIRE: Final = "wire_bytes_per_value_byte"
+QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""How many standard deviations a 95 % interval extends to each side."""
+_INDEX_EVERY_BYTES: Final = 4_096
+"""`index.interval.bytes`, by default: a broker notes the place of a batch in its indexes after this many bytes."""
+_INDEX_ENTRY_BYTES: Final = 20
+"""Bytes of an entry in the offset index (8) and in the time index (12).
+
+Source: `OffsetIndex` and `TimeIndex` of Kafka 4.3.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A predicted value.
+
+    Attributes:
+        value: The value.
+        low: Lower end of the interval. It is computed for 95 %, and about 9 of 10 single measurements lie in it.
+        high: Upper end of the interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def within(self, least: float, most: float) -> "Interval":
+        """Return the interval without what lies below or above the possible values."""
+        return Interval(*(min(most, max(least, each)) for each in (self.value, self.low, self.high)))
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """What the model computes for a client's settings under a load.
+
+    Attributes:
+        calibration: The fitted constants.
+        settings: The client's settings.
+        workload: The load.
+        told: What the model computes with the fitted constants.
+        raised: The same with each of the constants raised in turn, by `STEP` in its logarithm.
+    """
+
+    calibration: Calibration
+    settings: Settings
+    workload: Workload
+    told: Performance
+    raised: tuple[Performance, ...]
+
+    @classmethod
+    def of(cls, calibration: Calibration, settings: Settings, workload: Workload) -> Self:
+        """Compute the model for a client's settings under a load."""
+        constants = [calibration.constants, *calibration.perturbed]
+        told, *raised = (each for [each] in perform_all(constants, [settings], workload))
+        return cls(calibration, settings, workload, told, tuple(raised))
+
+    def intervals(self, metrics: Sequence[str]) -> dict[str, Interval]:
+        """Return metrics with their intervals, from the uncertainty of the constants and the scatter of measurements.
+
+        The values are those of the model after its correction.
+        """
+        calibration = self.calibration
+        deviations = self._deviations(metrics)
+        found = {}
+        for name in metrics:
+            value, measured = value_of(self.told, name), _MEASURED_AS.get(name, name)
+            if measured in calibration.corrections:
+                missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
+                value *= exp(missing)
+            else:
+                usual = SCATTER.get(measured, _UNMEASURED_SCATTER.get(measured, 0.1))
+                scatter = calibration.scatter.get(measured, usual)
+            value *= calibration.factors.get(measured, 1.0)
+            down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
+            found[name] = Interval(value, value * exp(-down), value * exp(up))
+            if name == BATCHES:
+                found[name] = found[name].within(1.0, self._most_records())
+        return found
+
+    @property
+    def stored_bytes_per_record(self) -> float:
+        """How many bytes one record adds to a broker's disk, with its part of the batch header and the index files."""
+        factor = 1.0
+        if _WIRE in self.calibration.corrections:
+            # Bytes on the wire are known for a load at full speed.
+            full_load = replace(self.workload, rate_records_per_s=None)
+            factor = exp(self.calibration.corrections[_WIRE].at(self.settings, full_load)[0])
+        value_bytes = self.told.batch_records * self.workload.record_sizes.mean_bytes
+        batch_bytes = value_bytes * self.told.wire_bytes_per_value_byte * factor - REQUEST_HEADER_BYTES
+        indexes = 1 + _INDEX_ENTRY_BYTES / max(_INDEX_EVERY_BYTES, batch_bytes)
+        return batch_bytes * indexes / self.told.batch_records
+
+    def _deviations(self, metrics: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Return by how much the logarithms of metrics may be lower and higher, because the constants are uncertain.
+
+        Near the throughput, a latency is far from linear in the constants. So it is computed with the constants that
+        make it low and high, instead of from its slopes.
+        """
+        calibration = self.calibration
+        found, steps = {}, {}
+        for metric in metrics:
+            slopes = self._slopes(metric)
+            sd = sqrt(float(slopes @ calibration.covariance @ slopes))
+            found[metric] = QUANTILE * sd, QUANTILE * sd
+            if metric in RATE_METRICS and sd:
+                steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
+        ends = [
+            moved(calibration.constants, calibration.names, logs) for each in steps.values() for logs in (-each, each)
+        ]
+        told = iter(each for [each] in perform_all(ends, [self.settings], self.workload)) if ends else iter(())
+        for metric in steps:
+            here, low, high = (value_of(each, metric) for each in (self.told, next(told), next(told)))
+            found[metric] = log(here / low), log(high / here)
+        return found
+
+    def _slopes(self, metric: str) -> NDArray[np.float64]:
+        """Return the slopes of a metric's logarithm, by the logarithm of each constant, shape (constants,)."""
+        here = value_of(self.told, metric)
+        return np.array([log(value_of(each, metric) / here) / STEP for each in self.raised])
+
+    def _most_records(self) -> float:
+        """Return the most records that a batch can have; infinite if that depends on what the codec removes."""
+        if self.settings.counts_compressed and self.settings.codec != "none":
+            return inf
+        return Stages.of([self.calibration.constants], [self.settings], self.workload).full_records.item()
