@@ -207,6 +207,18 @@ def test_the_settings_that_users_vary_have_options(file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("rounds", [(), ("--rounds", "0")], ids=["confirmed", "not confirmed"])
+def test_the_shortest_search_of_a_small_grid_is_the_whole_grid(rounds: tuple[str, ...]) -> None:
+    ran = [
+        tuner("plan", "--method", "grid", "--knob", f"linger.ms={each}", *rounds, "--json")
+        for each in ("0,5", "0,5,20")
+    ]
+    assert all("too little" not in each.err for each in ran)
+    small, larger = (each.json for each in ran)
+    assert all(plan["seconds_at_least"] <= plan["seconds"] for plan in (small, larger))
+    assert small["seconds_at_least"] < larger["seconds_at_least"]
+
+
 def test_a_grid_without_a_file_measures_the_named_knobs_alone() -> None:
     plan = tuner(
         "plan", "--method", "grid", "--knob", "linger.ms=0,5,20", "--knob", "compression.type=none,lz4", "--repeats",

@@ -71,21 +71,28 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
     return sum(_search_s(spec, count) + confirm_s + waiting_s for count in trials)
 
 
-def least_s(spec: StudySpec) -> float:
-    """Return the fewest seconds in which a study can search and confirm all of its record sizes."""
+def least_s(spec: StudySpec, spaces: Collection[SearchSpace] = ()) -> float:
+    """Return the fewest seconds in which a study can search and confirm all of its record sizes.
+
+    Args:
+        spec: The study.
+        spaces: The search space of each record size, if they are known: a grid may have few configs.
+    """
     confirm_s = least_confirmations(spec) * (spec.trial_s + OVERHEAD_S) + spec.starting_s(spec.confirm.rounds)
-    return len(spec.workload.record_sizes) * (_search_s(spec, _least_trials(spec)) + confirm_s)
+    return sum(_search_s(spec, trials) + confirm_s for trials in _least_trials(spec, spaces))
 
 
-def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
+def least_bytes(spec: StudySpec, mb_per_s: float, spaces: Collection[SearchSpace] = ()) -> int:
     """Return the fewest bytes with which a study can search and confirm all of its record sizes.
 
     Args:
         spec: The study.
         mb_per_s: The throughput at full speed.
+        spaces: The search space of each record size, if they are known.
     """
-    measured = spec.burn_in_trials + _least_trials(spec) + least_confirmations(spec)
-    return round(len(spec.workload.record_sizes) * measured * bytes_per_trial(spec, mb_per_s))
+    around = spec.burn_in_trials + least_confirmations(spec)
+    measured = sum(around + trials for trials in _least_trials(spec, spaces))
+    return round(measured * bytes_per_trial(spec, mb_per_s))
 
 
 def bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
@@ -182,8 +189,11 @@ def least_confirmations(spec: StudySpec) -> int:
     return least_steps(spec.confirm) + spec.least_winner_burn_in_trials + in_rounds
 
 
-def _least_trials(spec: StudySpec) -> int:
-    return LEAST_TRIALS if spec.search.trials is None else min(LEAST_TRIALS, spec.search.trials)
+def _least_trials(spec: StudySpec, spaces: Collection[SearchSpace]) -> list[int]:
+    """Return the fewest trials of each record size's search that are worth a confirmation."""
+    counts = [trials_in_all(spec.search, space, spec.baseline) for space in spaces]
+    counts = counts or [spec.search.trials] * len(spec.workload.record_sizes)
+    return [LEAST_TRIALS if count is None else min(LEAST_TRIALS, count) for count in counts]
 
 
 def _search_s(spec: StudySpec, trials: int) -> float:

@@ -43,7 +43,7 @@ def plan_record(
         "targets": list(targets),
         "seconds_per_trial": spec.trial_s,
         "seconds": seconds,
-        "seconds_at_least": estimate.least_s(spec),
+        "seconds_at_least": estimate.least_s(spec, spaces.values()),
         "bytes_at_most": estimate.most_bytes(spec, seconds, mb_per_s),
         "assumed_mb_per_s": mb_per_s,
         "sizes": [
@@ -73,14 +73,19 @@ def plan_record(
     }
 
 
-def plan_warning(spec: StudySpec, record: Mapping[str, Any]) -> str:
-    """Return a sentence about a limit on bytes that is probably too low; empty if it is not."""
-    written, mb_per_s = record["bytes_at_most"], record["assumed_mb_per_s"]
-    least_bytes = estimate.least_bytes(spec, mb_per_s)
-    if written is None or written >= least_bytes:
+def plan_warning(spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], mb_per_s: float) -> str:
+    """Return a sentence about the study's limit on bytes if it is probably too low; empty if it is not.
+
+    Args:
+        spec: The study.
+        spaces: The search space of each record size.
+        mb_per_s: The throughput that the user expects at full speed.
+    """
+    limit, least_bytes = spec.search.max_bytes, estimate.least_bytes(spec, mb_per_s, spaces.values())
+    if limit is None or limit >= least_bytes:
         return ""
     return (
-        f"at {mb_per_s:g} MB/s, {written / 1e9:,.0f} GB is too little for {_shortest(spec)}, which "
+        f"at {mb_per_s:g} MB/s, {limit / 1e9:,.0f} GB is too little for {_shortest(spec)}, which "
         f"{'take' if spec.confirm.rounds else 'takes'} {least_bytes / 1e9:,.0f} GB"
     )
 
