@@ -40,6 +40,21 @@ def tables(courses: Sequence[Course]) -> str:
     )
 
 
+def one_table(courses: Sequence[Course]) -> str:
+    """Return one Markdown table of all problems, with the samplers in the order of their first search."""
+    looks = _looks(courses)
+    lines = [
+        f"| problem | sampler | trials to {WITHIN:.0%}: median (quartiles) | reached by | "
+        f"{' | '.join(f'area after {look}' for look in looks)} | ms per proposal |",
+        f"| --- | --- | ---: | ---: |{' ---: |' * len(looks)} ---: |",
+    ]
+    for problem, sampler in dict.fromkeys((each.problem, each.sampler) for each in courses):
+        here = [each for each in courses if (each.problem, each.sampler) == (problem, sampler)]
+        needed, reached, covered, ask_ms = _found(here, looks)
+        lines.append(f"| `{problem}` | {sampler} | {_spread(needed, here)} | {reached} | {covered} | {ask_ms} |")
+    return "\n".join(lines)
+
+
 def missed(courses: Sequence[Course]) -> list[str]:
     """Return a sentence for each goal that the default method misses on a problem.
 
@@ -70,7 +85,7 @@ def missed(courses: Sequence[Course]) -> list[str]:
 
 
 def _table(problem: str, courses: Sequence[Course]) -> str:
-    looks = [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
+    looks = _looks(courses)
     heads = [
         f"trials to {WITHIN:.0%} of the best area: median (quartiles)",
         "searches that reached it",
@@ -91,16 +106,30 @@ def _table(problem: str, courses: Sequence[Course]) -> str:
 
 
 def _line(sampler: str, courses: Sequence[Course], looks: Sequence[int]) -> str:
-    needed = [trials_to(each.covered, WITHIN) for each in courses]
+    needed, reached, covered, ask_ms = _found(courses, looks)
     grids = [
         _spread([trials_to(each.covered, share * each.grid_covered) for each in courses], courses)
         for share in (WITHIN, 1.0)
     ]
+    return f"| {sampler} | {' | '.join((_spread(needed, courses), reached, *grids, covered, ask_ms))} |"
+
+
+def _looks(courses: Sequence[Course]) -> list[int]:
+    """Return the numbers of trials after which the area is shown."""
+    return [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
+
+
+def _found(courses: Sequence[Course], looks: Sequence[int]) -> tuple[list[float], str, str, str]:
+    """Return what the searches of one sampler on one problem found.
+
+    Returns:
+        The trials that each needed, and as texts: how many reached the area, the median areas after the numbers of
+        trials in `looks`, and the mean time of a proposal in milliseconds.
+    """
+    needed = [trials_to(each.covered, WITHIN) for each in courses]
     covered = " | ".join(f"{np.median([each.covered[look - 1] for each in courses]):.2f}" for look in looks)
-    reached = sum(math.isfinite(each) for each in needed)
-    ask_ms = 1e3 * np.mean([each.ask_s for each in courses])
-    found = (_spread(needed, courses), f"{reached} of {len(courses)}", *grids, covered, f"{ask_ms:.0f}")
-    return f"| {sampler} | {' | '.join(found)} |"
+    reached = f"{sum(math.isfinite(each) for each in needed)} of {len(courses)}"
+    return needed, reached, covered, f"{1e3 * np.mean([each.ask_s for each in courses]):.0f}"
 
 
 def _needed(courses: Iterable[Course], sampler: str) -> list[float]:

@@ -1,8 +1,8 @@
 """Counts how many trials samplers need, on simulated clusters with known best configs and on a measured table.
 
 python -m benchmarks.samplers [--seeds 20] [--first-seed 0] [--trials 100] [--samplers "bayesian;tpe"]
-    [--problems "embedded:1000;remote:10000;table"] [--noise 0.05] [--processes 1] [--json FILE]
-python -m benchmarks.samplers --merge FILE... [--json FILE]
+    [--problems "embedded:1000;remote:10000;table"] [--noise 0.05] [--processes 1] [--one-table] [--json FILE]
+python -m benchmarks.samplers --merge FILE... [--one-table] [--json FILE]
 python -m benchmarks.samplers --ask-at 2000
 python -m benchmarks.samplers --grids 3,4,5
 python -m benchmarks.samplers --short
@@ -31,7 +31,7 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from benchmarks.problems.searched import TABLES, Problem, Volume, problem_of
 from benchmarks.sampler_entries import ENTRIES, NEEDED
 from benchmarks.sampler_searches import Course, ask_costs_s, course
-from benchmarks.sampler_tables import load, missed, save, tables
+from benchmarks.sampler_tables import load, missed, one_table, save, tables
 from search_spaces.producer_config import ProducerConfig
 
 PROBLEMS: Final = ("embedded:1000", "embedded:10000", "remote:1000", "remote:10000", "table")
@@ -58,6 +58,7 @@ def main() -> None:
         "--ask-at", type=whole_number, help="only measure the time of a proposal after this many trials"
     )
     parser.add_argument("--grids", help="only print the area that grids with this many steps per knob cover: 3,4,5")
+    parser.add_argument("--one-table", action="store_true", help="print one table of all problems, with fewer columns")
     parser.add_argument("--short", action="store_true", help="only show that the benchmark works, with few trials")
     asked = parser.parse_args()
     if asked.ask_at:
@@ -77,7 +78,7 @@ def main() -> None:
     courses = [each for file in asked.merge for each in load(file)] if asked.merge else list(_courses(asked, names))
     if asked.json:
         save(asked.json, courses)
-    print(tables(courses))
+    print(one_table(courses) if asked.one_table else tables(courses))
     if misses := missed(courses):
         print("\n".join(misses))
         sys.exit(1)
