@@ -147,12 +147,12 @@ def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -
 def perform_all(
     clusters: Sequence[ClusterConstants], settings: Sequence[Settings], workload: Workload
 ) -> list[list[Performance]]:
-    """Do what `perform` does for each of some clusters with each of some settings, much faster than one by one.
+    """Compute what `perform` does for every cluster with each of the settings, which is faster than one by one.
 
     Returns:
-        For each cluster, the performance with each of the settings.
+        A list for each cluster, with the performance for each of the settings.
     """
-    # Some of what is divided by is 0 where there is nothing of a kind, such as pauses; the result is right there, too.
+    # Without pauses, or without a sticky partition, the formulas divide by 0; the infinite quotient is what they mean.
     with np.errstate(divide="ignore"):
         stages = Stages.of(clusters, settings, workload)
         full = _Full.of(stages)
@@ -163,10 +163,10 @@ def perform_all(
 def perform_loads(
     clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
 ) -> list[list[Performance]]:
-    """Do what `perform_all` does, but with a workload of their own for each of some settings.
+    """Compute what `perform_all` does where each of the settings has a workload of its own.
 
     Returns:
-        For each cluster, the performance with each of the settings under its workload.
+        A list for each cluster, with the performance for each of the settings under its workload.
     """
     places = defaultdict(list)
     for place, (_, workload) in enumerate(loads):

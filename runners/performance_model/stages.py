@@ -107,9 +107,9 @@ class Costs:
 class Stages:
     """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
-    The costs are those for each of some clusters with each of some clients' settings, under one workload, as far as
-    they depend neither on the rate nor on the number of records in a batch. The arrays have the shape (clusters,
-    settings), or one that NumPy broadcasts to it. So do the arguments and the results of the methods.
+    The costs are those of every cluster with each client's settings under one workload, as far as they depend neither
+    on the rate nor on the number of records in a batch. All arrays, also those that methods take and return, have the
+    shape (clusters, settings), or one that NumPy broadcasts to it.
 
     Attributes:
         cluster: The clusters' constants, shape (clusters, 1).
@@ -165,7 +165,7 @@ class Stages:
 
     @classmethod
     def of(cls, clusters: Sequence[ClusterConstants], clients: Sequence[Settings], workload: Workload) -> Self:
-        """Compute the stages' costs for each of some clusters with each of some clients' settings, under a workload.
+        """Compute the stages' costs for every cluster with each client's settings under a workload.
 
         The workload's rate is not used.
         """
