@@ -14,9 +14,9 @@ from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_options
 from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
+from tuner.cli.confirm_options import ConfirmOptions
 from tuner.cli.fork import NewName, NewStudyFile
 from tuner.cli.remote_run import Detach, Target, media_type
-from tuner.cli.run import ConfirmOptions
 from tuner.cli.shared_options import with_options
 from tuner.cli.studies import Yes
 from tuner.cli.study_from_options import StudyFromOptions

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +11,13 @@ import typer
 from runners.reporting import counted
 from tuner import api
 from tuner.cli import options
+from tuner.cli.confirm_options import ConfirmOptions
 from tuner.cli.recommend import study_record
 from tuner.cli.shared_options import with_options
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
-from tuner.model.spec import Executor, Goal, StudySpec, TrackingSpec
+from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all, pasted_values
@@ -32,65 +33,13 @@ from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
 from tuner.study_file import parse_study, read_study_file
 
-Goals = Annotated[
-    list[Goal] | None,
-    typer.Option(
-        "--goal",
-        help="What is confirmed: the winner for throughput, latency or both (balanced). The option may be repeated.",
-        show_default="confirm.goals of the study file",
-    ),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        help="Minimum number of rounds. One round measures the baseline and each winner once.",
-        show_default="confirm.rounds of the study file",
-    ),
-]
-MaxRounds = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        help="Maximum number of rounds, used where the gain is still uncertain.",
-        show_default="confirm.max_rounds of the study file",
-    ),
-]
-WidthRatio = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
-        "for a twentieth.",
-        show_default="confirm.width_ratio of the study file",
-    ),
-]
-AblationRounds = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
-        "value. They show what each change brings.",
-        show_default="confirm.ablation_rounds of the study file",
-    ),
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfirmOptions:
-    """The options of `tuner confirm` that it has with and without a service."""
-
-    goals: Goals = None
-    rounds: Rounds = None
-    max_rounds: MaxRounds = None
-    width_ratio: WidthRatio = None
-    ablation_rounds: AblationRounds = None
+Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
 
 @with_options(StudyFromOptions)
 def run(
     asked: StudyFromOptions,
-    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
+    mlflow: Mlflow = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -222,7 +171,7 @@ def confirm(
         ),
     ],
     asked: ConfirmOptions,
-    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
+    mlflow: Mlflow = True,
     mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.producer_file import FileClient
-from tuner.cli import options
+from tuner.cli import confirm_options, options
 from tuner.model.spec import Executor, Goal, Method, NewBroker
 
 _FILE: Final = "Without a file"
@@ -269,25 +269,8 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    max_rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Maximum number of rounds, used where the gain is still uncertain.",
-            show_default="20",
-            rich_help_panel=_CONFIRM,
-        ),
-    ] = None
-    width_ratio: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
-            "for a twentieth.",
-            show_default="0.1",
-            rich_help_panel=_CONFIRM,
-        ),
-    ] = None
+    max_rounds: Annotated[int | None, confirm_options.max_rounds(0, "20", _CONFIRM)] = None
+    width_ratio: Annotated[float | None, confirm_options.width_ratio("0.1", _CONFIRM)] = None
     nominees: Annotated[
         int | None,
         typer.Option(
@@ -307,16 +290,7 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    ablation_rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
-            "value. They show what each change brings.",
-            show_default="2",
-            rich_help_panel=_CONFIRM,
-        ),
-    ] = None
+    ablation_rounds: Annotated[int | None, confirm_options.ablation_rounds("2", _CONFIRM)] = None
     allow_loss: Annotated[
         float | None,
         typer.Option(

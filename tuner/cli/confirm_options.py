@@ -1,0 +1,78 @@
+"""The options of a confirmation: those of `tuner confirm`, with and without a service, and what a study shares."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from tuner.model.spec import Goal
+
+
+def max_rounds(least: int, default: str, panel: str | None = None) -> Any:
+    """Return the option for the most rounds.
+
+    Args:
+        least: The smallest number that the user may give.
+        default: What holds without the option, in words.
+        panel: The panel of the help in which it is shown; None for the panel of all other options.
+    """
+    return typer.Option(
+        min=least,
+        help="Maximum number of rounds, used where the gain is still uncertain.",
+        show_default=default,
+        rich_help_panel=panel,
+    )
+
+
+def width_ratio(default: str, panel: str | None = None) -> Any:
+    """Return the option for how narrow an interval ends the rounds; the arguments are those of `max_rounds`."""
+    return typer.Option(
+        min=0.001,
+        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
+        "for a twentieth.",
+        show_default=default,
+        rich_help_panel=panel,
+    )
+
+
+def ablation_rounds(default: str, panel: str | None = None) -> Any:
+    """Return the option for the rounds that show what each change brings; the arguments are those of `max_rounds`."""
+    return typer.Option(
+        min=0,
+        help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
+        "value. They show what each change brings.",
+        show_default=default,
+        rich_help_panel=panel,
+    )
+
+
+Goals = Annotated[
+    list[Goal] | None,
+    typer.Option(
+        "--goal",
+        help="What is confirmed: the winner for throughput, latency or both (balanced). The option may be repeated.",
+        show_default="confirm.goals of the study file",
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Minimum number of rounds. One round measures the baseline and each winner once.",
+        show_default="confirm.rounds of the study file",
+    ),
+]
+MaxRounds = Annotated[int | None, max_rounds(2, "confirm.max_rounds of the study file")]
+WidthRatio = Annotated[float | None, width_ratio("confirm.width_ratio of the study file")]
+AblationRounds = Annotated[int | None, ablation_rounds("confirm.ablation_rounds of the study file")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmOptions:
+    """The options of `tuner confirm` that it has with and without a service."""
+
+    goals: Goals = None
+    rounds: Rounds = None
+    max_rounds: MaxRounds = None
+    width_ratio: WidthRatio = None
+    ablation_rounds: AblationRounds = None
