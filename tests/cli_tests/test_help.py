@@ -1,5 +1,6 @@
 """Help is quick, because no heavy library is imported to show it, and the list of verbs is correct."""
 
+import ast
 import importlib
 import inspect
 import subprocess
@@ -10,6 +11,7 @@ from typing import Final
 import pytest
 import typer
 
+from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of, options_of_service
 from tests.helpers.command import tuner
 from tuner.cli.verbs import REMOTE_VERBS, VERBS
@@ -59,6 +61,21 @@ def test_the_list_of_verbs_shows_the_first_sentence_of_each_help(place: str, sen
     said = verb.info.help if isinstance(verb, typer.Typer) else inspect.getdoc(verb)
     assert said is not None
     assert " ".join(said.partition("\n\n")[0].split()) == sentence
+
+
+def test_no_module_imports_a_verb() -> None:
+    verbs = {f"tuner.cli.{place.partition(':')[0]}" for place, _ in (*VERBS.values(), *REMOTE_VERBS.values())}
+    found = set()
+    for file in (ROOT / "tuner").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names = {str(node.module), *(f"{node.module}.{each.name}" for each in node.names)}
+            else:
+                continue
+            found |= {f"{file.name} imports {name}" for name in names & verbs}
+    assert not found, "what verbs share belongs into a module that is no verb"
 
 
 def test_a_verbs_name_as_an_argument_is_not_taken_for_the_verb() -> None:

@@ -12,12 +12,11 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.interruption import Interrupted
-from tuner.cli.recommend import study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
-from tuner.present.export import Format, export_all, recommendation_of
+from tuner.present.export import Format, export_all, recommendation_of, study_record
 from tuner.present.wording import number, title
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommendation import Recommendation
@@ -39,6 +38,16 @@ _KINDS: Final[Mapping[str, ExitCode]] = {
 }
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Cluster of the service to measure on, such as lab; simulated measures nothing.",
+        show_default="the target of the study file, or the service's default",
+        rich_help_panel="Target",
+    ),
+]
+Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once, without following the study.")]
 
 
 @contextlib.contextmanager
@@ -58,6 +67,12 @@ def service() -> Iterator[Client]:
         refused = isinstance(error, ServiceRefused)
         code = _KINDS.get(error.kind, ExitCode.FAILED) if refused else ExitCode.TARGET  # type: ignore[attr-defined]
         raise typer.Exit(code) from None
+
+
+def media_type(file: Path | None, text: str) -> str:
+    """Return the media type of a study file: that of the user's file, or YAML if options have changed it."""
+    unchanged = file is not None and file.suffix == ".json" and file.read_text(encoding="utf-8-sig") == text
+    return "application/json" if unchanged else "application/yaml"
 
 
 @contextlib.contextmanager

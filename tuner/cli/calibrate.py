@@ -11,7 +11,7 @@ from runners.reporting import counted
 from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options, workload_options
-from tuner.cli.experiment import run_experiment_shown
+from tuner.cli.experiment_run import run_experiment_shown
 from tuner.cli.own_study import own_name
 from tuner.experiment_file import parse_experiment
 from tuner.prediction.calibration import calibrate as fitted

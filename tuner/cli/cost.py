@@ -7,7 +7,7 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli import options
-from tuner.cli.recommend import AskedGoal, RecordBytes
+from tuner.cli.recommend_options import AskedGoal, RecordBytes
 from tuner.model.errors import NoFeasibleConfig
 from tuner.prediction.observations import assumed_shape, stored_load
 from tuner.present.console import OUT, warn

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from runners.pools.ray_cluster import RayCluster
-from tuner import api
 from tuner.cli import options
+from tuner.cli.experiment_run import run_experiment_shown
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
@@ -22,7 +22,6 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.experiment_plan_view import planned_lines, planned_record
-from tuner.present.experiment_progress import ExperimentProgress
 from tuner.present.experiment_view import (
     experiment_lines,
     experiment_markdown,
@@ -32,10 +31,9 @@ from tuner.present.experiment_view import (
     experiments_record,
     overview_lines,
 )
-from tuner.present.study_view import StudyView
 from tuner.present.wording import aligned
 from tuner.results.experiment_results import ExperimentResults, load_experiment
-from tuner.storage.home import find_study, study_folder
+from tuner.storage.home import find_study
 from tuner.study_file import QUICK_SUFFIX
 
 app = typer.Typer(
@@ -288,35 +286,6 @@ def _at(
     if spec.ray is not None:
         spec = replace(spec, ray=replace(spec.ray, this_host_only=here_only))
     return spec if rounds is None else replace(spec, rounds=rounds)
-
-
-def run_experiment_shown(
-    spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool, resumed: bool = True
-) -> ExperimentResults:
-    """Run an experiment with its progress on the screen, write its report, and return its results.
-
-    Args:
-        spec: The experiment.
-        text: The text of its file.
-        silent: Whether to show no progress.
-        mlflow: Whether to write it to MLflow, too.
-        mix_environments: Whether to resume an experiment that was begun in another environment.
-        resumed: Whether the same command would resume it, and not begin another one.
-    """
-    folder = study_folder(spec.name)
-    with StudyView(quiet=silent) as searching:
-        how = "stops it, and the same command resumes it" if resumed else "stops it"
-        searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C {how}")
-        spec = api.run_searches(spec, reporter=searching, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
-    with ExperimentProgress(quiet=silent) as view:
-        results = api.run_experiment(
-            spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
-        )
-    from tuner.present.report.bundle import REPORT_FILE  # it imports plotly
-
-    if not silent:
-        say(f"report: {folder / REPORT_FILE}")
-    return results
 
 
 def _print(results: ExperimentResults) -> None:

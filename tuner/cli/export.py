@@ -7,7 +7,7 @@ import typer
 from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
-from tuner.cli.recommend import RecordBytes
+from tuner.cli.recommend_options import RecordBytes
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.url import masked_url
 from tuner.present.console import OUT

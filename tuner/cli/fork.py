@@ -4,12 +4,12 @@ import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.cli.study_verb_options import NewName, NewStudyFile
 from tuner.course.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
@@ -18,16 +18,6 @@ from tuner.storage.files import STUDY_FILE, write_atomically
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed
-
-NewName = Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")]
-NewStudyFile = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="STUDY.YAML",
-        help="Study file of the new study. By default, the new study has the settings of the old one.",
-        show_default=False,
-    ),
-]
 
 
 def fork(

@@ -122,14 +122,6 @@ def check_one_form(**asked: bool) -> None:
 Study = Annotated[
     str, typer.Argument(metavar="STUDY", help="Name of a study, such as overnight, or its folder, studies/overnight.")
 ]
-StudyOrAll = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="STUDY",
-        help="Name of a study, such as overnight. Without it, all studies are listed.",
-        show_default=False,
-    ),
-]
 Bootstrap = Annotated[
     str | None,
     typer.Option(
@@ -244,7 +236,6 @@ ClientVersion = Annotated[
         show_default="the newest that is known",
     ),
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 
 ROUNDS: Final = ("--rounds", "--max-rounds")

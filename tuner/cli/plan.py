@@ -9,17 +9,11 @@ from tuner.cli import options
 from tuner.cli.output import write_output
 from tuner.cli.shared_options import with_options
 from tuner.cli.study_from_options import StudyFromOptions
+from tuner.cli.study_verb_options import MbPerS
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan
 from tuner.search.schedule import spaces_of
 from tuner.study_file import json_schema, starter_text
-
-MbPerS = Annotated[
-    float,
-    typer.Option(
-        min=0.001, help="Throughput that you expect at full speed, to estimate how many bytes the study writes."
-    ),
-]
 
 
 def init(

@@ -1,120 +1,25 @@
 """`tuner recommend` shows the config to use, in a form to paste; `tuner explain` shows why it is recommended."""
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from runners.reporting import printable
-from search_spaces.to_java import LABEL, for_java
 from tuner.api import load_study
 from tuner.cli import options
-from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.recommend_options import ExplainOptions, RecommendOptions, form_asked
 from tuner.cli.shared_options import with_options
+from tuner.cli.shown_recommendations import show_found
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.present.console import OUT, say, warn
-from tuner.present.export import Format, export, export_all, is_translated, recommendation_of
-from tuner.present.export.record import explanations_record, recommendation_record
+from tuner.present.export import Format, recommendation_of
+from tuner.present.export.record import explanations_record
 from tuner.present.why import print_explanations
-from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
 from tuner.results.recommend import preferred, recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
-from tuner.storage.files import size_name
-
-RecordBytes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|N:W,...",
-        help="Record size, such as 1000, or mix of sizes, such as 100:70,1000:30.",
-        show_default="all of the study",
-    ),
-]
-AskedGoal = Annotated[
-    Goal | None,
-    typer.Option(
-        help="What the config should be best at.",
-        show_default="balanced if it is proven, else the proven config with the greatest mean gain",
-    ),
-]
-MaxP99Ms = Annotated[
-    float | None,
-    typer.Option(
-        "--max-p99-ms",
-        min=0,
-        metavar="X",
-        help="Consider only configs whose p99 latency is at most this many milliseconds, such as 10.",
-    ),
-]
-MinMbPerS = Annotated[
-    float | None,
-    typer.Option(
-        "--min-mb-per-s",
-        min=0,
-        metavar="Y",
-        help="Consider only configs whose throughput is at least this many megabytes per second, such as 50.",
-    ),
-]
-AllowLoss = Annotated[
-    float | None,
-    typer.Option(
-        "--allow-loss",
-        min=0,
-        max=1,
-        metavar="RATIO",
-        help="The part of any objective that a balanced config may give up: 0.1 is 10 %. A metric that was not asked "
-        "for is called 'not worse' or 'at most N % worse' if it loses no more than this.",
-        show_default="confirm.allow_loss of the study file",
-    ),
-]
-
-
-Everything = Annotated[
-    bool,
-    typer.Option(
-        "--all",
-        help="Also print the properties of the config that have the client's default value. The forms for the Java "
-        "client always print them.",
-    ),
-]
-FormOption = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        help="Form of the output. For people: table. For programs: properties, env, json. For clients built on "
-        "librdkafka: librdkafka (JSON). For the Java client: java (properties) and spring; if the study measured that "
-        "client, also quarkus, connect, streams, strimzi-connect and strimzi-connector.",
-    ),
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions:
-    """The options that say which recommendation is meant, with and without a service."""
-
-    record_bytes: RecordBytes = None
-    goal: AskedGoal = None
-    max_p99_ms: MaxP99Ms = None
-    min_mb_per_s: MinMbPerS = None
-    allow_loss: AllowLoss = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecommendOptions(ExplainOptions):
-    """The options of `tuner recommend` that it has with and without a service."""
-
-    form: FormOption = Format.TABLE
-    as_json: options.Json = False
-    everything: Everything = False
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
-    ] = None
-    force: Force = False
 
 
 @with_options(RecommendOptions)
@@ -164,55 +69,6 @@ def recommend(
         raise NoFeasibleConfig(missing)
 
 
-def form_asked(form: Format, *, as_json: bool) -> Format:
-    """Return the form of the output: `--json` is short for `--format json`.
-
-    Raises:
-        typer.BadParameter: Both options were given, and they differ.
-    """
-    if not as_json:
-        return form
-    if form not in (Format.TABLE, Format.JSON):
-        raise typer.BadParameter(f"--json means --format json, but got --format {form}; leave one of them out")
-    return Format.JSON
-
-
-def show_found(
-    found: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
-) -> None:
-    """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
-    if output is None:
-        typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
-    else:
-        _write(found, form, output, force=force, everything=everything)
-    for each in found:
-        _warn_before_use(each, form)
-    if any(each.proven for each in found) and (told := over_sizes(len(found))):
-        say(told)
-    if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
-        warn(
-            f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
-            "--record-bytes"
-        )
-
-
-def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
-    """Return the recommendations of a study as one JSON document.
-
-    Args:
-        name: The study's name.
-        folder: The study's folder; None if it is on another host.
-        found: The recommendations, one per record size.
-    """
-    return {
-        "schema_version": 1,
-        "kind": "study",
-        "name": name,
-        "folder": folder,
-        "recommendations": [recommendation_record(each) for each in found],
-    }
-
-
 def _from_mlflow(
     uri: str, study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> Recommendation:
@@ -247,47 +103,6 @@ def _explain_command(
     )
     given = [word for option, value in asked if value is not None for word in (option, str(value))]
     return shlex.join(["tuner", "explain", study, *given, *conditions.options])
-
-
-def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
-    """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
-    if len(found) == 1 or form in (Format.TABLE, Format.JSON):
-        files = {output: export_all(found, form, everything=everything)}
-    else:
-        files = {
-            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(
-                each, form, everything=everything
-            )
-            for each in found
-        }
-    for path in files:
-        check_output(path, force=force)
-    for path, text in files.items():
-        write_output(path, text, force=force)
-        say(f"written to {path}")
-
-
-def _warn_before_use(found: Recommendation, form: Format) -> None:
-    """Print the warnings that a user should read before using a config, except those that the table form shows."""
-    for warning in found.warnings:
-        warn(warning)
-    if is_translated(form, found.config.client):
-        warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
-        without_twin = for_java(found.config).without_twin
-        if without_twin:
-            warn(f"not in the output, as the Java client has no such property: {', '.join(without_twin)}")
-    if form is Format.TABLE:
-        return
-    if found.is_baseline:
-        say(f"{found.record_bytes} B: {'; '.join([keep(found), *instead(found)])}")
-    elif not found.confirmed:
-        warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
-    elif others := instead(found):
-        say(f"{found.record_bytes} B, for {found.goal}; {'; '.join(others)}")
-    if open_question := undecided(found):
-        warn(f"{found.record_bytes} B: inconclusive: {open_question}")
-    if found.trial.guarantee != found.baseline.guarantee:
-        warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
 
 
 @with_options(ExplainOptions)

@@ -21,10 +21,12 @@ from tuner.cli import options
 from tuner.cli.at_service import Study, recommendations, service
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.predict_options import PredictOptions
-from tuner.cli.recommend import ExplainOptions, RecommendOptions, form_asked, show_found
+from tuner.cli.recommend_options import ExplainOptions, RecommendOptions, form_asked
 from tuner.cli.shared_options import with_options
-from tuner.cli.show import check_named
-from tuner.cli.studies import Parquet, ShownSize, check_trials_output, print_studies, show_trials
+from tuner.cli.shown_recommendations import show_found
+from tuner.cli.shown_studies import print_studies
+from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
+from tuner.cli.study_verb_options import ShownSize, StudyOrAll, Watch, check_named
 from tuner.client import Client, ServiceRefused
 from tuner.model.errors import NothingToTell
 from tuner.model.trial import StudyState
@@ -39,8 +41,8 @@ _WATCH_S: Final = 2.0
 
 
 def status(
-    study: options.StudyOrAll = None,
-    watch: options.Watch = False,
+    study: StudyOrAll = None,
+    watch: Watch = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the progress of a study on the service.

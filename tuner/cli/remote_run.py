@@ -7,32 +7,32 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
 from runners.reporting import printable
 from tuner.cli import options
-from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
+from tuner.cli.at_service import (
+    Detach,
+    Study,
+    Target,
+    check_ended,
+    follow,
+    left_at,
+    media_type,
+    service,
+    show_recommendations,
+)
 from tuner.cli.interruption import Interrupted
-from tuner.cli.plan import MbPerS
 from tuner.cli.shared_options import with_options
 from tuner.cli.study_from_options import StudyFromOptions, option_of
+from tuner.cli.study_verb_options import MbPerS
 from tuner.client import Client, ServiceRefused
 from tuner.present.console import say, warn
 from tuner.present.plan_view import plan_csv
 from tuner.study_file import changed_text
 
-Target = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Cluster of the service to measure on, such as lab; simulated measures nothing.",
-        show_default="the target of the study file, or the service's default",
-        rich_help_panel="Target",
-    ),
-]
-Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once, without following the study.")]
 _OF_A_CLUSTER: Final = frozenset(
     {"bootstrap", "command_config", "container", "brokers", "topic", "like", "ray_address"}
 )
@@ -88,7 +88,7 @@ def _submitted(client: Client, asked: StudyFromOptions, text: str, target: str |
     for number in count(2):
         try:
             with _naming_options(asked):
-                return client.submit(text, media_type(asked, text))
+                return client.submit(text, media_type(asked.study_file, text))
         except ServiceRefused as error:
             fixed = asked.name is not None or asked.study_file is not None
             if fixed or error.kind not in ("settings-changed", "name-taken"):
@@ -116,7 +116,7 @@ def plan(
     """
     options.check_one_form(json=as_json, csv=as_csv)
     text = asked.text_for_service(target)
-    kind = media_type(asked, text)
+    kind = media_type(asked.study_file, text)
     with service() as client, _naming_options(asked):
         record = client.plan(text, mb_per_s, kind)
         warnings = record.pop("warnings")
@@ -182,10 +182,3 @@ def _naming_options(asked: StudyFromOptions) -> Iterator[None]:
         if asked.study_file is not None or error.kind not in ("study-file", "limit-too-low") or not told:
             raise
         raise typer.BadParameter("; ".join(f"{option_of(each['key'])}: {each['detail']}" for each in told)) from None
-
-
-def media_type(asked: StudyFromOptions, text: str) -> str:
-    """Return the media type of a study file: that of the user's file, or YAML if options have changed it."""
-    file = asked.study_file
-    unchanged = file is not None and file.suffix == ".json" and file.read_text(encoding="utf-8-sig") == text
-    return "application/json" if unchanged else "application/yaml"

@@ -13,14 +13,22 @@ from search_spaces.client import client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_options
-from tuner.cli.at_service import Study, check_ended, follow, left_at, service, show_recommendations
+from tuner.cli.at_service import (
+    Detach,
+    Study,
+    Target,
+    check_ended,
+    follow,
+    left_at,
+    media_type,
+    service,
+    show_recommendations,
+)
 from tuner.cli.confirm_options import ConfirmOptions
-from tuner.cli.fork import NewName, NewStudyFile
-from tuner.cli.remote_run import Detach, Target, media_type
 from tuner.cli.shared_options import with_options
-from tuner.cli.studies import Yes
+from tuner.cli.shown_judgement import end_unless_passed, print_judgement
 from tuner.cli.study_from_options import StudyFromOptions
-from tuner.cli.verify import end, print_judgement
+from tuner.cli.study_verb_options import NewName, NewStudyFile, Yes
 from tuner.cli.verify_options import VerifyOptions
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
@@ -111,7 +119,7 @@ def verify(
         if view["kind"] == "verification":
             if as_json:
                 options.print_json(view)
-            end(view)
+            end_unless_passed(view)
         name = view["name"]
         if not silent:
             say(f"study {name} is {view['state']} at {at.url}; Ctrl-C stops this command, not the study")
@@ -124,7 +132,7 @@ def verify(
         warn("simulated: nothing was measured on Kafka")
     if unmeasured:
         raise StudyError(unmeasured)
-    end(record)
+    end_unless_passed(record)
 
 
 def fork(
@@ -145,7 +153,7 @@ def fork(
     asked = StudyFromOptions(study_file=study_file)
     text = None if study_file is None else asked.text_for_service(None)
     with service() as client:
-        made = client.fork(study, name, text, media_type(asked, text or ""))
+        made = client.fork(study, name, text, media_type(asked.study_file, text or ""))
         say(f"{name}: {made['trials_taken_over']} of {made['trials_there']} trials of {study} taken over")
         say(f"to continue: tuner --server {client.url} resume {name}")
     if as_json:

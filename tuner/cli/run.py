@@ -1,6 +1,5 @@
 """`tuner run` searches for the best configs, and `tuner confirm` measures them again. Both can be resumed."""
 
-import os
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from runners.reporting import counted
 from tuner import api
 from tuner.cli import options
 from tuner.cli.confirm_options import ConfirmOptions
-from tuner.cli.recommend import study_record
+from tuner.cli.kept_study import kept_study
 from tuner.cli.shared_options import with_options
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.course import estimate
@@ -20,7 +19,7 @@ from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
-from tuner.present.export import Format, export_all, pasted_values
+from tuner.present.export import Format, export_all, pasted_values, study_record
 from tuner.present.study_view import StudyView
 from tuner.present.text_view import duration
 from tuner.present.wording import SIMULATED, not_advice, over_sizes
@@ -29,9 +28,7 @@ from tuner.results.recommend import recommendations
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 from tuner.search.schedule import spaces_of
-from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import storage_at, study_folder
-from tuner.study_file import parse_study, read_study_file
 
 Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
@@ -216,31 +213,3 @@ def _print_found(results: StudyResults, found: list[Recommendation], *, as_json:
     simulated = [SIMULATED] if results.simulated else []
     for warning in dict.fromkeys([*simulated, *(warning for each in found for warning in each.warnings)]):
         warn(warning)
-
-
-def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> tuple[StudySpec, str]:
-    """Return the spec of a study that has results, and the text of its study file.
-
-    The text is read from the study file if the user named one, and else from the copy that is kept with the results.
-
-    Args:
-        study: The name, folder or study file that the user typed. Paths in a study file are relative to that file, and
-            paths in the kept copy are relative to the working folder.
-        results: The results of the study.
-        searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
-
-    Raises:
-        StudyFileError: The text is no valid study file.
-    """
-    given = Path(study)
-    if given.is_file():
-        return read_study_file(given, searched=searched)
-    spec = parse_study(
-        results.study_file,
-        name=results.folder.name,
-        folder=Path.cwd(),
-        origin=str(results.folder / STUDY_FILE),
-        environ=os.environ,
-        searched=searched,
-    )
-    return spec, results.study_file

@@ -14,7 +14,8 @@ from rich.live import Live
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
-from tuner.cli.studies import ShownSize, studies
+from tuner.cli.shown_studies import print_studies_here
+from tuner.cli.study_verb_options import ShownSize, StudyOrAll, Watch, check_named
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
@@ -33,8 +34,8 @@ _POLL_S: Final = 2.0
 
 
 def status(
-    study: options.StudyOrAll = None,
-    watch: options.Watch = False,
+    study: StudyOrAll = None,
+    watch: Watch = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the progress of a study: trials done, best results so far, time left, current step, failures.
@@ -51,7 +52,7 @@ def status(
     """
     if study is None:
         check_named(watch=watch)
-        studies(as_json=as_json)
+        print_studies_here(as_json=as_json, as_csv=False)
         return
     folder = find_study(study)
     seen = _statuses(folder) if watch else iter([next(_statuses(folder))])
@@ -66,16 +67,6 @@ def status(
     else:
         for found in seen:
             OUT.print(status_text(found))
-
-
-def check_named(*, watch: bool) -> None:
-    """Check the options of `tuner status` without a study.
-
-    Raises:
-        typer.BadParameter: The user wants to watch, but names no study.
-    """
-    if watch:
-        raise typer.BadParameter("--watch shows one study, but none was named; name it: tuner status STUDY --watch")
 
 
 def _statuses(folder: Path) -> Iterator[Status]:

@@ -1,10 +1,9 @@
 """`tuner verify` finds out whether a config is worse than the baseline, for scripts and pipelines."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,15 +11,16 @@ from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options, verify_options
+from tuner.cli.kept_study import kept_study
 from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
-from tuner.cli.run import kept_study
 from tuner.cli.shared_options import with_options
+from tuner.cli.shown_judgement import end_unless_passed, print_judgement
 from tuner.cli.verify_options import VerifyOptions
 from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.errors import StudyError
 from tuner.model.spec import Executor, StudySpec
-from tuner.present.console import ERR, OUT, say, warn
-from tuner.present.verification_view import shortcomings, verification_lines, verification_warnings
+from tuner.present.console import say, warn
+from tuner.present.verification_view import verification_lines
 from tuner.results.judgement import Terms
 from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets
@@ -127,7 +127,7 @@ def verify(
     if judgement.refused:
         if as_json:
             options.print_json(judgement.as_json())
-        end(judgement.as_json())
+        end_unless_passed(judgement.as_json())
     results = run_own_study(spec, text, stem, storage, silent=quiet or as_json, rates=rates)
     judgement = judgement.after(results, replace(spec, name=results.name), terms)
     print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
@@ -135,34 +135,7 @@ def verify(
         warn("simulated: nothing was measured on Kafka")
     if judgement.unmeasured:
         raise StudyError(judgement.unmeasured)
-    end(judgement.as_json())
-
-
-def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quiet: bool) -> None:
-    """Print a judgement by measurements, and what makes it less reliable.
-
-    Args:
-        record: What `Judgement.as_json` returned.
-        text: The lines of `verification_lines`.
-        as_json: Whether to print the record instead of the text.
-        quiet: Whether to leave out everything but results and warnings.
-    """
-    if as_json:
-        options.print_json(record)
-    else:
-        OUT.print(text, markup=False, soft_wrap=True)
-        if not quiet:
-            say(f"`tuner report {record['study']}` shows all measurements")
-    for warning in verification_warnings(record):
-        warn(warning)
-
-
-def end(record: Mapping[str, Any]) -> None:
-    """Print why a file did not pass, and end the command with the exit code for it; do nothing if it passed."""
-    for sentence in shortcomings(record):
-        ERR.print(sentence, style="red", markup=False, soft_wrap=True)
-    if record["exit_code"]:
-        raise typer.Exit(record["exit_code"])
+    end_unless_passed(judgement.as_json())
 
 
 def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:

@@ -2,7 +2,13 @@
 
 from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered
 from tuner.present.export.pasted import pasted_values
-from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
+from tuner.present.export.record import (
+    RECORD_KIND,
+    SCHEMA_VERSION,
+    recommendation_of,
+    recommendation_record,
+    study_record,
+)
 
 __all__ = [
     "RECORD_KIND",
@@ -16,4 +22,5 @@ __all__ = [
     "pasted_values",
     "recommendation_of",
     "recommendation_record",
+    "study_record",
 ]

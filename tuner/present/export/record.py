@@ -72,6 +72,23 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
     }
 
 
+def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
+    """Return the recommendations of a study as one JSON document.
+
+    Args:
+        name: The study's name.
+        folder: The study's folder; None if it is on another host.
+        found: The recommendations, one per record size.
+    """
+    return {
+        "schema_version": 1,
+        "kind": "study",
+        "name": name,
+        "folder": folder,
+        "recommendations": [recommendation_record(each) for each in found],
+    }
+
+
 def gains_record(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
     """Return a JSON object that holds each gain with its interval, by metric."""
     return {metric: asdict(ratio) for metric, ratio in gains.items()}

@@ -1,0 +1,38 @@
+"""How an experiment is run with its progress on the screen, by `tuner experiment run` and `tuner calibrate`."""
+
+from tuner import api
+from tuner.model.experiment import ExperimentSpec
+from tuner.present.console import say, warn
+from tuner.present.experiment_progress import ExperimentProgress
+from tuner.present.study_view import StudyView
+from tuner.results.experiment_results import ExperimentResults
+from tuner.storage.home import study_folder
+
+
+def run_experiment_shown(
+    spec: ExperimentSpec, text: str, *, silent: bool, mlflow: bool, mix_environments: bool, resumed: bool = True
+) -> ExperimentResults:
+    """Run an experiment with its progress on the screen, write its report, and return its results.
+
+    Args:
+        spec: The experiment.
+        text: The text of its file.
+        silent: Whether to show no progress.
+        mlflow: Whether to write it to MLflow, too.
+        mix_environments: Whether to resume an experiment that was begun in another environment.
+        resumed: Whether the same command would resume it, and not begin another one.
+    """
+    folder = study_folder(spec.name)
+    with StudyView(quiet=silent) as searching:
+        how = "stops it, and the same command resumes it" if resumed else "stops it"
+        searching.say(f"experiment {spec.name}: results in {folder}; Ctrl-C {how}")
+        spec = api.run_searches(spec, reporter=searching, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
+    with ExperimentProgress(quiet=silent) as view:
+        results = api.run_experiment(
+            spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
+        )
+    from tuner.present.report.bundle import REPORT_FILE  # it imports plotly
+
+    if not silent:
+        say(f"report: {folder / REPORT_FILE}")
+    return results

@@ -1,0 +1,37 @@
+"""How `tuner verify` shows whether a file has passed, and its exit code, with and without a service."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from tuner.cli import options
+from tuner.present.console import ERR, OUT, say, warn
+from tuner.present.verification_view import shortcomings, verification_warnings
+
+
+def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quiet: bool) -> None:
+    """Print a judgement by measurements, and what makes it less reliable.
+
+    Args:
+        record: What `Judgement.as_json` returned.
+        text: The lines of `verification_lines`.
+        as_json: Whether to print the record instead of the text.
+        quiet: Whether to leave out everything but results and warnings.
+    """
+    if as_json:
+        options.print_json(record)
+    else:
+        OUT.print(text, markup=False, soft_wrap=True)
+        if not quiet:
+            say(f"`tuner report {record['study']}` shows all measurements")
+    for warning in verification_warnings(record):
+        warn(warning)
+
+
+def end_unless_passed(record: Mapping[str, Any]) -> None:
+    """Print why a file did not pass, and end the command with the exit code for it; do nothing if it passed."""
+    for sentence in shortcomings(record):
+        ERR.print(sentence, style="red", markup=False, soft_wrap=True)
+    if record["exit_code"]:
+        raise typer.Exit(record["exit_code"])

@@ -1,0 +1,74 @@
+"""How `tuner recommend` shows recommendations, with and without a service."""
+
+from pathlib import Path
+
+import typer
+
+from runners.reporting import printable
+from search_spaces.to_java import LABEL, for_java
+from tuner.cli.output import check_output, write_output
+from tuner.present.console import say, warn
+from tuner.present.export import Format, export, export_all, is_translated
+from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
+from tuner.results.recommendation import Recommendation
+from tuner.storage.files import size_name
+
+
+def show_found(
+    found: list[Recommendation], form: Format, output: Path | None, *, force: bool, everything: bool
+) -> None:
+    """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
+    if output is None:
+        typer.echo(printable(export_all(found, form, everything=everything)), nl=False)
+    else:
+        _write(found, form, output, force=force, everything=everything)
+    for each in found:
+        _warn_before_use(each, form)
+    if any(each.proven for each in found) and (told := over_sizes(len(found))):
+        say(told)
+    if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
+        warn(
+            f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
+            "--record-bytes"
+        )
+
+
+def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool, everything: bool) -> None:
+    """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
+    if len(found) == 1 or form in (Format.TABLE, Format.JSON):
+        files = {output: export_all(found, form, everything=everything)}
+    else:
+        files = {
+            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(
+                each, form, everything=everything
+            )
+            for each in found
+        }
+    for path in files:
+        check_output(path, force=force)
+    for path, text in files.items():
+        write_output(path, text, force=force)
+        say(f"written to {path}")
+
+
+def _warn_before_use(found: Recommendation, form: Format) -> None:
+    """Print the warnings that a user should read before using a config, except those that the table form shows."""
+    for warning in found.warnings:
+        warn(warning)
+    if is_translated(form, found.config.client):
+        warn(f"{LABEL}: the config was found and measured with {found.config.client.identity}")
+        without_twin = for_java(found.config).without_twin
+        if without_twin:
+            warn(f"not in the output, as the Java client has no such property: {', '.join(without_twin)}")
+    if form is Format.TABLE:
+        return
+    if found.is_baseline:
+        say(f"{found.record_bytes} B: {'; '.join([keep(found), *instead(found)])}")
+    elif not found.confirmed:
+        warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
+    elif others := instead(found):
+        say(f"{found.record_bytes} B, for {found.goal}; {'; '.join(others)}")
+    if open_question := undecided(found):
+        warn(f"{found.record_bytes} B: inconclusive: {open_question}")
+    if found.trial.guarantee != found.baseline.guarantee:
+        warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")

@@ -1,0 +1,62 @@
+"""How `tuner studies` lists studies, with and without a service, and `tuner status` without a study."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+
+from tuner.cli import options
+from tuner.model.errors import EXPECTED, StudyNotFound
+from tuner.model.facts import EXPERIMENT
+from tuner.model.trial import Kind
+from tuner.present.console import OUT, say, warn
+from tuner.present.status import status_of
+from tuner.present.study_list import (
+    UNREADABLE,
+    ListedStudy,
+    listed_experiment,
+    listed_study,
+    newest_first,
+    study_csv,
+    study_lines,
+)
+from tuner.results.study_results import results_of
+from tuner.storage.home import storage_at, studies_root
+
+
+def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
+    """Print the list of the studies of this host's storage, newest first."""
+    print_studies(newest_first([*_studies_here()]), as_json=as_json, as_csv=as_csv)
+
+
+def print_studies(found: list[ListedStudy], *, as_json: bool, as_csv: bool) -> None:
+    """Print the list of studies in the form that the user asked for."""
+    if as_json:
+        options.print_json({"schema_version": 1, "kind": "studies", "studies": [each.as_json() for each in found]})
+    elif as_csv:
+        options.print_csv(study_csv(found))
+    elif not found:
+        say("there is no study yet; `tuner run` makes one")
+    else:
+        for line in study_lines(found):
+            OUT.print(line, markup=False, soft_wrap=True)
+
+
+def _studies_here() -> Iterator[ListedStudy]:
+    """Yield the studies of this host's storage; a study whose results can't be read is listed with a warning."""
+    root, storage = studies_root(), storage_at()
+    for name in storage.names(root):
+        try:
+            with closing(storage.read(root / name)) as store:
+                facts, progress = store.facts(), store.progress()
+                if EXPERIMENT in facts:
+                    measured = sum(trial.kind is Kind.MEASUREMENT for _, trial in store.trials())
+                    yield listed_experiment(name, facts, progress, measured)
+                    continue
+                results = results_of(store, root / name)
+        except StudyNotFound:
+            continue  # another process has removed the study in the meantime
+        except EXPECTED as error:
+            warn(f"{name}: {error}")
+            yield ListedStudy(name, UNREADABLE)
+            continue
+        yield listed_study(name, results.facts, status_of(results, progress, datetime.now(UTC)).as_json())

@@ -1,0 +1,104 @@
+"""How `tuner trials` shows the trials of a study, with and without a service."""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from objectives.outcome import COMPARED
+from runners.reporting import counted
+from tuner.cli import options
+from tuner.cli.output import check_output, write_output
+from tuner.course.reporter import KIND_WORDS
+from tuner.model.trial import Kind
+from tuner.present.console import OUT, say
+from tuner.present.wording import aligned, number, title
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Parquet = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the table to this Parquet file. This needs the package pyarrow."),
+]
+
+
+def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, force: bool) -> None:
+    """Check the options that say in which form the trials are shown.
+
+    Raises:
+        typer.BadParameter: Two forms were given, the file can't be written, or pyarrow is missing.
+    """
+    options.check_one_form(json=as_json, csv=as_csv, parquet=parquet is not None)
+    if parquet is not None and importlib.util.find_spec("pyarrow") is None:
+        raise typer.BadParameter(
+            "--parquet needs the package pyarrow, but it is not installed; install it, or use --csv"
+        )
+    check_output(parquet, force=force)
+
+
+def show_trials(
+    study: str,
+    frame: "pd.DataFrame",
+    objectives: Sequence[str],
+    parquet: Path | None,
+    *,
+    as_json: bool,
+    as_csv: bool,
+    force: bool,
+) -> None:
+    """Print a table of trials, or write it to a Parquet file."""
+    from tuner.present.frames import trials_csv, trials_parquet, trials_record
+
+    if parquet is not None:
+        write_output(parquet, trials_parquet(frame), force=force)
+        say(f"{counted(len(frame), 'trial')} written to {parquet}")
+    elif as_json:
+        options.print_json(trials_record(study, frame, objectives))
+    elif as_csv:
+        options.print_csv(trials_csv(frame))
+    else:
+        metrics = [name for name in objectives or COMPARED if name in frame]
+        for line in _trial_lines(frame, metrics):
+            OUT.print(line, markup=False, soft_wrap=True)
+        if _differs_from_raw(frame, metrics):
+            say(
+                "trials of the search and the baseline are corrected for drift, and a config that was measured several "
+                "times has its mean; all other trials are as measured. --csv adds the values as measured (raw_...)"
+            )
+
+
+def _differs_from_raw(frame: "pd.DataFrame", metrics: Sequence[str]) -> bool:
+    """Return whether the table shows other values of a metric than were measured."""
+    pairs = [(frame[name], frame[f"raw_{name}"]) for name in metrics if f"raw_{name}" in frame]
+    return any(((shown != raw) & raw.notna()).any() for shown, raw in pairs)
+
+
+def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
+    from tuner.present.frames import changed_properties
+
+    headings = [
+        "record bytes",
+        "trial",
+        "kind",
+        *map(title, metrics),
+        "front",
+        "differs from the baseline in",
+    ]
+    rows = [
+        [
+            str(row["record_bytes"]),
+            str(row["number"]),
+            KIND_WORDS[Kind(row["kind"])] + ("" if row["state"] == "complete" else f", {row['state']}"),
+            *(number(None if row[name] != row[name] else row[name]) for name in metrics),  # NaN: there is no value
+            "yes" if row["on_front"] else "",
+        ]
+        for _, row in frame.iterrows()
+    ]
+    # The configs have no column in the alignment, because one long config would push all others to the right.
+    told = aligned([headings[:-1], *rows])
+    width = max(map(len, told))
+    configs = [headings[-1], *changed_properties(frame)]
+    return [f"{line:<{width}}   {config}".rstrip() for line, config in zip(told, configs, strict=True)]

@@ -1,0 +1,46 @@
+"""Single options of verbs about studies, which a verb has with and without a service."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+StudyOrAll = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="STUDY",
+        help="Name of a study, such as overnight. Without it, all studies are listed.",
+        show_default=False,
+    ),
+]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")]
+ShownSize = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Show only this record size or mix, such as 1000.", show_default="all of the study"),
+]
+MbPerS = Annotated[
+    float,
+    typer.Option(
+        min=0.001, help="Throughput that you expect at full speed, to estimate how many bytes the study writes."
+    ),
+]
+NewName = Annotated[str, typer.Argument(metavar="NEW-NAME", help="Name of the new study.")]
+NewStudyFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="STUDY.YAML",
+        help="Study file of the new study. By default, the new study has the settings of the old one.",
+        show_default=False,
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")]
+
+
+def check_named(*, watch: bool) -> None:
+    """Check the options of `tuner status` without a study.
+
+    Raises:
+        typer.BadParameter: The user wants to watch, but names no study.
+    """
+    if watch:
+        raise typer.BadParameter("--watch shows one study, but none was named; name it: tuner status STUDY --watch")
