@@ -234,7 +234,7 @@ def _errors(
             errors.missed += missed
             errors.inside += [False] * missed
             if "stored_bytes_per_record" in values:
-                modelled = Modelled.of(calibration, Settings.of(config, load), load)
+                [modelled] = Modelled.of(calibration, Settings.of(config, load), load)
                 told[STORED] = modelled.stored_bytes_per_record, values["stored_bytes_per_record"]
         if BATCHES in values:
             told[RECORDS_IN_BATCH] = batches.value, values[BATCHES]

@@ -5,7 +5,8 @@ resource use from them, for a config under a workload. The modules:
 
 - `constants`: the constants, and their values for two hosts;
 - `settings`: the values of a config that the model uses;
-- `columns`: the numbers of many constants or settings as arrays, because one computation for all of them is faster;
+- `columns`: the numbers of many constants, settings or workloads as arrays, because one computation for all of them
+  is faster;
 - `stages`: how many records a batch has, and what a record costs in each stage;
 - `performance`: throughput, latency and resource use.
 """

@@ -10,7 +10,6 @@ goes on.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from statistics import NormalDist
@@ -141,47 +140,30 @@ def perform(cluster: ClusterConstants, settings: Settings, workload: Workload) -
 
     `performance` does the same for a config. This function is for callers that vary the settings without a config.
     """
-    return perform_all([cluster], [settings], workload)[0][0]
+    return perform_all([cluster], [(settings, workload)])[0][0]
 
 
 def perform_all(
-    clusters: Sequence[ClusterConstants], settings: Sequence[Settings], workload: Workload
+    clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
 ) -> list[list[Performance]]:
-    """Compute what `perform` does for every cluster with each of the settings, which is faster than one by one.
+    """Compute what `perform` does for every cluster with each of the settings and its workload.
+
+    This is much faster than one by one.
 
     Returns:
         A list for each cluster, with the performance for each of the settings.
     """
+    if not (clusters and loads):
+        return [[] for _ in clusters]
     # Without pauses, or without a sticky partition, the formulas divide by 0; the infinite quotient is what they mean.
     with np.errstate(divide="ignore"):
-        stages = Stages.of(clusters, settings, workload)
-        full = _Full.of(stages)
-        offered = workload.rate_records_per_s
-        return _saturated(stages, full) if offered is None else _paced(stages, offered, full)
-
-
-def perform_loads(
-    clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]
-) -> list[list[Performance]]:
-    """Compute what `perform_all` does where each of the settings has a workload of its own.
-
-    Returns:
-        A list for each cluster, with the performance for each of the settings under its workload.
-    """
-    places = defaultdict(list)
-    for place, (_, workload) in enumerate(loads):
-        places[workload].append(place)
-    found: list[dict[int, Performance]] = [{} for _ in clusters]
-    for workload, here in places.items():
-        told = perform_all(clusters, [loads[place][0] for place in here], workload)
-        for of_cluster, performances in zip(found, told, strict=True):
-            of_cluster.update(zip(here, performances, strict=True))
-    return [[of_cluster[place] for place in range(len(loads))] for of_cluster in found]
+        stages = Stages.of(clusters, loads)
+        return _performances(stages, _Full.of(stages))
 
 
 @dataclass(slots=True)
 class _Full:
-    """The stages under a saturating load. The arrays have the shape (clusters, settings).
+    """The stages under a saturating load. The arrays have the shape (clusters, loads).
 
     Attributes:
         backed_up_s: Time of a record in the slowest stage after the sender, when the queue and all batches are full.
@@ -219,28 +201,6 @@ class _Full:
 def _queues_records(stages: Stages) -> Array:
     """Return the number of records that the queues of all producers can hold."""
     return stages.settings.queue_records * stages.settings.producers
-
-
-def _saturated(stages: Stages, full: _Full) -> list[list[Performance]]:
-    p50_s, p99_s, _, _ = _latency_s(stages, full.rate, full.backed_up_s)
-    buffer_s = _queues_records(stages) / full.rate * full.outrun**_FULL_QUEUE_POWER
-    latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
-    full_ratio = _FULL_WAIT_RATIO * full.outrun
-    behind_ratio = np.zeros_like(full.rate)
-    return _performances(stages, full, full.rate, latency_s, full.costs, full.batch, full_ratio, behind_ratio)
-
-
-def _paced(stages: Stages, offered: float, full: _Full) -> list[list[Performance]]:
-    rate = np.minimum(offered, full.rate)
-    used = rate / full.rate
-    overflow = used**_OVERFLOW_POWER
-    p50_s, p99_s, batch, costs = _latency_s(stages, rate, full.backed_up_s)
-    buffer_s = _queues_records(stages) / rate
-    usual_s, long_s = (_pauses_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
-    latency_s = (p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow))
-    full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
-    behind_ratio = np.maximum(0.0, 1.0 - full.rate / offered)
-    return _performances(stages, full, rate, latency_s, costs, batch, full_ratio, behind_ratio)
 
 
 def _latency_s(stages: Stages, rate: Array, backed_up_s: Array) -> tuple[Array, Array, Array, Costs]:
@@ -326,32 +286,35 @@ def _queue_s(used: Array, batch_s: Array, standing_s: Array) -> Array:
     return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
 
 
-def _performances(
-    stages: Stages,
-    full: _Full,
-    rate: Array,
-    latency_s: tuple[Array, Array],
-    costs: Costs,
-    batch: Array,
-    queue_full_ratio: Array,
-    falling_behind_ratio: Array,
-) -> list[list[Performance]]:
-    (p50_s, p99_s), producers = latency_s, stages.settings.producers
+def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
+    load, producers = stages.load, stages.settings.producers
+    saturating = np.isinf(load.rate_records_per_s)
+    rate = np.minimum(load.rate_records_per_s, full.rate)
+    used = rate / full.rate
+    overflow = used**_OVERFLOW_POWER
+    p50_s, p99_s, batch, costs = _latency_s(stages, rate, full.backed_up_s)
+    batch, costs = np.where(saturating, full.batch, batch), full.costs.where(saturating, costs)
+    # Under a saturating load, records wait in the queue if the sender fills it, and at a rate after pauses.
+    buffer_s = _queues_records(stages) / rate
+    filled_s = buffer_s * full.outrun**_FULL_QUEUE_POWER
+    after_pauses_s = (_pauses_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
+    usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
+    p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
     in_flight = np.minimum(stages.window(batch) * producers, rate / batch * costs.batch_latency_s)
     # A request has no more batches than partitions that have records.
     spread = stages.spread(rate / producers, stages.gather_s(rate / producers))
     columns = {
         "records_per_s": rate,
         "capacity_records_per_s": full.rate,
-        "mb_per_s": rate * stages.value_bytes / 1e6,
+        "mb_per_s": rate * load.value_bytes / 1e6,
         "latency_p50_ms": p50_s * 1e3,
         "latency_p99_ms": p99_s * 1e3,
-        "falling_behind_ratio": falling_behind_ratio,
-        "queue_full_ratio": queue_full_ratio,
+        "falling_behind_ratio": np.where(saturating, 0.0, np.maximum(0.0, 1.0 - full.rate / load.rate_records_per_s)),
+        "queue_full_ratio": _FULL_WAIT_RATIO * full.outrun * overflow,
         "queued_records": np.minimum(_queues_records(stages), rate * p50_s),
         "batch_records": batch,
         "in_flight_requests": in_flight / np.minimum(stages.settings.batches_per_request, spread),
-        "wire_bytes_per_value_byte": costs.wire_bytes / stages.value_bytes,
+        "wire_bytes_per_value_byte": costs.wire_bytes / load.value_bytes,
         "sender_cpu_cores": np.minimum(producers, rate * stages.sender_s),
         "client_cpu_cores": np.minimum(producers, rate * costs.client_s),
         "broker_cpu_cores": rate * costs.broker_s,

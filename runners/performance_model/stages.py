@@ -6,7 +6,7 @@ sending thread, the network, the broker and the disk.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Final, Self
 
@@ -73,11 +73,48 @@ def most_of(one: Array, other: Array) -> Array:
     return (one**_SOFT + other**_SOFT) ** (1 / _SOFT)
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the performance model takes into account of a workload, as plain numbers.
+
+    Attributes:
+        value_bytes: Mean size of a value.
+        key_bytes: Size of a key.
+        framing_bytes: Bytes that Kafka's format adds to a record in a batch.
+        compressibility_ratio: Share of a value that a compressor can remove.
+        partitions: Number of partitions of the topic.
+        replication: Number of replicas of a partition.
+        rate_records_per_s: The rate of all producers together; infinite if records are sent as fast as possible.
+    """
+
+    value_bytes: float
+    key_bytes: int
+    framing_bytes: int
+    compressibility_ratio: float
+    partitions: int
+    replication: int
+    rate_records_per_s: float
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """Return the numbers of a workload."""
+        value_bytes, rate = workload.record_sizes.mean_bytes, workload.rate_records_per_s
+        return cls(
+            value_bytes,
+            workload.key_bytes,
+            record_overhead_bytes(value_bytes, workload.key_bytes),
+            workload.compressibility_ratio,
+            workload.partitions,
+            workload.replication,
+            math.inf if rate is None else rate,
+        )
+
+
 @dataclass(slots=True)
 class Costs:
     """What one record costs in the performance model, including its share of the costs of its batch.
 
-    Each attribute has the shape (clusters, settings), as those of `Stages`.
+    Each attribute has the shape (clusters, loads), as those of `Stages`.
 
     With several producers, each has its own threads and its own connection, so records follow each other faster than
     these times say. Only `host_s` and `slowest_s` are for the records of all producers together.
@@ -102,22 +139,26 @@ class Costs:
     batch_latency_s: Array
     wire_bytes: Array
 
+    def where(self, these: NDArray[np.bool_], others: "Costs") -> "Costs":
+        """Return these costs where `these` is true, and the others elsewhere."""
+        names = [each.name for each in fields(self)]
+        return Costs(*(np.where(these, getattr(self, name), getattr(others, name)) for name in names))
+
 
 @dataclass(slots=True)
 class Stages:
     """The stages that records pass in the performance model, from the application's thread to the broker's disk.
 
-    The costs are those of every cluster with each client's settings under one workload, as far as they depend neither
-    on the rate nor on the number of records in a batch. All arrays, also those that methods take and return, have the
-    shape (clusters, settings), or one that NumPy broadcasts to it.
+    The costs are those of every cluster under each load, as far as they depend neither on the rate nor on the number of
+    records in a batch. All arrays, also those that methods take and return, have the shape (clusters, loads), or one
+    that NumPy broadcasts to it.
 
     Attributes:
         cluster: The clusters' constants, shape (clusters, 1).
-        settings: The clients' settings, shape (1, settings).
-        value_bytes: Mean size of a value.
+        settings: The client's settings for each load, shape (1, loads).
+        load: The loads, shape (1, loads).
         record_bytes: Size of a record in an uncompressed batch.
         full_records: Number of records in a full batch; 1 if a single record is larger than the batch limit.
-        partitions: Number of partitions of the topic.
         in_flight: Number of batches of a producer that may be in flight; infinite if it waits for no response.
         sender_s: Time of a record in the application's thread.
         senders_s: Time between the records of all producers in their applications' threads.
@@ -136,15 +177,14 @@ class Stages:
         carried_byte_s: Time of a byte in the slower of network and disk, which all producers share.
         overhead_bytes: Bytes of a record on the wire besides its value.
         removed_ratio: Share of a value that the codec removes in a large batch.
-        half_compressed_records: Number of records in a batch that compresses half as well as a large batch.
+        compressible_bytes: Bytes of a value that a compressor can remove.
     """
 
     cluster: Columns
     settings: Columns
-    value_bytes: float
-    record_bytes: float
+    load: Columns
+    record_bytes: Array
     full_records: Array
-    partitions: int
     in_flight: Array
     sender_s: Array
     senders_s: Array
@@ -161,19 +201,15 @@ class Stages:
     carried_byte_s: Array
     overhead_bytes: Array
     removed_ratio: Array
-    half_compressed_records: float
+    compressible_bytes: Array
 
     @classmethod
-    def of(cls, clusters: Sequence[ClusterConstants], clients: Sequence[Settings], workload: Workload) -> Self:
-        """Compute the stages' costs for every cluster with each client's settings under a workload.
-
-        The workload's rate is not used.
-        """
+    def of(cls, clusters: Sequence[ClusterConstants], loads: Sequence[tuple[Settings, Workload]]) -> Self:
+        """Compute the stages' costs for every cluster under each load: a workload that a client with settings sends."""
+        clients = [each for each, _ in loads]
         cluster, settings = Columns(clusters, (-1, 1)), Columns(clients, (1, -1))
-        value = workload.record_sizes.mean_bytes
-        framing = record_overhead_bytes(value, workload.key_bytes)
-        record = value + workload.key_bytes + framing
-        replicas, compressible = workload.replication, workload.compressibility_ratio
+        load = Columns([Load.of(workload) for _, workload in loads], (1, -1))
+        value, record = load.value_bytes, load.value_bytes + load.key_bytes + load.framing_bytes
         compression = _Compression.of(clusters, clients)
         contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + settings.linger_s)
         contention = contention + cluster.switching_ratio * settings.switches
@@ -182,8 +218,8 @@ class Stages:
         broker_request_s = broker_request_s * (1.0 - cluster.answer_ratio * (settings.acks == 0))
         round_trip_s = cluster.round_trip_s * (1.0 + _NAGLE_RATIO * settings.nagle)
         fixed_latency_s = round_trip_s + client_request_s + broker_request_s
-        if replicas > 1:
-            fixed_latency_s = fixed_latency_s + cluster.all_acks_s * (settings.acks == -1)
+        waits_for_replicas = (load.replication > 1) & (settings.acks == -1)
+        fixed_latency_s = fixed_latency_s + cluster.all_acks_s * waits_for_replicas
         in_flight = np.where(settings.acks == 0, math.inf, settings.in_flight * settings.batches_per_request)
         window_s = fixed_latency_s / np.minimum(in_flight, settings.queue_records)
         # A connection sends at most what fits in its send buffer in each round trip.
@@ -191,7 +227,7 @@ class Stages:
         window_byte_s = cluster.round_trip_s / buffer_bytes
         network_byte_s = 1.0 / cluster.network_bytes_per_s + window_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
-        removed_ratio = compressible * compression.removed_ratio
+        removed_ratio = load.compressibility_ratio * compression.removed_ratio
         compression_s = compression.byte_s * value
         sender_s = (cluster.sender_s_per_record + cluster.sender_s_per_byte * value) * contention
         sender_s = sender_s + compression_s * settings.application_compresses
@@ -199,10 +235,9 @@ class Stages:
         return cls(
             cluster=cluster,
             settings=settings,
-            value_bytes=value,
+            load=load,
             record_bytes=record,
             full_records=_full_records(settings, record, removed_ratio * value),
-            partitions=workload.partitions,
             in_flight=in_flight,
             sender_s=sender_s,
             senders_s=sender_s / producers,
@@ -210,7 +245,7 @@ class Stages:
             client_cached_s=cluster.client_s_per_byte * value,
             client_request_s=client_request_s,
             broker_s=cluster.broker_s_per_record + compression.decompression_byte_s * value,
-            broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (replicas - 1.0)),
+            broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (load.replication - 1.0)),
             broker_request_s=broker_request_s,
             fixed_latency_s=fixed_latency_s,
             request_s=_request_s(cluster, client_request_s, broker_request_s, window_s, producers),
@@ -218,9 +253,10 @@ class Stages:
             window_byte_s=window_byte_s,
             carried_byte_s=(cluster.network_bytes_per_s**-norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             # Keys are taken to be random.
-            overhead_bytes=workload.key_bytes + framing * (1.0 - _OVERHEAD_REMOVED_RATIO * compression.compresses),
+            overhead_bytes=load.key_bytes
+            + load.framing_bytes * (1.0 - _OVERHEAD_REMOVED_RATIO * compression.compresses),
             removed_ratio=removed_ratio,
-            half_compressed_records=_HALF_COMPRESSED_BYTES / compressible / value if compressible else 0.0,
+            compressible_bytes=load.compressibility_ratio * value,
         )
 
     def gather_s(self, rate: Array) -> Array:
@@ -233,7 +269,7 @@ class Stages:
         busy = least_of(rate * (self.client_s + self.client_cached_s), _MOST_WAITING)
         wake_s = self.cluster.wake_s / (1.0 - busy)
         waiting = 1.0 + rate * (self.settings.linger_s + wake_s)  # no more partitions have a batch
-        in_turn = np.maximum(1.0, np.minimum(self.partitions, waiting) / self.settings.batches_per_request)
+        in_turn = np.maximum(1.0, np.minimum(self.load.partitions, waiting) / self.settings.batches_per_request)
         return self.settings.linger_s + wake_s * np.where(self.settings.sticky_s == 0, in_turn, 1.0)
 
     def spread(self, rate: Array, gather_s: Array) -> Array:
@@ -248,7 +284,7 @@ class Stages:
         """
         open_s = least_of(gather_s, self.full_records / rate)
         undivided_s = least_of(open_s, self.settings.sticky_s)
-        return open_s / (undivided_s + (open_s - undivided_s) / self.partitions)
+        return open_s / (undivided_s + (open_s - undivided_s) / self.load.partitions)
 
     def opened_records(self, rate: Array, gather_s: Array, spread: Array) -> Array:
         """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
@@ -258,7 +294,7 @@ class Stages:
             gather_s: What `gather_s` returns for this rate.
             spread: What `spread` returns for this rate.
         """
-        by_bytes = self.settings.sticks_by_bytes * (self.partitions > 1)
+        by_bytes = self.settings.sticks_by_bytes * (self.load.partitions > 1)
         filled = self.full_records * np.where(by_bytes, _FILLED_RATIO, 1.0 / (1.0 + self.left_ratio(rate)))
         return 1.0 + least_of(rate * gather_s / spread, np.maximum(1e-9, filled - 1.0))
 
@@ -269,7 +305,7 @@ class Stages:
         until linger.ms ends. The rate is that of one producer, in records per second.
         """
         fills = self.full_records / rate / self.settings.sticky_s
-        return (1.0 - 1.0 / self.partitions) / 2.0 / (1.0 / fills + fills)
+        return (1.0 - 1.0 / self.load.partitions) / 2.0 / (1.0 / fills + fills)
 
     def window(self, batch_records: Array) -> Array:
         """Return how many batches of `batch_records` records a producer may have in flight.
@@ -283,9 +319,10 @@ class Stages:
 
         A codec removes little from a small batch.
         """
-        removed = self.removed_ratio * batch_records / (batch_records + self.half_compressed_records)
+        compressible_bytes = batch_records * self.compressible_bytes
+        removed = self.removed_ratio * compressible_bytes / (compressible_bytes + _HALF_COMPRESSED_BYTES)
         headers = (BATCH_HEADER_BYTES + REQUEST_HEADER_BYTES) / batch_records
-        return self.value_bytes * (1.0 - removed) + self.overhead_bytes + headers
+        return self.load.value_bytes * (1.0 - removed) + self.overhead_bytes + headers
 
     def costs(self, batch_records: Array, held_bytes: Array) -> Costs:
         """Return what one record costs in batches of `batch_records` records, while `held_bytes` wait in a client."""
@@ -310,7 +347,7 @@ class Stages:
 
 
 def slowest_stages(stages: Stages, batch_records: Array, costs: Costs) -> NDArray[np.str_]:
-    """Return, in words, which stage takes the most time for each record, shape (clusters, settings).
+    """Return, in words, which stage takes the most time for each record, shape (clusters, loads).
 
     Args:
         stages: The stages.
@@ -337,11 +374,11 @@ class _Compression:
     """What the codecs of some clients' settings cost and remove; nothing without a codec.
 
     Attributes:
-        compresses: Whether there is a codec, 0 or 1, shape (1, settings).
-        removed_ratio: Share of the compressible bytes that the codec removes in a large batch, shape (1, settings).
-        byte_s: Time to compress a byte of value, shape (clusters, settings).
-        decompression_byte_s: Time to decompress a byte of value in the broker, shape (clusters, settings).
-        batch_s: Time to set up the codec for a batch, shape (clusters, settings).
+        compresses: Whether there is a codec, 0 or 1, shape (1, loads).
+        removed_ratio: Share of the compressible bytes that the codec removes in a large batch, shape (1, loads).
+        byte_s: Time to compress a byte of value, shape (clusters, loads).
+        decompression_byte_s: Time to decompress a byte of value in the broker, shape (clusters, loads).
+        batch_s: Time to set up the codec for a batch, shape (clusters, loads).
     """
 
     compresses: Array
@@ -357,8 +394,8 @@ class _Compression:
         ratios = {name: [each.codec_ratio(name) if name else 1.0 for each in clusters] for name in {*names}}
         ratio = np.array([ratios[name] for name in names]).T
         return cls(
-            compresses=np.array([bool(name) for name in names], dtype=float),
-            removed_ratio=np.array([codec.removed(level) for codec, level in codecs]),
+            compresses=np.array([[bool(name) for name in names]], dtype=float),
+            removed_ratio=np.array([[codec.removed(level) for codec, level in codecs]]),
             byte_s=ratio * [codec.cost_s_per_byte(level) for codec, level in codecs],
             decompression_byte_s=ratio * [codec.decompression_s_per_byte for codec, _ in codecs],
             batch_s=ratio * [codec.s_per_batch for codec, _ in codecs],
@@ -374,13 +411,13 @@ def _request_s(cluster: Columns, client_s: Array, broker_s: Array, window_s: Arr
     return (each_s**norm + host_s**norm) ** (1 / norm)
 
 
-def _full_records(settings: Columns, record_bytes: float, removed_bytes: Array) -> Array:
+def _full_records(settings: Columns, record_bytes: Array, removed_bytes: Array) -> Array:
     """Return the number of records in a full batch.
 
     Args:
-        settings: The clients' settings.
-        record_bytes: Size of a record in an uncompressed batch.
-        removed_bytes: What the codec removes of a record in a large batch, shape (1, settings).
+        settings: The client's settings for each load.
+        record_bytes: Size of a record in an uncompressed batch, shape (1, loads).
+        removed_bytes: What the codec removes of a record in a large batch, shape (1, loads).
     """
     compressed_bytes = np.minimum(record_bytes, (record_bytes - removed_bytes) * ESTIMATION_FACTOR)
     counted_bytes = np.where(settings.counts_compressed, compressed_bytes, record_bytes)

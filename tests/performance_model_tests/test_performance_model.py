@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.latency import mean_ms, percentile_ms
 from runners.performance_model.constants import CODECS, EMBEDDED, REMOTE, ClusterConstants
-from runners.performance_model.performance import Performance, perform, perform_loads, performance
+from runners.performance_model.performance import Performance, perform, perform_all, performance
 from runners.performance_model.settings import Settings
 from runners.performance_model.stages import record_overhead_bytes
 from runners.workload import RecordSizes, Workload
@@ -72,13 +72,13 @@ def test_every_config_has_finite_and_consistent_numbers(
 
 @quick
 @given(drawn, drawn, st.floats(0.01, 3.0))
-def test_many_settings_on_many_clusters_are_computed_as_each_alone(
+def test_many_loads_on_many_clusters_are_computed_as_each_alone(
     one: tuple[int, ProducerConfig], other: tuple[int, ProducerConfig], share: float
 ) -> None:
     rate = share * performance(EMBEDDED, one[1], load(one[0])).records_per_s
     loads = [(Settings.of(config, load(size)), load(size, at)) for size, config in (one, other) for at in (None, rate)]
     every = list(PRESETS.values())
-    for cluster, told in zip(every, perform_loads(every, loads), strict=True):
+    for cluster, told in zip(every, perform_all(every, loads), strict=True):
         for (asked, workload), together in zip(loads, told, strict=True):
             alone = perform(cluster, asked, workload)
             assert together.bound_by == alone.bound_by

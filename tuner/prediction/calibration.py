@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.performance_model.constants import EMBEDDED, REMOTE, ClusterConstants
-from runners.performance_model.performance import Performance, perform_loads
+from runners.performance_model.performance import Performance, perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.correction import Correction, corrections, without_outliers
@@ -174,7 +174,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
     scatter = {name: data.noise[name] * _typical(typical[data.metrics == name]) for name in data.noise}
     wider = max(1.0, _typical(typical) ** 2)
     factors = {}
-    [told] = perform_loads([constants], data.loads)
+    [told] = perform_all([constants], data.loads)
     for name in FACTORED:
         ratios = [
             log(each.values[name] / value_of(one, name))
@@ -228,7 +228,7 @@ class _Data:
 
         The shape is (constants, values).
         """
-        told = perform_loads(constants, self.loads)
+        told = perform_all(constants, self.loads)
         values = list(zip(self.places, self.metrics, strict=True))
         model = [[log(value_of(each[place], name)) for place, name in values] for each in told]
         expected = np.array([self.noise[name] for name in self.metrics])

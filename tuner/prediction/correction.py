@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from runners.performance_model.constants import CODECS, ClusterConstants
-from runners.performance_model.performance import perform_loads
+from runners.performance_model.performance import perform_all
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.observations import BATCHES, Observation
@@ -86,7 +86,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         constants: The constants that were fitted to it.
     """
     settings = [each.settings for each in observations]
-    [told] = perform_loads([constants], [(each.settings, each.workload) for each in observations])
+    [told] = perform_all([constants], [(each.settings, each.workload) for each in observations])
     points = [point(one, each.workload) for one, each in zip(settings, observations, strict=True)]
     found = {}
     for metric, noise in NOISE.items():

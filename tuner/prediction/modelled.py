@@ -71,11 +71,14 @@ class Modelled:
     raised: tuple[Performance, ...]
 
     @classmethod
-    def of(cls, calibration: Calibration, settings: Settings, workload: Workload) -> Self:
-        """Compute the model for a client's settings under a load."""
+    def of(cls, calibration: Calibration, settings: Settings, *workloads: Workload) -> list[Self]:
+        """Compute the model for a client's settings under each of some loads."""
         constants = [calibration.constants, *calibration.perturbed]
-        told, *raised = (each for [each] in perform_all(constants, [settings], workload))
-        return cls(calibration, settings, workload, told, tuple(raised))
+        told = perform_all(constants, [(settings, each) for each in workloads])
+        return [
+            cls(calibration, settings, workload, here, tuple(raised))
+            for workload, (here, *raised) in zip(workloads, zip(*told, strict=True), strict=True)
+        ]
 
     def intervals(self, metrics: Sequence[str]) -> dict[str, Interval]:
         """Return metrics with their intervals, from the uncertainty of the constants and the scatter of measurements.
@@ -130,7 +133,7 @@ class Modelled:
         ends = [
             moved(calibration.constants, calibration.names, logs) for each in steps.values() for logs in (-each, each)
         ]
-        told = iter(each for [each] in perform_all(ends, [self.settings], self.workload)) if ends else iter(())
+        told = iter(each for [each] in perform_all(ends, [(self.settings, self.workload)]))
         for metric in steps:
             here, low, high = (value_of(each, metric) for each in (self.told, next(told), next(told)))
             found[metric] = log(here / low), log(high / here)
@@ -145,4 +148,4 @@ class Modelled:
         """Return the most records that a batch can have; infinite if that depends on what the codec removes."""
         if self.settings.counts_compressed and self.settings.codec != "none":
             return inf
-        return Stages.of([self.calibration.constants], [self.settings], self.workload).full_records.item()
+        return Stages.of([self.calibration.constants], [(self.settings, self.workload)]).full_records.item()

@@ -80,11 +80,11 @@ def predict(calibration: Calibration, config: ProducerConfig, workload: Workload
     """
     rate, settings = workload.rate_records_per_s, Settings.of(config, workload, producers)
     full_load = replace(workload, rate_records_per_s=None)
-    full = Modelled.of(calibration, settings, full_load)
+    full, *at_rate = Modelled.of(calibration, settings, full_load, *([] if rate is None else [workload]))
     values = full.intervals(_known(calibration, AT_FULL_SPEED))
     stored, falls_behind, no_latency = None, False, "no rate"
     if rate is not None:
-        paced, capacity = Modelled.of(calibration, settings, workload), values["records_per_s"].value
+        [paced], capacity = at_rate, values["records_per_s"].value
         falls_behind = capacity < rate
         no_latency = _no_latency(paced, falls_behind=falls_behind)
         if not no_latency:
@@ -115,7 +115,8 @@ def _no_latency(paced: Modelled, *, falls_behind: bool) -> str:
 def estimate(calibration: Calibration, config: ProducerConfig, workload: Workload) -> dict[str, Interval]:
     """Return what a config does under a load at a rate: batches, bytes on the wire, CPU of the brokers, latencies."""
     metrics = ("batch_records", "wire_bytes_per_value_byte", "broker_cpu_cores", *LATENCIES)
-    return Modelled.of(calibration, Settings.of(config, workload), workload).intervals(metrics)
+    [modelled] = Modelled.of(calibration, Settings.of(config, workload), workload)
+    return modelled.intervals(metrics)
 
 
 def reasons_not_covered(

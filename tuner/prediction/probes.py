@@ -100,7 +100,7 @@ def _slopes(config: ProducerConfig, load: Workload, start: ClusterConstants) -> 
     for each, metrics in ((replace(load, rate_records_per_s=None), FULL_SPEED_METRICS), (load, RATE_METRICS)):
         settings = Settings.of(config, each)
         steps = [moved(start, names, step) for step in _STEP * np.eye(len(names))]
-        here, *there = (told for [told] in perform_all([start, *steps], [settings], each))
+        here, *there = (told for [told] in perform_all([start, *steps], [(settings, each)]))
         if here.falling_behind_ratio:
             continue
         rows += [

@@ -129,7 +129,7 @@ class ModelExpectation:
 
     def _gains(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
         """Return the gains over the baseline that the model computes, shape (cases, settings, objectives)."""
-        told = perform_all(cases, [self._baseline, *settings], self._load)
+        told = perform_all(cases, [(each, self._load) for each in (self._baseline, *settings)])
         logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in told])
         return np.asarray(logs[:, 1:] - logs[:, :1])
 
