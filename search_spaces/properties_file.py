@@ -144,6 +144,17 @@ def format_properties(entries: Mapping[str, str], *, comment: str = "") -> str:
     )
 
 
+def format_ascii_properties(entries: Mapping[str, str]) -> str:
+    """Return the text of a properties file for a program that reads it as Latin-1, as Kafka does.
+
+    Every character outside ASCII is escaped.
+
+    Args:
+        entries: Keys and values; any text of characters up to U+FFFF.
+    """
+    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in format_properties(entries))
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield every entry as a pair: the number of the entry's first line, and the text of all its lines joined."""
     parts: list[str] = []

@@ -15,7 +15,7 @@ from runners.clusters.memory import memory_root
 from runners.clusters.processes import free_ports
 from runners.errors import DiskTooFull
 from runners.places import state_root
-from search_spaces.properties_file import format_properties
+from search_spaces.properties_file import format_ascii_properties
 
 _MIB = 1024 * 1024
 LEAST_FREE_BYTES = 2 * 1024**3
@@ -119,14 +119,6 @@ def _behind_proxy(node: Node) -> dict[str, str]:
     }
 
 
-def properties_text(properties: Mapping[str, str]) -> str:
-    """Return the properties as the text of a Java properties file.
-
-    Kafka reads the file as Latin-1, so every character outside ASCII is escaped.
-    """
-    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in format_properties(properties))
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The ports, folders and log files of a Kafka cluster that we start.
@@ -182,7 +174,7 @@ class FirstStart:
             "node.id": str(node.node_id),
             "directory.id": new_id(),
         }
-        (node.log_dir / "meta.properties").write_text(properties_text(meta), encoding="ascii")
+        (node.log_dir / "meta.properties").write_text(format_ascii_properties(meta), encoding="ascii")
 
 
 def lay_out(brokers: int, host: str, first_port: int | None, proxy_ports: Sequence[int] = ()) -> Layout:
@@ -268,7 +260,7 @@ def write_files(
         first.format_log_dir(node, cluster_id)
         file = node.folder / "server.properties"
         wanted = broker_properties(node, layout.nodes, properties)
-        file.write_text(properties_text(wanted), encoding="ascii")
+        file.write_text(format_ascii_properties(wanted), encoding="ascii")
         temporary = node.folder / "tmp"  # Kafka's codecs unpack their native libraries there
         temporary.mkdir()
         # The heap has its full size from the start: growing during a measurement would change the measured values.

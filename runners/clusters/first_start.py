@@ -29,13 +29,14 @@ from typing import Final
 
 from confluent_kafka import Producer
 
-from runners.clusters.broker_layout import FirstStart, Node, broker_properties, new_id, properties_text
+from runners.clusters.broker_layout import FirstStart, Node, broker_properties, new_id
 from runners.clusters.java import KafkaJava, java_environment, run_java
 from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
 from runners.places import locked
 from runners.reporting import Say, silent
+from search_spaces.properties_file import format_ascii_properties
 
 _ARCHIVES_KEPT = 4
 _TOOL_TIMEOUT_S = 60.0
@@ -131,7 +132,7 @@ def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
         port, controller_port = free_ports("127.0.0.1", 2)
         node = Node(1, "127.0.0.1", port, controller_port, Path(folder), Path(folder) / "log")
         properties = node.folder / "server.properties"
-        properties.write_text(properties_text(broker_properties(node, [node], {})), encoding="ascii")
+        properties.write_text(format_ascii_properties(broker_properties(node, [node], {})), encoding="ascii")
         _format(kafka, node, properties)
         made = node.folder / "made.aot"
         if kafka.java.major >= _OLDEST_JAVA_WITH_AOT_CACHE:

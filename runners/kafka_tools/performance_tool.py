@@ -4,10 +4,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from runners.clusters.broker_layout import properties_text
 from runners.clusters.java import KafkaJava, run_java
 from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError
+from search_spaces.properties_file import format_ascii_properties
 
 SHOWN_COMPLAINTS: Final = 5
 
@@ -33,7 +33,7 @@ def run_performance_tool(
     with temporary_folder("java", "tuner-java-") as folder:
         config = folder / "client.properties"
         config.touch(mode=0o600)  # it may hold a password, and every user of the host could read a command line
-        config.write_text(properties_text(properties), encoding="ascii")
+        config.write_text(format_ascii_properties(properties), encoding="ascii")
         heap = [] if heap_bytes is None else [f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}"]
         flags = [*heap, f"-Djava.io.tmpdir={folder}"]
         command = KafkaJava.prepare().command(tool, *arguments, "--command-config", str(config), flags=flags)

@@ -20,7 +20,6 @@ from runners.clusters.broker_layout import (
     drop_old_logs,
     lay_out,
     log_folder,
-    properties_text,
     remove_folders,
 )
 from runners.clusters.clean_up import CleanUpList, clean_up_lists
@@ -32,7 +31,6 @@ from runners.clusters.memory import in_memory, memory_root
 from runners.clusters.processes import ProcessIdentity, listener
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
-from search_spaces.properties_file import parse_properties
 from tests.clusters_tests.owner import running_owner
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually
@@ -307,11 +305,3 @@ def test_remove_folders_skips_other_folder_names(tmp_path: Path) -> None:
 def test_properties_of_the_user_override_ours() -> None:
     node = Node(1, "127.0.0.1", 9092, 9093, Path("/data"), Path("/data/log"))
     assert broker_properties(node, [node], {"log.dirs": "/mine"})["log.dirs"] == "/mine"
-
-
-def test_a_properties_file_escapes_what_java_would_misread() -> None:
-    properties = {"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"}
-    text = properties_text(properties)
-    assert text.isascii()
-    assert "\\u00fc" in text
-    assert parse_properties(text) == properties

@@ -60,7 +60,7 @@ def test_a_full_disk_is_told_with_the_file_and_the_command_that_writes_the_repor
         raise OSError(errno.ENOSPC, "No space left on device")
 
     results = study(tmp_path, trials=5, rounds=0)
-    monkeypatch.setattr(bundle, "write_atomically", full)
+    monkeypatch.setattr(bundle, "write_for_everybody", full)
     with pytest.raises(StudyError, match=rf"{tmp_path}/recommended/1000/.* is not: No space left on device\."):
         write_study(results)
     with pytest.raises(StudyError) as told:

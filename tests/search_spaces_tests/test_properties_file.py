@@ -15,7 +15,7 @@ from search_spaces import (
 )
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import UnknownProperty
-from search_spaces.properties_file import named_file
+from search_spaces.properties_file import format_ascii_properties, named_file
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -47,6 +47,14 @@ def test_the_format_is_that_of_java(text: str, entries: dict[str, str]) -> None:
 @given(st.dictionaries(TEXT, TEXT, max_size=5), TEXT)
 def test_what_is_written_reads_back(entries: dict[str, str], comment: str) -> None:
     assert parse_properties(format_properties(entries, comment=comment)) == entries
+
+
+def test_an_ascii_file_escapes_all_other_characters() -> None:
+    properties = {"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"}
+    text = format_ascii_properties(properties)
+    assert text.isascii()
+    assert "\\u00fc" in text
+    assert parse_properties(text) == properties
 
 
 def test_the_error_for_a_repeated_key_names_both_lines(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContrac
 from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
-from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, write_atomically, write_progress
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, write_for_everybody, write_progress
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import MIGRATIONS, FolderStorage, SqliteStore
 
@@ -224,7 +224,7 @@ def test_two_processes_read_each_others_trials(store: SqliteStore, tmp_path: Pat
 def test_a_file_is_written_atomically_and_readable_by_others(tmp_path: Path) -> None:
     path = tmp_path / "new" / "study.yaml"
     for text in (b"first", b"second"):
-        write_atomically(path, text)
+        write_for_everybody(path, text)
         assert path.read_bytes() == text
     assert path.stat().st_mode & 0o777 == 0o644
     assert list(path.parent.iterdir()) == [path]
@@ -237,10 +237,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_scratch_file(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     path = tmp_path / "study.yaml"
-    write_atomically(path, b"old")
+    write_for_everybody(path, b"old")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, b"new")
+        write_for_everybody(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -253,7 +253,7 @@ def test_a_file_and_then_the_folder_that_names_it_are_synced(tmp_path: Path, mon
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", noting)
-    write_atomically(tmp_path / "study.yaml", b"new")
+    write_for_everybody(tmp_path / "study.yaml", b"new")
     assert [path.parent for path in synced[:-1]] == [tmp_path]
     assert synced[-1] == tmp_path
 
@@ -262,7 +262,7 @@ def test_a_failed_rename_leaves_no_scratch_file(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.mkdir()
     with pytest.raises(OSError, match=r"study\.yaml"):
-        write_atomically(path, b"new")
+        write_for_everybody(path, b"new")
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -14,7 +14,7 @@ from tuner.course.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import say
-from tuner.storage.files import STUDY_FILE, write_atomically
+from tuner.storage.files import STUDY_FILE, write_for_everybody
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed
@@ -53,7 +53,7 @@ def fork(
             raise typer.BadParameter(f"the new study must have a new name, but there is already {folder}")
     if study_file is None and not (folder / STUDY_FILE).is_file():  # a shared storage keeps the text elsewhere
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / STUDY_FILE, text.encode())
+        write_for_everybody(folder / STUDY_FILE, text.encode())
     say(f"{name}: {len(taken.trials)} of {counted(taken.there, 'trial')} of {taken.source} taken over")
     say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
     if as_json:

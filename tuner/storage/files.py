@@ -59,7 +59,7 @@ def unwritable(path: Path, reason: str) -> RecordUnwritable:
     )
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_for_everybody(path: Path, data: bytes) -> None:
     """Write a file that everybody may read. Neither a reader nor a crash ever finds the file half-written."""
     places.write_atomically(path, data, mode=0o644)
 

@@ -24,7 +24,7 @@ from tuner.storage.files import (
     remove_folder,
     size_name,
     unwritable,
-    write_atomically,
+    write_for_everybody,
     write_progress,
     writing,
 )
@@ -152,7 +152,7 @@ class SqliteStore(ResultsStore):
         for name, value in (attachments or {}).items():
             path = self._attachment_path(trial, name)
             with writing(path):
-                write_atomically(path, attachment_body(value))
+                write_for_everybody(path, attachment_body(value))
         try:
             self._file.rows("INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)", *key, trial_body(trial))
         except sqlite3.IntegrityError:
@@ -181,7 +181,7 @@ class SqliteStore(ResultsStore):
     @override
     def set_study_file(self, text: str) -> None:
         with writing(self.folder / STUDY_FILE):
-            write_atomically(self.folder / STUDY_FILE, text.encode())
+            write_for_everybody(self.folder / STUDY_FILE, text.encode())
 
     @override
     def study_file(self) -> str:

@@ -28,7 +28,7 @@ from tuner.results.explanation import METHOD, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.storage.files import size_name, write_atomically
+from tuner.storage.files import size_name, write_for_everybody
 
 REPORT_FILE = "report.html"
 RECOMMENDED = "recommended"
@@ -150,6 +150,6 @@ def _importance_record(
 
 def _write(path: Path, text: str) -> None:
     try:
-        write_atomically(path, text.encode())
+        write_for_everybody(path, text.encode())
     except OSError as error:  # that of a full disk names no file
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -29,7 +29,7 @@ from tuner.storage.files import (
     PROCESS_FILE,
     SUBMITTED_FILE,
     TASK_FILE,
-    write_atomically,
+    write_for_everybody,
 )
 from tuner.storage.home import storage_at
 
@@ -93,8 +93,8 @@ class StudyProcess:
             OSError: The process could not be started.
         """
         folder, attempt = root / name, uuid.uuid4().hex
-        write_atomically(folder / SUBMITTED_FILE, study_file.encode())
-        write_atomically(folder / TASK_FILE, task.as_text().encode())
+        write_for_everybody(folder / SUBMITTED_FILE, study_file.encode())
+        write_for_everybody(folder / TASK_FILE, task.as_text().encode())
         command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
         if config_file is not None:
             command += ["--config", str(config_file)]
@@ -244,7 +244,7 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
 
 def _record(folder: Path, attempt: str, identity: ProcessIdentity, **more: int) -> None:
     told = {"attempt": attempt, "pid": identity.pid, "started": identity.started, **more}
-    write_atomically(folder / PROCESS_FILE, json.dumps(told).encode())
+    write_for_everybody(folder / PROCESS_FILE, json.dumps(told).encode())
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
@@ -267,7 +267,7 @@ def _work(folder: Path, config: ServiceConfig) -> None:
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
     told = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
-    write_atomically(folder / OUTCOME_FILE, json.dumps(told).encode())
+    write_for_everybody(folder / OUTCOME_FILE, json.dumps(told).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:
