@@ -26,6 +26,7 @@ from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
+from tuner.present.changes import Change, changed_values
 from tuner.present.export import (
     Format,
     export,
@@ -35,7 +36,7 @@ from tuner.present.export import (
     recommendation_of,
     recommendation_record,
 )
-from tuner.present.wording import KEEP, NO_GAIN, Change, changed_values, shown_metrics
+from tuner.present.wording import KEEP, NO_GAIN, shown_metrics
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Price, Recommendation
 

@@ -14,9 +14,10 @@ from search_spaces.client import Client, ClientKind
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
 from tuner.model.spec import OVERHEAD_S, Method, StudySpec
+from tuner.present.changes import changed_values
 from tuner.present.csv_text import csv_of
 from tuner.present.text_view import duration
-from tuner.present.wording import changed_values, shown_value
+from tuner.present.wording import shown_value
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, trials_in_all
 

@@ -16,8 +16,9 @@ from runners.reporting import counted
 from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
+from tuner.present.changes import changes
 from tuner.present.console import ERR
-from tuner.present.wording import changes, in_short, keep, not_advice, title
+from tuner.present.wording import in_short, keep, not_advice, title
 from tuner.results.recommend import recommend
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults

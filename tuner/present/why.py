@@ -10,7 +10,8 @@ from rich.console import Console
 from objectives.ratios import Ratio
 from runners.reporting import counted
 from tuner.confirmation.effects import Effect, is_clear
-from tuner.present.wording import Change, changes, gain, gain_sentences, metric_name
+from tuner.present.changes import Change, changes
+from tuner.present.wording import gain, gain_sentences, metric_name
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
 

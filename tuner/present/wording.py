@@ -1,17 +1,14 @@
-"""The wording of numbers, gains and changes, which is the same in every table, file and page."""
+"""The wording of numbers and gains, which is the same in every table, file and page."""
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
 from runners.reporting import counted
 from search_spaces.catalogue import shown_value as shown_value
-from search_spaces.client import Client, client_of
 from tuner.model.spec import ALLOW_LOSS, Goal
-from tuner.model.trial import Trial
 from tuner.results.recommendation import Price, Recommendation, SideEffect
 
 NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
@@ -281,55 +278,6 @@ def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also
     in_line = sorted(latencies, key=lambda name: name.removesuffix("_ms"))
     wanted = (*first, *speeds, *in_line, *_READ_FIRST, *also)
     return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A property whose value in force differs from the baseline's.
-
-    Attributes:
-        name: The property's name.
-        value: Its value in the config.
-        baseline: Its value in the baseline.
-        default: Its value in a client without any settings.
-    """
-
-    name: str
-    value: str
-    baseline: str
-    default: str
-
-    def __str__(self) -> str:
-        """Return `linger.ms=20`."""
-        return f"{self.name}={shown_value(self.name, self.value)}"
-
-
-def changes(trial: Trial, baseline: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the properties of a trial's config whose value in force differs from the baseline's, by name.
-
-    Raises:
-        UnknownProperty: The client has no such property, because the config was written for another client version.
-    """
-    return changed_values(client_of(trial.client), trial.values, baseline)
-
-
-def changed_values(client: Client, values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the properties whose value in force differs from the baseline's, by name.
-
-    Args:
-        client: The client of both configs.
-        values: The config's properties.
-        baseline: The baseline's properties.
-
-    Raises:
-        UnknownProperty: The client has no such property, because the config was written for another client version.
-    """
-    ours, theirs, none = client.in_force(values), client.in_force(baseline), client.in_force({})
-    return tuple(
-        Change(name, ours.text(name), theirs.text(name), none.text(name))
-        for name in sorted({*values, *baseline})
-        if ours.text(name) != theirs.text(name)
-    )
 
 
 def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:

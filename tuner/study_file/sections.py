@@ -33,6 +33,7 @@ from tuner.model.spec import (
 )
 from tuner.study_file import fields
 from tuner.study_file.errors import refused
+from tuner.study_file.objectives import Asked, constraint, goal_or_metrics, preset
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties, study_client
 
 _WORKLOAD: Final = WorkloadSpec(())
@@ -355,11 +356,11 @@ class StudyFile(Section):
     """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The weakest guarantee that a config may give. baseline: no weaker than the baseline's."""
-    objectives: Annotated[
-        fields.Asked, fields.objectives(), Field(json_schema_extra={"default": Goal.BALANCED.value})
-    ] = fields.preset(Goal.BALANCED)
+    objectives: Annotated[Asked, goal_or_metrics(), Field(json_schema_extra={"default": Goal.BALANCED.value})] = preset(
+        Goal.BALANCED
+    )
     """balanced, throughput, latency, or a list of metrics. The goal latency uses the latency metric of this list."""
-    constraints: Annotated[list[Annotated[Constraint, fields.constraint()]], Field(max_length=100)] = Field(
+    constraints: Annotated[list[Annotated[Constraint, constraint()]], Field(max_length=100)] = Field(
         default_factory=list
     )
     """Bounds for recommended configs, such as "latency_p99_ms <= 10" or "mb_per_s >= 0.9 x baseline"."""

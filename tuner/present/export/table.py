@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from search_spaces.properties_file import format_properties
+from tuner.present.changes import changes
 from tuner.present.wording import (
     NO_GAIN,
     aligned,
-    changes,
     in_short,
     instead,
     keep,

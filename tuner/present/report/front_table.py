@@ -12,18 +12,9 @@ from objectives.repeats import Estimate
 from runners.reporting import counted
 from runners.simulated.simulated_runner import WARNING
 from tuner.model.trial import Trial
+from tuner.present.changes import Change, changes
 from tuner.present.export.record import gains_record
-from tuner.present.wording import (
-    SIMULATED,
-    Change,
-    changes,
-    gain,
-    gain_headings,
-    levels_differ,
-    number,
-    shown_metrics,
-    title,
-)
+from tuner.present.wording import SIMULATED, gain, gain_headings, levels_differ, number, shown_metrics, title
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 

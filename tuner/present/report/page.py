@@ -15,6 +15,7 @@ from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
 from tuner.present import comparison_view, experiment_view, grid_view, why, wording
+from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
 from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
@@ -218,7 +219,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.in_one_line,
     wording.metric_name,
     why.rounds_text,
-    wording.changes,
+    changes,
     wording.compared,
     wording.in_short,
     wording.instead,

@@ -1,0 +1,86 @@
+"""Readers of the objectives and constraints of a study file."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from objectives.outcome import OUTCOME_METRICS
+from objectives.scoring import Constraint, Objective
+from tuner.model.spec import PRESETS, Goal
+from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
+from tuner.study_file.fields import Reads
+
+_PRESET_NAMES: Final = [goal.value for goal in PRESETS]
+_METRIC_RULE: Final = f"a metric must be one of {', '.join(OUTCOME_METRICS)}"
+_OBJECTIVES_RULE: Final = f"must be one of {', '.join(_PRESET_NAMES)}, or a list of metrics such as [mb_per_s]"
+_CONSTRAINT: Final = re.compile(
+    r"(?P<metric>\w+) ?(?P<bound><=|>=) ?(?P<limit>[0-9.]+([eE][-+]?[0-9]{1,3})?)(?P<relative> ?[x*]? ?baseline)?",
+    re.ASCII,
+)
+_CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The objectives that the key `objectives` of a study file asks for, and the constraints that come with them.
+
+    Attributes:
+        objectives: The objectives, at least one.
+        constraints: The constraints that the name of a goal adds; empty for a list of metrics.
+    """
+
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+
+def preset(goal: Goal) -> Asked:
+    """Return the objectives and constraints that a study file gets when `objectives` is the name of this goal."""
+    return Asked(*PRESETS[goal])
+
+
+def goal_or_metrics() -> Reads:
+    """Return a reader that accepts the name of a goal, one metric, or a list of metrics as objectives."""
+
+    def read(value: object) -> Asked:
+        if isinstance(value, str) and value in _PRESET_NAMES:
+            return preset(Goal(value))
+        if not isinstance(value, list):
+            if isinstance(value, str) and value in OUTCOME_METRICS:
+                return Asked((Objective(value),))
+            raise refused(_OBJECTIVES_RULE, advice=did_you_mean(value, (*_PRESET_NAMES, *OUTCOME_METRICS)))
+        names: list[Any] = value
+        if not names:
+            raise refused("a study needs at least one objective", advice="leave the key out to get balanced")
+        refusals = []
+        for position, name in enumerate(names):
+            if not isinstance(name, str) or name not in OUTCOME_METRICS:
+                refusals.append(Refusal(_METRIC_RULE, did_you_mean(name, OUTCOME_METRICS), within=(position,)))
+            elif name in names[:position]:
+                refusals.append(Refusal("each objective must be listed only once", within=(position,)))
+        if refusals:
+            raise Refused(*refusals)
+        return Asked(tuple(Objective(name) for name in names))
+
+    metric = {"enum": list(OUTCOME_METRICS)}
+    return Reads(read, {"anyOf": [{"enum": _PRESET_NAMES}, metric, {"type": "array", "minItems": 1, "items": metric}]})
+
+
+def constraint() -> Reads:
+    """Return a reader that accepts one constraint, such as `latency_p99_ms <= 10`."""
+
+    def read(value: object) -> Constraint:
+        match = _CONSTRAINT.fullmatch(" ".join(value.split())) if isinstance(value, str) else None
+        if match is None:
+            raise refused(_CONSTRAINT_RULE, advice="give the limit in the unit that ends the metric's name, such as ms")
+        if match["metric"] not in OUTCOME_METRICS:
+            named = [name for name in OUTCOME_METRICS if match["metric"] in name.split("_")]
+            near = f"did you mean {named[0]}?" if named else did_you_mean(match["metric"], OUTCOME_METRICS)
+            rule = "a constraint must begin with a metric, such as latency_p99_ms <= 10"
+            raise refused(rule, advice=f"{near} All metrics: docs/reference/study-file.md#metrics".strip())
+        try:
+            limit = float(match["limit"])
+            return Constraint(match["metric"], match["bound"] == "<=", limit, match["relative"] is not None)
+        except ValueError:
+            raise refused("the limit of a constraint must be a number above 0") from None
+
+    return Reads(read, {"type": "string", "description": "Such as latency_p99_ms <= 10 or mb_per_s >= 0.9 x baseline"})
