@@ -21,6 +21,11 @@ def test_inner_mappings_become_columns_and_a_missing_value_is_empty() -> None:
     ]
 
 
+def test_a_table_without_rows_keeps_its_columns() -> None:
+    assert csv_of([], ("b", "a")) == "b,a\n"
+    assert csv_of([{"a": 1}], ("b", "a")) == "b,a\n,1\n"
+
+
 def test_a_comparison_has_a_line_for_each_study_and_goal() -> None:
     best = {
         "trial": 3,

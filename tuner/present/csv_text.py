@@ -2,20 +2,21 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 
-def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
     """Return rows as CSV with a line of column names. A value in an inner mapping gets a column such as `host.cores`.
 
     Args:
         rows: The rows. A column that a row lacks is empty there. Lists are left out.
+        columns: The names of all columns; by default those of the rows, in the order in which the rows have them.
     """
     flat = [dict(_flat(row)) for row in rows]
-    columns = list(dict.fromkeys(name for row in flat for name in row))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    names = columns or list(dict.fromkeys(name for row in flat for name in row))
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)
     return text.getvalue()

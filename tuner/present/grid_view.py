@@ -1,13 +1,12 @@
 """The tables of a grid search as text, JSON and CSV."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
+from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number, shown_value, title
 from tuner.results.grid_tables import Cell, GridTable
 
@@ -117,15 +116,19 @@ def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]]) -> dict[s
 def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:
     """Return the tables as CSV with a line for each cell, given by record size."""
     columns = ("record_bytes", "metric", "row_knob", "column_knob", *_cell_record("", "", Cell(None, 0)))
-    text = io.StringIO()
-    out = csv.DictWriter(text, columns, lineterminator="\n")
-    out.writeheader()
-    for record_bytes, found in tables.items():
-        for table in found:
-            told = {"record_bytes": record_bytes, "metric": table.metric}
-            knobs = {"row_knob": table.row_knob, "column_knob": table.column_knob}
-            out.writerows({**told, **knobs, **_cell_record(*place, cell)} for place, cell in table.cells.items())
-    return text.getvalue()
+    cells = (
+        {
+            "record_bytes": record_bytes,
+            "metric": table.metric,
+            "row_knob": table.row_knob,
+            "column_knob": table.column_knob,
+            **_cell_record(*place, cell),
+        }
+        for record_bytes, found in tables.items()
+        for table in found
+        for place, cell in table.cells.items()
+    )
+    return csv_of(cells, columns)
 
 
 def _cell_record(row: str, column: str, cell: Cell) -> dict[str, Any]:

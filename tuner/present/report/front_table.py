@@ -1,7 +1,5 @@
 """The Pareto front as a table: the baseline first, then the configs on the front, sorted by the first objective."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -13,6 +11,7 @@ from runners.reporting import counted
 from runners.simulated.simulated_runner import WARNING
 from tuner.model.trial import Trial
 from tuner.present.changes import Change, changes
+from tuner.present.csv_text import csv_of
 from tuner.present.export.record import gains_record
 from tuner.present.wording import SIMULATED, gain, gain_headings, levels_differ, number, shown_metrics, title
 from tuner.results.study_results import SizeResults, StudyResults
@@ -162,27 +161,24 @@ def front_csv(*sizes: SizeResults) -> str:
     metrics = sorted({name for _, row in rows for name in row.metrics})
     raw = sorted({name for _, row in rows for name in row.raw_metrics})
     properties = sorted({name for _, row in rows for name in row.trial.values})
-    text = io.StringIO()
     head, tail = ("record_bytes", "trial", "is_baseline", "fingerprint"), ("guarantee", "verdict", "flags")
     columns = [*head, *metrics, *raw, *tail, *properties]
-    out = csv.DictWriter(text, columns, lineterminator="\n")
-    out.writeheader()
-    for size, row in rows:
-        out.writerow(
-            {
-                "record_bytes": size.record_bytes,
-                "trial": row.trial.number,
-                "is_baseline": row.is_baseline,
-                "fingerprint": row.trial.fingerprint,
-                "guarantee": row.trial.guarantee,
-                "verdict": row.trial.verdict,
-                "flags": "; ".join(row.flags),
-                **row.metrics,
-                **row.raw_metrics,
-                **row.trial.values,
-            }
-        )
-    return text.getvalue()
+    lines = (
+        {
+            "record_bytes": size.record_bytes,
+            "trial": row.trial.number,
+            "is_baseline": row.is_baseline,
+            "fingerprint": row.trial.fingerprint,
+            "guarantee": row.trial.guarantee,
+            "verdict": row.trial.verdict,
+            "flags": "; ".join(row.flags),
+            **row.metrics,
+            **row.raw_metrics,
+            **row.trial.values,
+        }
+        for size, row in rows
+    )
+    return csv_of(lines, columns)
 
 
 def front_markdown(study: StudyResults, size: SizeResults) -> str:
