@@ -150,13 +150,15 @@ class DefaultChange:
 
     def seen_from(self, version: str) -> str:
         """Return in words what the default is in other versions than this one."""
-        if _minor(version) < _minor(self.since):
+        if major_and_minor(version) < major_and_minor(self.since):
             return f"it is {shown_value(self.name, self.after)} from {self.since} on"
         return f"it was {shown_value(self.name, self.before)} before {self.since}"
 
 
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split(".")[:2])
+def major_and_minor(version: str) -> tuple[int, int]:
+    """Return the first two numbers of a version: (3, 9) for "3.9.1" and for "3.9"."""
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
 
 
 def shown_value(name: str, value: str) -> str:

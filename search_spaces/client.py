@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from search_spaces.bounds import Bounds
-from search_spaces.catalogue import Catalogue, DefaultChange
+from search_spaces.catalogue import Catalogue, DefaultChange, major_and_minor
 from search_spaces.effective import Effective
 from search_spaces.errors import UnknownClient
 from search_spaces.forms import Form
@@ -179,8 +179,7 @@ def java(version: str | None = None) -> Client:
 
 @lru_cache
 def _java(version: str) -> Client:
-    major, minor, _ = java_properties.newest_release().split(".")
-    release = minor_of(version, (int(major), int(minor)))
+    release = minor_of(version, major_and_minor(java_properties.newest_release()))
     return Client(
         kind=ClientKind.JAVA,
         version=version,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from search_spaces.catalogue import major_and_minor
 from search_spaces.errors import InvalidValue, UnknownProperty
 from search_spaces.jaas import jaas
 
@@ -162,7 +163,7 @@ def _oauth(connection: Mapping[str, str], version: str) -> dict[str, str]:
             options[f"extension_{name}"] = value
     return {
         "sasl.jaas.config": jaas(f"{_MODULES}.oauthbearer.OAuthBearerLoginModule", options),
-        "sasl.login.callback.handler.class": _OAUTH_HANDLERS[_numbers(version) < _SECURED_UNTIL],
+        "sasl.login.callback.handler.class": _OAUTH_HANDLERS[major_and_minor(version) < _SECURED_UNTIL],
         **_named(
             connection,
             {
@@ -171,10 +172,6 @@ def _oauth(connection: Mapping[str, str], version: str) -> dict[str, str]:
             },
         ),
     }
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split(".")[:2])
 
 
 def _kerberos(connection: Mapping[str, str]) -> str:

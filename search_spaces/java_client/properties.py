@@ -10,7 +10,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from search_spaces.catalogue import Catalogue, DefaultChange, Property
+from search_spaces.catalogue import Catalogue, DefaultChange, Property, major_and_minor
 from search_spaces.java_client.roles import LIBRDKAFKA_HINTS, role_of
 from search_spaces.java_client.versions import Minor
 from search_spaces.roles import Role
@@ -70,7 +70,9 @@ def load_catalogue(version: str, minor: Minor) -> Catalogue:
         minor: Its minor version, such as (3, 9).
     """
     found = {
-        row["name"]: _property(row) for row in _known().rows if _minor(row["since"]) <= minor <= _minor(row["until"])
+        row["name"]: _property(row)
+        for row in _known().rows
+        if major_and_minor(row["since"]) <= minor <= major_and_minor(row["until"])
     }
     hints = {**LIBRDKAFKA_HINTS, **_of_other_releases(found, minor)}
     return Catalogue(f"the Java client {version}", version, MappingProxyType(hints), MappingProxyType(found))
@@ -82,16 +84,11 @@ def _of_other_releases(found: Mapping[str, Property], minor: Minor) -> dict[str,
     for row in _known().rows:
         if row["name"] in found:
             continue
-        if _minor(row["since"]) > minor:
+        if major_and_minor(row["since"]) > minor:
             hints.setdefault(row["name"], f"it exists from {row['since']} on")
         else:
             hints[row["name"]] = f"it existed up to {row['until']}"
     return hints
-
-
-def _minor(text: str) -> Minor:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor)
 
 
 def _property(row: Mapping[str, Any]) -> Property:
