@@ -79,8 +79,12 @@ def _started(pid: int) -> str:
     state, *others = stat.rpartition(")")[2].split()
     if state in _ENDED:
         raise psutil.NoSuchProcess(pid)
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot} {others[18]}"
+    return f"{boot_id()} {others[18]}"
+
+
+def boot_id() -> str:
+    """Return an id of this host's boot, which all containers on the host share. Only Linux has one."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def this_host() -> str:

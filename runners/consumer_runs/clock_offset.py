@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S
+from runners.clusters.processes import boot_id
 
 ASKED: Final = 5
 """How many times a clock is asked for its time. An answer of a Ray worker takes about 2 ms."""
@@ -43,9 +44,8 @@ def clock_id() -> str:
     """Return an id of the monotonic clock of this process. Processes with the same id read the same clock."""
     if not sys.platform.startswith("linux"):
         return socket.gethostname()
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     namespace = Path("/proc/self/ns/time")  # a container may have a clock of its own
-    return f"{boot} {namespace.stat().st_ino if namespace.exists() else ''}"
+    return f"{boot_id()} {namespace.stat().st_ino if namespace.exists() else ''}"
 
 
 def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
