@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from runners.reporting import Say, silent
+
+CLIENT_ID: Final = "kafka-tuner"
+"""The client id of our producers and consumers, by which brokers apply quotas, if the user gives no other."""
 
 
 @dataclass(frozen=True, slots=True)

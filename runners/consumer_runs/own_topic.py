@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clock import NS_PER_S, SystemClock
-from runners.clusters.cluster import RunningCluster
+from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics import Topic
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reader import ReadWatch, read_on
 from runners.errors import DeliveryFailed, GeneratorError
 from runners.librdkafka.native import NativeClient
-from runners.librdkafka.opening import CLIENT_ID
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import CALL_RECORDS
 from runners.limits import Limits

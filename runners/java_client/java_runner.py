@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clock import NS_PER_S, NS_PER_US, SystemClock
-from runners.clusters.cluster import RunningCluster
+from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics import Topic
 from runners.host.probe import ClientProcess, HostProbe, usage
 from runners.java_client.heap import check_heap, default_heap_bytes
@@ -18,7 +18,14 @@ from runners.java_client.reports import ClientTotals, JavaReport
 from runners.java_client.warm_up import warm_up
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.payload import PayloadPool
-from runners.load.producer_run import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.load.producer_run import (
+    LoadOutcome,
+    Sending,
+    check_records,
+    keeps_places,
+    measured_on,
+    sent_bytes_in_errors,
+)
 from runners.load.watchdog import Watchdog
 from runners.measurement import (
     ClientActivity,
@@ -33,7 +40,6 @@ from runners.workload import Workload
 from search_spaces.java_connection import connection_for_java
 from search_spaces.producer_config import ProducerConfig
 
-CLIENT_ID: Final = "kafka-tuner"
 _SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
 _OURS: Final = {
     "key.serializer": _SERIALIZER,
@@ -113,9 +119,8 @@ class JavaRunner:
         process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, COLLECTOR_THREADS)
         probe = HostProbe({}, self.cluster.local_brokers, process)
         watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
-        # With acks=0 the broker returns no offsets.
-        keeps_places = workload.consumers > 0 and config.acks != 0
-        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, keeps_places)
+        places = keeps_places(config, workload)
+        load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, places)
         loads.append(load)
         result = load.run(self._properties(config), self.topic.name, watch)
         return LoadOutcome(

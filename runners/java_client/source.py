@@ -8,6 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from runners.clock import NS_PER_S, SystemClock
+from runners.clusters.cluster import CLIENT_ID
 from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.fetch_account import FetchReport
 from runners.consumers.reading import OffsetRange, Reading
@@ -86,7 +87,7 @@ class JavaSource(RecordSource):
         jvm.send(
             {
                 "do": "open reader",
-                "properties": {"client.id": "kafka-tuner", **connection, **reading.properties, **_OURS},
+                "properties": {"client.id": CLIENT_ID, **connection, **reading.properties, **_OURS},
                 "topic": topic,
                 "stretches": [
                     {

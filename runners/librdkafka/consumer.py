@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from runners.clusters.cluster import CLIENT_ID
 from runners.consumers.counting import ReadCounter
 from runners.consumers.reading import OffsetRange
 from runners.errors import BrokerLost, GeneratorError, WorkloadRefused
 from runners.librdkafka import capi
-from runners.librdkafka.opening import CLIENT_ID, complaint_of, log_text_of, open_client, statistics_interval
+from runners.librdkafka.opening import complaint_of, log_text_of, open_client, statistics_interval
 
 BATCH_RECORDS: Final = 4_000
 """The largest number of records that are taken at one moment.

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from runners.clock import NS_PER_US, US_PER_S, SystemClock
-from runners.clusters.cluster import RunningCluster
+from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics import Topic
 from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
-from runners.librdkafka.opening import CLIENT_ID, statistics_interval
+from runners.librdkafka.opening import statistics_interval
 from runners.librdkafka.python import PythonClient
 from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import DrainDelay, Tally
@@ -24,7 +24,14 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.interpreter import quiet_interpreter
 from runners.load.latency_sampling import first_sample_ratio
 from runners.load.payload import PayloadPool
-from runners.load.producer_run import LoadOutcome, Sending, check_records, measured_on, sent_bytes_in_errors
+from runners.load.producer_run import (
+    LoadOutcome,
+    Sending,
+    check_records,
+    keeps_places,
+    measured_on,
+    sent_bytes_in_errors,
+)
 from runners.load.watchdog import Watchdog
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, used_partitions
 from runners.runner import Watch, go_on
@@ -82,9 +89,7 @@ class LibrdkafkaRunner:
     ) -> LoadOutcome:
         """Send the records, and add the load to `loads` before it sends its first record."""
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
-        # With acks=0 the broker returns no offsets.
-        keeps_places = workload.consumers > 0 and config.acks != 0
-        tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places)
+        tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places(config, workload))
         with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)

@@ -8,8 +8,6 @@ from typing import Final
 from runners.errors import GeneratorError
 from runners.librdkafka import capi
 
-CLIENT_ID: Final = "kafka-tuner"
-
 _STATISTICS_MS: Final = 100
 _WIDE_STATISTICS_MS: Final = 1_000
 _WIDE_PARTITIONS: Final = 64

@@ -110,6 +110,11 @@ def check_records(topic: Topic, config: ProducerConfig, workload: Workload) -> N
     )
 
 
+def keeps_places(config: ProducerConfig, workload: Workload) -> bool:
+    """Return whether a load keeps the offsets of its sampled records, by which consumers find them again."""
+    return workload.consumers > 0 and config.acks != 0  # with acks=0 the broker returns no offsets
+
+
 @contextmanager
 def sent_bytes_in_errors() -> Iterator[list[Sending]]:
     """Yield a list to which each started load is added. An error then says how many bytes these loads had sent."""
