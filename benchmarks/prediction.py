@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
-from statistics import fmean, stdev
+from statistics import fmean, geometric_mean, stdev
 from typing import Final
 
 import numpy as np
@@ -151,7 +151,7 @@ def observed(table: MeasuredTable) -> dict[ProducerConfig, list[Observation]]:
 def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observation]:
     first = repeats[0]
     load = replace(table.load_of(first), rate_records_per_s=None)
-    records_per_s = _mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
+    records_per_s = geometric_mean([row.metrics["mb_per_s"] for row in repeats]) * 1e6 / first.sizes.mean_bytes
     values = {"records_per_s": records_per_s, **_known(repeats, (FULL_SPEED_METRICS[1], *CPU, BATCHES))}
     found = [Observation(first.config, load, values)]
     held = [row for row in repeats if row.metrics.get("held_rate_ratio", 0.0) >= _HELD]
@@ -165,7 +165,7 @@ def _observations(table: MeasuredTable, repeats: Sequence[Row]) -> list[Observat
 
 def _known(rows: Sequence[Row], metrics: Sequence[str]) -> dict[str, float]:
     found = {name: [row.metrics[name] for row in rows if row.metrics.get(name, 0.0) > 0] for name in metrics}
-    return {name: _mean(values) for name, values in found.items() if values}
+    return {name: geometric_mean(values) for name, values in found.items() if values}
 
 
 def paced_load(seen: Mapping[ProducerConfig, Sequence[Observation]]) -> Workload:
@@ -341,7 +341,7 @@ def _floors() -> str:
                 others = tuple(f"{key}={value}" for key, value in config.pairs if key != "linger.ms")
                 groups[others].append(first.values["records_per_s"])
         off = [
-            abs(_mean([*values[:place], *values[place + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
+            abs(geometric_mean([*values[:place], *values[place + 1 :]]) / value - 1) * sqrt(1 - 1 / len(values))
             for values in groups.values()
             if len(values) > 1
             for place, value in enumerate(values)
@@ -380,10 +380,6 @@ def _print_times() -> None:
     sweep_s = time.perf_counter() - began_s
     print(f"\nA prediction takes {once_ms:.1f} ms. The goal is 50 ms.", end=" ")
     print(f"A sweep of {_POINTS:,} points takes {sweep_s:.1f} s. The goal is 5 s.")
-
-
-def _mean(values: Sequence[float]) -> float:
-    return exp(fmean(map(log, values)))
 
 
 if __name__ == "__main__":

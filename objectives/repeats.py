@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import atan2, cos, inf, log, pi, sin, sqrt, tan
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, geometric_mean
 from typing import Final, Self
 
 import numpy as np
@@ -25,6 +25,19 @@ ASSUMED_NOISE_RATIO: Final = 0.05
 _ASSUMED_WEIGHT: Final = 2
 """The weight of the assumed noise, in degrees of freedom. The more repeats there are, the less it counts."""
 _MANY_DEGREES: Final = 300
+
+
+def mean_of_repeats(values: Sequence[float]) -> float:
+    """Return the mean of one config's values in one metric.
+
+    The mean is geometric, because noise is proportional to the value. It is arithmetic if a value is 0 or less.
+
+    Args:
+        values: The values, at least one.
+    """
+    if min(values) == max(values):
+        return values[0]  # exactly the measured value, without rounding errors from logarithms
+    return geometric_mean(values) if min(values) > 0 else fmean(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,20 @@ from scipy.special import stdtrit
 
 from objectives.front import surely_dominates
 from objectives.outcome import Direction
-from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, t_quantile
+from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, mean_of_repeats, t_quantile
 
 UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"), [([7.1], 7.1), ([7.1] * 3, 7.1), ([-2.0, 0.0, 5.0], 1.0), ([0.0, 0.0], 0.0)]
+)
+def test_the_mean_of_equal_values_is_exact_and_that_of_other_signs_arithmetic(values: list[float], mean: float) -> None:
+    assert mean_of_repeats(values) == mean
+
+
+def test_the_mean_of_repeats_is_geometric() -> None:
+    assert mean_of_repeats([2.0, 8.0]) == pytest.approx(4.0)
 
 
 def test_without_repeats_noise_is_assumed() -> None:

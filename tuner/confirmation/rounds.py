@@ -4,11 +4,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean
+from statistics import fmean
 from typing import Final, Self
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import SESSIONS_APART_SD, Ratio, p_value, ratio_of
+from objectives.repeats import mean_of_repeats
 from objectives.scoring import HELD_RATE, LEAST_HELD_RATIO, Constraint, Objective, score
 from objectives.stalls import stall_allowance
 from tuner.confirmation.plan import ConfirmationPlan
@@ -164,18 +165,9 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
 
 
 def means_of(trials: Sequence[Trial]) -> dict[str, float]:
-    """Return the mean of each metric over the given trials, for the metrics that all of them have.
-
-    The mean is geometric, because gains are ratios. It is arithmetic for a metric with a value of 0 or less.
-    """
+    """Return the mean of each metric over the given trials, for the metrics that all of them have."""
     shared = set.intersection(*(set(trial.metrics) for trial in trials)) if trials else set()
-    return {name: _mean([trial.metrics[name] for trial in trials]) for name in sorted(shared)}
-
-
-def _mean(values: Sequence[float]) -> float:
-    if min(values) == max(values):
-        return values[0]  # exactly the measured value, without rounding errors from logarithms
-    return geometric_mean(values) if min(values) > 0 else fmean(values)
+    return {name: mean_of_repeats([trial.metrics[name] for trial in trials]) for name in sorted(shared)}
 
 
 def broken(

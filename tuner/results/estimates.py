@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from math import exp, log, sqrt
-from statistics import fmean
+from math import exp, sqrt
+from statistics import geometric_mean
 from typing import Final, Self
 
 from objectives.outcome import OUTCOME_METRICS
@@ -183,7 +183,7 @@ def _family(metric: str) -> str:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return values[0] if len(values) == 1 else exp(fmean(map(log, values)))  # exp(log(x)) rounds
+    return values[0] if len(values) == 1 else geometric_mean(values)  # exp(log(x)) rounds
 
 
 def _estimate(values: Sequence[float], error: float) -> Estimate:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from math import exp, log
-from statistics import fmean
+from math import log
+from statistics import fmean, geometric_mean
 
 from objectives.outcome import COMPARED, OUTCOME_METRICS, Direction
 from objectives.scoring import LEAST_HELD_RATIO
@@ -156,7 +156,7 @@ def _cell(metric: str, configs: Sequence[Sequence[Trial]], numbers: Sequence[Map
         if share >= LEAST_HELD_RATIO and known.get(metric, 0.0) > 0
     ]
     return Cell(
-        value=exp(fmean(map(log, values))) if values else None,
+        value=geometric_mean(values) if values else None,
         configs=len(configs),
         behind=len(behind),
         held_ratio=fmean(behind) if behind else None,

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, sqrt
-from statistics import fmean, geometric_mean, stdev
+from statistics import fmean, stdev
 from typing import Final
 
 from objectives.ratios import LEVEL
-from objectives.repeats import t_quantile
+from objectives.repeats import mean_of_repeats, t_quantile
 from tuner.model.paper import PaperValue
 from tuner.model.row import Row
 from tuner.model.trial import Trial
@@ -88,12 +88,12 @@ class RowResults:
     around_loss: tuple[tuple[Moment, ...], ...] = ()
 
     def by_round(self, metric: str) -> dict[int, float]:
-        """Return a metric by round. If a round measured the row several times, this is the geometric mean."""
+        """Return a metric by round. If a round measured the row several times, this is the mean."""
         found: dict[int, list[float]] = defaultdict(list)
         for trial in self.trials:
             if trial.round is not None and metric in trial.metrics:
                 found[trial.round].append(trial.metrics[metric])
-        return {turn: geometric_mean(values) if min(values) > 0 else fmean(values) for turn, values in found.items()}
+        return {turn: mean_of_repeats(values) for turn, values in found.items()}
 
     def mean(self, metric: str) -> Mean | None:
         """Return the mean of a metric over the rounds; None if no measurement has the metric."""
