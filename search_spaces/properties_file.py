@@ -147,12 +147,17 @@ def format_properties(entries: Mapping[str, str], *, comment: str = "") -> str:
 def format_ascii_properties(entries: Mapping[str, str]) -> str:
     """Return the text of a properties file for a program that reads it as Latin-1, as Kafka does.
 
-    Every character outside ASCII is escaped.
+    Every character outside ASCII is escaped, as one or two units of UTF-16.
 
     Args:
-        entries: Keys and values; any text of characters up to U+FFFF.
+        entries: Keys and values; any text.
     """
-    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in format_properties(entries))
+    return "".join(c if c.isascii() else _escaped_units(c) for c in format_properties(entries))
+
+
+def _escaped_units(character: str) -> str:
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -50,10 +50,11 @@ def test_what_is_written_reads_back(entries: dict[str, str], comment: str) -> No
 
 
 def test_an_ascii_file_escapes_all_other_characters() -> None:
-    properties = {"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"}
+    properties = {"a b": "C:\\x", "jaas": 'user="ü" password="😀" ;', "lead": " two"}
     text = format_ascii_properties(properties)
     assert text.isascii()
     assert "\\u00fc" in text
+    assert "\\ud83d\\ude00" in text
     assert parse_properties(text) == properties
 
 
