@@ -25,8 +25,14 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 _P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
-_FULL_QUEUE_SPREAD: Final = 1.15
-_BURST_RATIO: Final = 0.3
+# These were chosen by eye, so that the model resembles our grid where one limit gives way to another.
+_FULL_QUEUE_SPREAD: Final = 1.15  # the 99th percentile of the wait in a full queue, relative to its median
+_BURST_RATIO: Final = 0.3  # the part of a burst that a late record still has to wait for
+_OUTRUN_POWER: Final = 6.0  # how sharply the queue goes from empty to full as the sender becomes the faster part
+_OVERFLOW_POWER: Final = 60.0  # the same as the rate nears the capacity
+_FULL_QUEUE_POWER: Final = 3.0  # how much shorter the queue is if the sender is hardly faster
+_FULL_WAIT_RATIO: Final = 0.9  # the share of its time in which a sender waits for room if the queue is full
+_BUSIEST: Final = 1.05  # above 1, so that the wait on a fully busy host is finite
 # Usual and long waits of a record, as ratios of linger.ms; a timer never fires early. Source: our grid, where 114,448
 # records of 1 kB a second in batches of 1 MB had a median latency of 4.6 to 4.8 ms with linger.ms=5, and a 99th
 # percentile of 22 to 23 ms with linger.ms=20.
@@ -37,16 +43,11 @@ _LONG_WAIT_RATIO: Final = 1.2
 # linger.ms=100 only the p99.9 is 100 ms.
 _RARE_RATIO: Final = 0.016
 _RARE_POWER: Final = 2.0
-_OUTRUN_POWER: Final = 6.0
-_OVERFLOW_POWER: Final = 60.0
-_FULL_QUEUE_POWER: Final = 3.0
-_BUSIEST: Final = 1.05
 # The share of the records that wait longer than the median and than the 99th percentile.
 _HALF, _HUNDREDTH = 0.5, 0.01
 # Source: latencies of six configs at 5 to 80 % of their throughput (`benchmarks.problems.table.rates_table`). If it is
 # smaller, pauses already show in the 99th percentile at 20 %.
 _PAUSE_POWER: Final = 6.0
-_FULL_WAIT_RATIO: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,7 @@ def _latency_s(stages: Stages, rate: Array, backed_up_s: Array) -> tuple[Array, 
     opened = stages.opened_records(own_rate, gather_s, spread)
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
-    standing = np.minimum(stages.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
+    standing = np.minimum(stages.allowed_in_flight(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
     fill_s = least_of(gather_s, stages.full_records * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_ratio(own_rate))
@@ -300,7 +301,7 @@ def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
     after_pauses_s = (_pauses_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
     usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
     p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
-    in_flight = np.minimum(stages.window(batch) * producers, rate / batch * costs.batch_latency_s)
+    in_flight = np.minimum(stages.allowed_in_flight(batch) * producers, rate / batch * costs.batch_latency_s)
     # A request has no more batches than partitions that have records.
     spread = stages.spread(rate / producers, stages.gather_s(rate / producers))
     columns = {

@@ -42,7 +42,7 @@ class Settings:
         counts_compressed: Whether `batch_bytes` limits the compressed size of a batch.
         sticks_by_bytes: Whether records without a key stay on a partition for two full batches, instead of `sticky_s`.
         application_compresses: Whether the application's thread compresses, and not the client's.
-        switches: Whether each record goes to another partition than the one before.
+        switches: Whether each record goes to another partition than the one before; always false for the Java client.
         producers: Number of producers that share the load. They run on one host.
     """
 

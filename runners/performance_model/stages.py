@@ -173,7 +173,7 @@ class Stages:
         request_s: Time between the requests of all producers in the slowest stage after the senders, without the time
             for their records.
         network_byte_s: Time of a byte in the network, if a batch is sent alone.
-        window_byte_s: Time of a byte in one connection, if the send buffer is what limits it.
+        send_buffer_byte_s: Time of a byte in one connection, if the send buffer is what limits it.
         carried_byte_s: Time of a byte in the slower of network and disk, which all producers share.
         overhead_bytes: Bytes of a record on the wire besides its value.
         removed_ratio: Share of a value that the codec removes in a large batch.
@@ -197,7 +197,7 @@ class Stages:
     fixed_latency_s: Array
     request_s: Array
     network_byte_s: Array
-    window_byte_s: Array
+    send_buffer_byte_s: Array
     carried_byte_s: Array
     overhead_bytes: Array
     removed_ratio: Array
@@ -221,11 +221,11 @@ class Stages:
         waits_for_replicas = (load.replication > 1) & (settings.acks == -1)
         fixed_latency_s = fixed_latency_s + cluster.all_acks_s * waits_for_replicas
         in_flight = np.where(settings.acks == 0, math.inf, settings.in_flight * settings.batches_per_request)
-        window_s = fixed_latency_s / np.minimum(in_flight, settings.queue_records)
+        responses_s = fixed_latency_s / np.minimum(in_flight, settings.queue_records)
         # A connection sends at most what fits in its send buffer in each round trip.
         buffer_bytes = np.where(settings.send_buffer_bytes > 0, settings.send_buffer_bytes, math.inf)
-        window_byte_s = cluster.round_trip_s / buffer_bytes
-        network_byte_s = 1.0 / cluster.network_bytes_per_s + window_byte_s
+        send_buffer_byte_s = cluster.round_trip_s / buffer_bytes
+        network_byte_s = 1.0 / cluster.network_bytes_per_s + send_buffer_byte_s
         norm, producers = cluster.capacity_norm, settings.producers
         removed_ratio = load.compressibility_ratio * compression.removed_ratio
         compression_s = compression.byte_s * value
@@ -248,9 +248,9 @@ class Stages:
             broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (load.replication - 1.0)),
             broker_request_s=broker_request_s,
             fixed_latency_s=fixed_latency_s,
-            request_s=_request_s(cluster, client_request_s, broker_request_s, window_s, producers),
+            request_s=_request_s(cluster, client_request_s, broker_request_s, responses_s, producers),
             network_byte_s=network_byte_s,
-            window_byte_s=window_byte_s,
+            send_buffer_byte_s=send_buffer_byte_s,
             carried_byte_s=(cluster.network_bytes_per_s**-norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
             # Keys are taken to be random.
             overhead_bytes=load.key_bytes
@@ -307,7 +307,7 @@ class Stages:
         fills = self.full_records / rate / self.settings.sticky_s
         return (1.0 - 1.0 / self.load.partitions) / 2.0 / (1.0 / fills + fills)
 
-    def window(self, batch_records: Array) -> Array:
+    def allowed_in_flight(self, batch_records: Array) -> Array:
         """Return how many batches of `batch_records` records a producer may have in flight.
 
         The config and the queue limit them.
@@ -337,10 +337,10 @@ class Stages:
         shared_s = (self.sender_s + client_s + broker_s) / cluster.client_cores
         busier_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
         host_s = np.where(cluster.shared_host, shared_s, busier_s)
-        window_s = batch_latency_s / (batch_records * self.window(batch_records))
+        responses_s = batch_latency_s / (batch_records * self.allowed_in_flight(batch_records))
         carried_s = wire * self.carried_byte_s
-        buffered_s = wire * self.window_byte_s
-        own = client_s**norm + broker_s**norm + window_s**norm + buffered_s**norm
+        buffered_s = wire * self.send_buffer_byte_s
+        own = client_s**norm + broker_s**norm + responses_s**norm + buffered_s**norm
         shared = host_s**norm + carried_s**norm
         alone_s, slowest_s = (own + shared) ** (1 / norm), (own / producers**norm + shared) ** (1 / norm)
         return Costs(client_s, broker_s, host_s, alone_s, slowest_s, batch_latency_s, wire)
@@ -361,9 +361,9 @@ def slowest_stages(stages: Stages, batch_records: Array, costs: Costs) -> NDArra
         "the broker": costs.broker_s / producers,
         "the host's processors": costs.host_s,
         "the network": costs.wire_bytes
-        * np.maximum(1.0 / stages.cluster.network_bytes_per_s, stages.window_byte_s / producers),
+        * np.maximum(1.0 / stages.cluster.network_bytes_per_s, stages.send_buffer_byte_s / producers),
         "the disk": costs.wire_bytes / stages.cluster.disk_bytes_per_s,
-        "waiting for responses": costs.batch_latency_s / (batch_records * stages.window(batch_records) * producers),
+        "waiting for responses": costs.batch_latency_s / (batch_records * stages.allowed_in_flight(batch_records) * producers),
     }
     slowest: NDArray[np.str_] = np.array(list(times))[np.argmax(np.broadcast_arrays(*times.values()), axis=0)]
     return slowest
@@ -402,12 +402,12 @@ class _Compression:
         )
 
 
-def _request_s(cluster: Columns, client_s: Array, broker_s: Array, window_s: Array, producers: Array) -> Array:
+def _request_s(cluster: Columns, client_s: Array, broker_s: Array, responses_s: Array, producers: Array) -> Array:
     """Return the time between requests in the slowest stage after the senders, without the time for their records."""
     norm = cluster.capacity_norm
     shared_s, own_s = (client_s + broker_s) / cluster.client_cores, broker_s / cluster.broker_cores
     host_s = np.where(cluster.shared_host, shared_s, own_s)
-    each_s = (client_s**norm + broker_s**norm + window_s**norm) ** (1 / norm) / producers
+    each_s = (client_s**norm + broker_s**norm + responses_s**norm) ** (1 / norm) / producers
     return (each_s**norm + host_s**norm) ** (1 / norm)
 
 

@@ -1,4 +1,4 @@
-"""The options of a confirmation: those of `tuner confirm`, with and without a service, and what a study shares."""
+"""The options of `tuner confirm`, with and without `--server`, and those that `tuner run` has, too."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -164,7 +164,7 @@ def confirm(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="Name of a study, its folder, or its file (needed if the file refers to others).",
+            help="Name of a study, its folder, or its file. Give the file if it refers to other files.",
         ),
     ],
     asked: ConfirmOptions,

@@ -1,4 +1,4 @@
-"""Options that several commands have: declared once, as the fields of a dataclass."""
+"""Gives a command the options that are declared as the fields of a dataclass, which several commands share."""
 
 import functools
 import inspect

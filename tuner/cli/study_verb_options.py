@@ -1,4 +1,4 @@
-"""Single options of verbs about studies, which a verb has with and without a service."""
+"""Options of commands about studies, which they have with and without `--server`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -54,8 +54,8 @@ def verify(
     durability of --study), or if the latencies can't be compared because one side uses acks=0.
 
     The exit code is 98 if an interval is too wide to tell: it contains 1, and its upper end is more than twice its
-    lower end. With --tolerance-ratio, 1 minus the tolerance takes the place of 1. With --min-gain, the interval
-    contains both 1 and the gain that is asked for.
+    lower end. With --tolerance-ratio, 1 minus the tolerance takes the place of 1. With --min-gain, such a wide
+    interval contains both 1 and the gain that is asked for.
 
     The rounds end early if records are lost, or if a number is certainly worse than allowed. They also end early if all
     numbers are certainly good enough, except that constraints of --study need all rounds.

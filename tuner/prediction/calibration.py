@@ -1,8 +1,8 @@
 """Fits the constants of the performance model to measurements, and says how uncertain they are.
 
-The constants are fitted on their logarithms, by least squares. Each begins at the value of a known host
-(`runners.performance_model.constants.EMBEDDED`), and may differ from it as far as hosts differ (`SPREAD`): this prior
-counts as one more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
+The constants are fitted on their logarithms, by least squares. Each begins at the value of a host that is as
+similar as possible (`similar_host`), and may differ from it as far as hosts differ (`SPREAD`): this prior counts as one
+more measurement of the constant. So a dozen measurements are enough, and a constant that they say nothing
 about keeps its value and its uncertainty.
 
 A measurement that a stall has spoilt must not bend the fit. So far-off values count by their distance and not by its

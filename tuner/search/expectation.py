@@ -178,7 +178,7 @@ def expectation_of(
 
 
 def _last_fit(trials: int) -> int:
-    """Return how many trials the newest fit uses, if there are now this many trials."""
+    """Return after how many trials the constants were last fitted, if there are now this many trials."""
     last = 0
     while (following := max(last + 1, int(last * _GROWTH))) <= trials:
         last = following
