@@ -363,7 +363,8 @@ def slowest_stages(stages: Stages, batch_records: Array, costs: Costs) -> NDArra
         "the network": costs.wire_bytes
         * np.maximum(1.0 / stages.cluster.network_bytes_per_s, stages.send_buffer_byte_s / producers),
         "the disk": costs.wire_bytes / stages.cluster.disk_bytes_per_s,
-        "waiting for responses": costs.batch_latency_s / (batch_records * stages.allowed_in_flight(batch_records) * producers),
+        "waiting for responses": costs.batch_latency_s
+        / (batch_records * stages.allowed_in_flight(batch_records) * producers),
     }
     slowest: NDArray[np.str_] = np.array(list(times))[np.argmax(np.broadcast_arrays(*times.values()), axis=0)]
     return slowest
