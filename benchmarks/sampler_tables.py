@@ -43,15 +43,18 @@ def tables(courses: Sequence[Course]) -> str:
 def one_table(courses: Sequence[Course]) -> str:
     """Return one Markdown table of all problems, with the samplers in the order of their first search."""
     looks = _looks(courses)
-    lines = [
-        f"| problem | sampler | trials to {WITHIN:.0%}: median (quartiles) | reached by | "
-        f"{' | '.join(f'area after {look}' for look in looks)} | ms per proposal |",
-        f"| --- | --- | ---: | ---: |{' ---: |' * len(looks)} ---: |",
+    heads = [
+        f"trials to {WITHIN:.0%}: median (quartiles)",
+        "reached by",
+        *(f"area after {look}" for look in looks),
+        "ms per proposal",
     ]
+    lines = [f"| problem | sampler | {' | '.join(heads)} |", f"| --- | --- |{' ---: |' * len(heads)}"]
     for problem, sampler in dict.fromkeys((each.problem, each.sampler) for each in courses):
         here = [each for each in courses if (each.problem, each.sampler) == (problem, sampler)]
         needed, reached, covered, ask_ms = _found(here, looks)
-        lines.append(f"| `{problem}` | {sampler} | {_spread(needed, here)} | {reached} | {covered} | {ask_ms} |")
+        found = _spread(needed, here), reached, *covered, ask_ms
+        lines.append(f"| `{problem}` | {sampler} | {' | '.join(found)} |")
     return "\n".join(lines)
 
 
@@ -111,7 +114,7 @@ def _line(sampler: str, courses: Sequence[Course], looks: Sequence[int]) -> str:
         _spread([trials_to(each.covered, share * each.grid_covered) for each in courses], courses)
         for share in (WITHIN, 1.0)
     ]
-    return f"| {sampler} | {' | '.join((_spread(needed, courses), reached, *grids, covered, ask_ms))} |"
+    return f"| {sampler} | {' | '.join((_spread(needed, courses), reached, *grids, *covered, ask_ms))} |"
 
 
 def _looks(courses: Sequence[Course]) -> list[int]:
@@ -119,7 +122,7 @@ def _looks(courses: Sequence[Course]) -> list[int]:
     return [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
 
 
-def _found(courses: Sequence[Course], looks: Sequence[int]) -> tuple[list[float], str, str, str]:
+def _found(courses: Sequence[Course], looks: Sequence[int]) -> tuple[list[float], str, list[str], str]:
     """Return what the searches of one sampler on one problem found.
 
     Returns:
@@ -127,7 +130,7 @@ def _found(courses: Sequence[Course], looks: Sequence[int]) -> tuple[list[float]
         trials in `looks`, and the mean time of a proposal in milliseconds.
     """
     needed = [trials_to(each.covered, WITHIN) for each in courses]
-    covered = " | ".join(f"{np.median([each.covered[look - 1] for each in courses]):.2f}" for look in looks)
+    covered = [f"{np.median([each.covered[look - 1] for each in courses]):.2f}" for look in looks]
     reached = f"{sum(math.isfinite(each) for each in needed)} of {len(courses)}"
     return needed, reached, covered, f"{1e3 * np.mean([each.ask_s for each in courses]):.0f}"
 

@@ -1,6 +1,6 @@
 """Repeats of one config: how far its values scatter, and how precise their mean is.
 
-All computations use logarithms, because the noise of throughput and latency is proportional to the value.
+Nearly all computations use logarithms, because the noise of throughput and latency is proportional to the value.
 
 The baseline is measured again and again. This also shows the drift of the target: how the speed of the cluster itself
 changes while a study runs. The logarithm of the baseline's value is modelled as a random walk observed with noise. This

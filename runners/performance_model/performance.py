@@ -156,7 +156,7 @@ def perform_all(
     """
     if not (clusters and loads):
         return [[] for _ in clusters]
-    # Without pauses, or without a sticky partition, the formulas divide by 0; the infinite quotient is what they mean.
+    # Without pauses, or without a sticky partition, the formulas divide by 0. The infinite quotient is what they mean.
     with np.errstate(divide="ignore"):
         stages = Stages.of(clusters, loads)
         return _performances(stages, _Full.of(stages))
@@ -247,11 +247,11 @@ def _pauses_s(cluster: Columns, used: Array, longer_ratio: float, most_s: Array)
         longer_ratio: The share of the records that wait longer.
         most_s: The longest possible wait.
     """
-    paused = cluster.pause_ratio * used**_PAUSE_POWER
-    queued = paused / (1.0 - used + paused)
+    paused, idle = cluster.pause_ratio * used**_PAUSE_POWER, np.where(used < 1.0, 1.0 - used, 1.0)
+    queued = paused / (idle + paused)
     # The logarithm of the ratio, but smooth, and 0 if hardly any records wait.
     waits_s = cluster.pause_s / (1.0 - queued) * np.log1p((queued / longer_ratio) ** 2) / 2
-    return 1.0 / (1.0 / waits_s + 1.0 / most_s)
+    return np.where(used < 1.0, 1.0 / (1.0 / waits_s + 1.0 / most_s), most_s)
 
 
 def _carried_records(stages: Stages, rate: Array, opened: Array, backed_up_s: Array) -> Array:

@@ -217,6 +217,10 @@ def test_the_shortest_search_of_a_small_grid_is_the_whole_grid(rounds: tuple[str
     small, larger = (each.json for each in ran)
     assert all(plan["seconds_at_least"] <= plan["seconds"] for plan in (small, larger))
     assert small["seconds_at_least"] < larger["seconds_at_least"]
+    # The least time that `tuner plan` names is enough, and less is refused.
+    given = "plan", "--method", "grid", "--knob", "linger.ms=0,5", *rounds, "--hours"
+    assert tuner(*given, f"{small['seconds_at_least'] / 3600 + 0.01:.3f}").code == 0
+    assert "give at least --hours" in tuner(*given, f"{small['seconds_at_least'] / 3600 - 0.01:.3f}").complaint
 
 
 def test_a_grid_without_a_file_measures_the_named_knobs_alone() -> None:

@@ -25,7 +25,7 @@ def max_rounds(least: int, default: str, panel: str | None = None) -> Any:
 
 
 def width_ratio(default: str, panel: str | None = None) -> Any:
-    """Return the option for how narrow an interval ends the rounds; the arguments are those of `max_rounds`."""
+    """Return the option for the width of the interval at which the rounds end; see `max_rounds` for the arguments."""
     return typer.Option(
         min=0.001,
         help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
@@ -36,7 +36,7 @@ def width_ratio(default: str, panel: str | None = None) -> Any:
 
 
 def ablation_rounds(default: str, panel: str | None = None) -> Any:
-    """Return the option for the rounds that show what each change brings; the arguments are those of `max_rounds`."""
+    """Return the option for the rounds that show what each change brings; see `max_rounds` for the arguments."""
     return typer.Option(
         min=0,
         help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "

@@ -79,5 +79,5 @@ def plan(
         options.print_csv(plan_csv(record))
     else:
         print_plan(spec, spaces, record, OUT)
-        if warning := plan_warning(spec, spaces, mb_per_s):
+        if warning := plan_warning(spec, mb_per_s):
             warn(warning)

@@ -1,15 +1,17 @@
 """The time and the bytes that a study takes, estimated before anything is measured, and the least that it needs."""
 
+import contextlib
 import datetime
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from search_spaces.errors import ConfigError
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
 from tuner.course.budget import next_occurrence
-from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
-from tuner.search.schedule import trials_in_all
+from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, Method, StudySpec
+from tuner.search.schedule import spaces_of, trials_in_all
 
 LEAST_TRIALS: Final = 6
 """The fewest trials per record size that are worth a confirmation: the baseline and five other configs."""
@@ -71,27 +73,21 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
     return sum(_search_s(spec, count) + confirm_s + waiting_s for count in trials)
 
 
-def least_s(spec: StudySpec, spaces: Collection[SearchSpace] = ()) -> float:
-    """Return the fewest seconds in which a study can search and confirm all of its record sizes.
-
-    Args:
-        spec: The study.
-        spaces: The search space of each record size, if they are known: a grid may have few configs.
-    """
+def least_s(spec: StudySpec) -> float:
+    """Return the fewest seconds in which a study can search and confirm all of its record sizes."""
     confirm_s = least_confirmations(spec) * (spec.trial_s + OVERHEAD_S) + spec.starting_s(spec.confirm.rounds)
-    return sum(_search_s(spec, trials) + confirm_s for trials in _least_trials(spec, spaces))
+    return sum(_search_s(spec, trials) + confirm_s for trials in _least_trials(spec))
 
 
-def least_bytes(spec: StudySpec, mb_per_s: float, spaces: Collection[SearchSpace] = ()) -> int:
+def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
     """Return the fewest bytes with which a study can search and confirm all of its record sizes.
 
     Args:
         spec: The study.
         mb_per_s: The throughput at full speed.
-        spaces: The search space of each record size, if they are known.
     """
     around = spec.burn_in_trials + least_confirmations(spec)
-    measured = sum(around + trials for trials in _least_trials(spec, spaces))
+    measured = sum(around + trials for trials in _least_trials(spec))
     return round(measured * bytes_per_trial(spec, mb_per_s))
 
 
@@ -189,10 +185,13 @@ def least_confirmations(spec: StudySpec) -> int:
     return least_steps(spec.confirm) + spec.least_winner_burn_in_trials + in_rounds
 
 
-def _least_trials(spec: StudySpec, spaces: Collection[SearchSpace]) -> list[int]:
+def _least_trials(spec: StudySpec) -> list[int]:
     """Return the fewest trials of each record size's search that are worth a confirmation."""
-    counts = [trials_in_all(spec.search, space, spec.baseline) for space in spaces]
-    counts = counts or [spec.search.trials] * len(spec.workload.record_sizes)
+    counts = [spec.search.trials] * len(spec.workload.record_sizes)
+    if spec.search.method is Method.GRID:
+        # An impossible search space is refused where it is searched.
+        with contextlib.suppress(ConfigError):
+            counts = [trials_in_all(spec.search, space, spec.baseline) for space in spaces_of(spec).values()]
     return [LEAST_TRIALS if count is None else min(LEAST_TRIALS, count) for count in counts]
 
 

@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log
-from statistics import fmean
+from statistics import geometric_mean
 from typing import Any, Final
 
 from runners.performance_model.settings import Settings
@@ -202,4 +201,4 @@ def _is_described(row: Row, experiment: ExperimentResults) -> bool:
 def _means(trials: Sequence[Trial], metrics: Sequence[str]) -> dict[str, float]:
     """Return the geometric mean of each metric over the trials that have it."""
     values = {name: [trial.metrics[name] for trial in trials if trial.metrics.get(name, 0.0) > 0] for name in metrics}
-    return {name: exp(fmean(map(log, known))) for name, known in values.items() if known}
+    return {name: geometric_mean(known) for name, known in values.items() if known}

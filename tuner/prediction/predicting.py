@@ -70,7 +70,7 @@ class Prediction:
 def predict(calibration: Calibration, config: ProducerConfig, workload: Workload, producers: int = 1) -> Prediction:
     """Compute what a config would do under a load.
 
-    `reasons_not_covered` says whether the measurements cover the config and the load; this function does not check that.
+    Whether the measurements cover the config and the load is not checked; `reasons_not_covered` says so.
 
     Args:
         calibration: The fitted constants.

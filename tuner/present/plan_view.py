@@ -44,7 +44,7 @@ def plan_record(
         "targets": list(targets),
         "seconds_per_trial": spec.trial_s,
         "seconds": seconds,
-        "seconds_at_least": estimate.least_s(spec, spaces.values()),
+        "seconds_at_least": estimate.least_s(spec),
         "bytes_at_most": estimate.most_bytes(spec, seconds, mb_per_s),
         "assumed_mb_per_s": mb_per_s,
         "sizes": [
@@ -74,15 +74,14 @@ def plan_record(
     }
 
 
-def plan_warning(spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], mb_per_s: float) -> str:
+def plan_warning(spec: StudySpec, mb_per_s: float) -> str:
     """Return a sentence about the study's limit on bytes if it is probably too low; empty if it is not.
 
     Args:
         spec: The study.
-        spaces: The search space of each record size.
         mb_per_s: The throughput that the user expects at full speed.
     """
-    limit, least_bytes = spec.search.max_bytes, estimate.least_bytes(spec, mb_per_s, spaces.values())
+    limit, least_bytes = spec.search.max_bytes, estimate.least_bytes(spec, mb_per_s)
     if limit is None or limit >= least_bytes:
         return ""
     return (

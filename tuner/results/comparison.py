@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import exp, log
+from math import log
+from statistics import geometric_mean
 from typing import Any, Final
 
 from objectives.scoring import Objective
@@ -60,7 +61,7 @@ class GoalComparison:
         ]
         if not gains or min(gains) <= 0:
             return None
-        return exp(sum(map(log, gains)) / len(gains))
+        return geometric_mean(gains)
 
     @property
     def winner(self) -> int | None:

@@ -283,7 +283,7 @@ class Work:
                 written = io.StringIO()
                 print_plan(spec, spaces, record, Unwrapped(file=written, highlight=False, no_color=True))
                 return written.getvalue()
-            warnings = [*map(str, changes), *filter(None, [plan_warning(spec, spaces, mb_per_s)])]
+            warnings = [*map(str, changes), *filter(None, [plan_warning(spec, mb_per_s)])]
             return {**record, "warnings": warnings}
 
         return await run_in_threadpool(planned)
