@@ -88,7 +88,7 @@ def test_many_loads_on_many_clusters_are_computed_as_each_alone(
 @pytest.mark.parametrize("none", ["pause_s", "pause_ratio"])
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
 def test_a_host_without_pauses_has_latencies(none: str, share: float) -> None:
-    steady = replace(EMBEDDED, **{none: 0.0})
+    steady = replace(EMBEDDED, **{none: 0 * getattr(EMBEDDED, none)})
     full = performance(steady, DEFAULTS, load())
     told = performance(steady, DEFAULTS, load(rate=share * full.records_per_s))
     assert 0 < told.latency_p50_ms < told.latency_p99_ms
