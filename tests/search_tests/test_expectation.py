@@ -78,7 +78,7 @@ def test_gains_are_relative_to_the_baseline_and_unknown_objectives_are_nan() -> 
     knobs = KnobSpace(problem.space)
     better = problem.defaults.updated({"linger.ms": "0.5", "batch.size": "131072"})
     rows = np.stack([row_of(knobs, problem.defaults), row_of(knobs, better)])
-    found = expectation(problem, [*METRICS, "client_cpu_ms_per_mb"]).gains(rows)[0]
+    found = expectation(problem, [*METRICS, "client_cpu_ms_per_mb"]).log_ratios(rows)[0]
     assert found[0, :2] == pytest.approx([0.0, 0.0], abs=1e-9)
     throughput, latency = problem.gains(better)
     assert found[1, :2] == pytest.approx([log(throughput), -log(latency)], abs=0.02)
@@ -98,7 +98,7 @@ def test_the_constants_are_fitted_to_the_trials() -> None:
         after.learn(trial)
 
     def off(each: ModelExpectation) -> Array:
-        return np.asarray(np.median(np.abs(each.gains(rows[holds])[0] - true), axis=0))
+        return np.asarray(np.median(np.abs(each.log_ratios(rows[holds])[0] - true), axis=0))
 
     assert holds.sum() > 50
     assert (off(after) < off(before)).all()
@@ -113,7 +113,7 @@ def test_what_no_trial_has_shown_stays_uncertain() -> None:
     for number, config in enumerate(configs * 2):
         expected.learn(told(problem, number, Kind.SEARCH, Proposal(number, config, {}), seed=0))
     short, long = (problem.defaults.updated({"linger.ms": linger_ms}) for linger_ms in ("0.1", "15"))
-    likeliest, *others = expected.gains(np.stack([row_of(knobs, config) for config in (short, long)]))
+    likeliest, *others = expected.log_ratios(np.stack([row_of(knobs, config) for config in (short, long)]))
     of_short, of_long = np.sqrt(np.sum([(other - likeliest)[:, 1] ** 2 for other in others], axis=0))
     assert of_short > 2 * of_long
 
@@ -124,9 +124,9 @@ def test_a_resumed_search_expects_the_same() -> None:
     whole, resumed = expectation(problem), expectation(problem)
     for trial in trials_of(problem, 13):
         whole.learn(trial)
-        whole.gains(row)
+        whole.log_ratios(row)
         resumed.learn(trial)
-    assert (whole.gains(row) == resumed.gains(row)).all()
+    assert (whole.log_ratios(row) == resumed.log_ratios(row)).all()
 
 
 def test_several_producers_on_one_host_are_expected_to_share_it() -> None:
@@ -139,7 +139,7 @@ def test_several_producers_on_one_host_are_expected_to_share_it() -> None:
     expected = expectation_of(spec, SIZE, space, rate)
     assert expected is not None
     config = three.defaults.updated({"compression.type": "lz4", "batch.size": "131072"})
-    ((gains,),) = expected.gains(row_of(KnobSpace(space), config)[None, :])
+    ((gains,),) = expected.log_ratios(row_of(KnobSpace(space), config)[None, :])
     of_three, of_one = ([log(gain) for gain in problem.gains(config)] for problem in (three, one))
     assert of_three != pytest.approx(of_one, abs=0.02)
     assert gains * [1, -1] == pytest.approx(of_three, abs=0.02)

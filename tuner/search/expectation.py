@@ -78,19 +78,19 @@ class ModelExpectation:
         if counts(trial):
             self._trials.append(trial)
 
-    def gains(self, rows: Array) -> Array:
-        """Return the logarithm of what configs should reach, relative to the baseline.
+    def log_ratios(self, rows: Array) -> Array:
+        """Return the logarithm of what configs should reach, divided by what the baseline should reach.
 
         Args:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            An array of shape (cases, configs, objectives), as `BayesianSampler` describes it: the gains with the fitted
-            constants, and then with each of the greatest possible errors of the constants. If the model can't compute
-            an objective, its values are NaN.
+            An array of shape (cases, configs, objectives), as `BayesianSampler` describes it: with the fitted constants
+            first, and then with each of the greatest possible errors of the constants. If the model can't compute an
+            objective, its values are NaN. A higher latency has a higher value.
         """
         self._fit()
-        return self._gains(self._cases, self._settings(rows))
+        return self._log_ratios(self._cases, self._settings(rows))
 
     def _fit(self) -> None:
         wanted = _last_fit(len(self._trials))
@@ -113,10 +113,10 @@ class ModelExpectation:
         drawn = Candidates(self._knobs.axes, self._knobs.allowed).anywhere(_DRAWN, np.random.default_rng(0))
         settings = self._settings(drawn)
         signs = [1.0 if metric in _THROUGHPUTS else -1.0 for metric in self._metrics]
-        [gains] = self._gains([fit.constants], settings)
-        lost = np.nan_to_num(np.minimum(gains * signs, 0.0)).sum(axis=1)
+        [ratios] = self._log_ratios([fit.constants], settings)
+        lost = np.nan_to_num(np.minimum(ratios * signs, 0.0)).sum(axis=1)
         good = [settings[index] for index in np.argsort(-lost, kind="stable")[:_GOOD]]
-        here, *there = self._gains([fit.constants, *fit.perturbed], good)
+        here, *there = self._log_ratios([fit.constants, *fit.perturbed], good)
         slopes = np.array([(each - here).ravel() / STEP for each in there])
         root = np.linalg.cholesky(fit.covariance)
         # By the singular value decomposition, as in a principal component analysis of the gains.
@@ -127,8 +127,8 @@ class ModelExpectation:
         """Return the settings of the configs whose coordinates are the `rows`."""
         return [Settings.in_force(force, self._load, self._producers) for force in self._knobs.in_force(rows)]
 
-    def _gains(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
-        """Return the gains over the baseline that the model computes, shape (cases, settings, objectives)."""
+    def _log_ratios(self, cases: Sequence[ClusterConstants], settings: Sequence[Settings]) -> Array:
+        """Return what `log_ratios` does, for some constants and settings, shape (cases, settings, objectives)."""
         told = perform_all(cases, [(each, self._load) for each in (self._baseline, *settings)])
         logs = np.array([[[self._log(one, metric) for metric in self._metrics] for one in each] for each in told])
         return np.asarray(logs[:, 1:] - logs[:, :1])

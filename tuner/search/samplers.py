@@ -91,7 +91,7 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
                 stages=searched_from(space, knows_effects=strategy.expectation is not None),
                 home=space.params_of(spec.baseline),
                 reference=strategy.baseline,
-                gains=None if strategy.expectation is None else strategy.expectation.gains,
+                expected=None if strategy.expectation is None else strategy.expectation.log_ratios,
             )
 
             def go_on(index: int) -> BaseSampler:

@@ -63,7 +63,7 @@ class BayesianSampler(BaseSampler):
         home: The values that parameters have before they are changed; by default those of the first measured config.
         reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
             of NaN, it is the worst value so far.
-        gains: Returns what is expected of configs before they are measured, from their coordinates of shape (configs,
+        expected: Returns what configs should reach before they are measured, from their coordinates of shape (configs,
             axes): for each objective, the value minus the reference, with NaN where nothing is known; shape (cases,
             configs, objectives). The first case is the likeliest. Each further case has one possible error, as large
             as its standard deviation; the errors are independent of each other. None if nothing is expected. The more
@@ -81,11 +81,11 @@ class BayesianSampler(BaseSampler):
         stages: Mapping[str, int] | None = None,
         home: Params | None = None,
         reference: Callable[[], Sequence[float]] | None = None,
-        gains: Callable[[Array], Array] | None = None,
+        expected: Callable[[Array], Array] | None = None,
     ) -> None:
         self._space, self._startup = space, startup_trials
         self._noise_sd, self._value_sd = noise_sd, value_sd
-        self._stages, self._home, self._reference, self._gains = stages or {}, home, reference, gains
+        self._stages, self._home, self._reference, self._expected = stages or {}, home, reference, expected
         self._entropy = _entropy() if seed is None else seed
         self._chance = RandomSampler(seed=seed)
         self._common = IntersectionSearchSpace()
@@ -221,7 +221,7 @@ class BayesianSampler(BaseSampler):
         )
         sd = np.nanstd(seen.means(), axis=0) if self._value_sd is None else np.full(len(reference), self._value_sd)
         factors = AMPLITUDE / np.where(sd > 0, sd, AMPLITUDE)
-        gains = None if self._gains is None else _signed(self._gains, np.array(observed.signs))
+        gains = None if self._expected is None else _signed(self._expected, np.array(observed.signs))
         return Belief(observed.space, seen, pending, reference, factors, self._noise_sd, gains)
 
 
@@ -285,9 +285,9 @@ class _Observed:
         return np.asarray(self.space.allowed(np.array([positions]))[0])
 
 
-def _signed(gains: Callable[[Array], Array], signs: Array) -> Callable[[Array], Array]:
-    """Return a function like `gains`, but with the sign of each objective such that more is better."""
-    return lambda rows: np.asarray(gains(rows) * signs)
+def _signed(expected: Callable[[Array], Array], signs: Array) -> Callable[[Array], Array]:
+    """Return a function like `expected`, but with the sign of each objective such that more is better."""
+    return lambda rows: np.asarray(expected(rows) * signs)
 
 
 def _parents(observations: Observations) -> tuple[Array, Array]:
