@@ -33,7 +33,7 @@ class Cut:
 class Windows:
     """The windows that a load has completed, and their totals.
 
-    The totals leave out the warm-up, unless the load is stopped during the warm-up.
+    The totals are those of the measured phase, or of the warm-up if the load is stopped during it.
 
     Attributes:
         phases: The windows of the whole load.

@@ -204,17 +204,18 @@ def _queues_records(stages: Stages) -> Array:
     return stages.settings.queue_records * stages.settings.producers
 
 
-def _latency_s(stages: Stages, rate: Array, backed_up_s: Array) -> tuple[Array, Array, Array, Costs]:
+def _latency_s(
+    stages: Stages, rate: Array, gather_s: Array, spread: Array, backed_up_s: Array
+) -> tuple[Array, Array, Array, Costs]:
     """Compute the latency at `rate`, a rate in records per second that all stages can carry.
 
-    `backed_up_s` is the time of a record in the slowest stage when all batches are full.
+    `gather_s` and `spread` are what the methods of `Stages` return for the rate of one producer. `backed_up_s` is the
+    time of a record in the slowest stage when all batches are full.
 
     Returns:
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
-    gather_s = stages.gather_s(own_rate)
-    spread = stages.spread(own_rate, gather_s)
     opened = stages.opened_records(own_rate, gather_s, spread)
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
@@ -293,7 +294,9 @@ def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
     rate = np.minimum(load.rate_records_per_s, full.rate)
     used = rate / full.rate
     overflow = used**_OVERFLOW_POWER
-    p50_s, p99_s, batch, costs = _latency_s(stages, rate, full.backed_up_s)
+    gather_s = stages.gather_s(rate / producers)
+    spread = stages.spread(rate / producers, gather_s)
+    p50_s, p99_s, batch, costs = _latency_s(stages, rate, gather_s, spread, full.backed_up_s)
     batch, costs = np.where(saturating, full.batch, batch), full.costs.where(saturating, costs)
     # Under a saturating load, records wait in the queue if the sender fills it, and at a rate after pauses.
     buffer_s = _queues_records(stages) / rate
@@ -302,8 +305,6 @@ def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
     usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
     p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
     in_flight = np.minimum(stages.allowed_in_flight(batch) * producers, rate / batch * costs.batch_latency_s)
-    # A request has no more batches than partitions that have records.
-    spread = stages.spread(rate / producers, stages.gather_s(rate / producers))
     columns = {
         "records_per_s": rate,
         "capacity_records_per_s": full.rate,
@@ -314,6 +315,7 @@ def _performances(stages: Stages, full: _Full) -> list[list[Performance]]:
         "queue_full_ratio": _FULL_WAIT_RATIO * full.outrun * overflow,
         "queued_records": np.minimum(_queues_records(stages), rate * p50_s),
         "batch_records": batch,
+        # A request has no more batches than partitions that have records.
         "in_flight_requests": in_flight / np.minimum(stages.settings.batches_per_request, spread),
         "wire_bytes_per_value_byte": costs.wire_bytes / load.value_bytes,
         "sender_cpu_cores": np.minimum(producers, rate * stages.sender_s),

@@ -74,7 +74,7 @@ def most_of(one: Array, other: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WorkloadNumbers:
     """What the performance model takes into account of a workload, as plain numbers.
 
     Attributes:
@@ -208,7 +208,7 @@ class Stages:
         """Compute the stages' costs for every cluster under each load: a workload that a client with settings sends."""
         clients = [each for each, _ in loads]
         cluster, settings = Columns(clusters, (-1, 1)), Columns(clients, (1, -1))
-        load = Columns([Load.of(workload) for _, workload in loads], (1, -1))
+        load = Columns([WorkloadNumbers.of(workload) for _, workload in loads], (1, -1))
         value, record = load.value_bytes, load.value_bytes + load.key_bytes + load.framing_bytes
         compression = _Compression.of(clusters, clients)
         contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + settings.linger_s)

@@ -44,7 +44,7 @@ def planned_s(spec: StudySpec, spaces: Collection[SearchSpace]) -> float | None:
 
 
 def most_bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
-    """Return the most bytes that a study sends; None if nothing limits them.
+    """Return how many bytes a study sends at most; None if nothing limits them.
 
     Args:
         spec: The study.

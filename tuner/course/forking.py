@@ -54,7 +54,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
 
     Raises:
         StudyChanged: The workload, the target, the baseline or the executor differs.
-        ConfigError: The new study file sets knobs to impossible values, or leaves no knob to search.
+        ConfigError: The new study file gives a knob values that it can't have, or leaves no knob to search.
     """
     changes = setting_changes(study_identity(spec), facts.get(IDENTITY, {}))
     if kept := {key: change for key, change in changes.items() if section_of(key) in KEPT_BY_FORK}:

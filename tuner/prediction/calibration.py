@@ -224,9 +224,10 @@ class _Data:
         )
 
     def off(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:
-        """Return how far the model is from each value with each of some constants, in expected standard deviations.
+        """Compute the model with each of the constants, and compare it with the measured values.
 
-        The shape is (constants, values).
+        Returns:
+            By how many of the expected standard deviations the model is above each value, shape (constants, values).
         """
         told = perform_all(constants, self.loads)
         values = list(zip(self.places, self.metrics, strict=True))

@@ -18,12 +18,12 @@ from tuner.prediction.calibration import SCATTER, STEP, Calibration, moved, valu
 from tuner.prediction.observations import BATCHES, RATE_METRICS
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
-"""For metrics that differ from a measured one only in their unit: the name of the measured metric."""
+"""Predicted metrics that a study measures in another unit, with the name of the measured metric."""
 _UNMEASURED_SCATTER: Final[Mapping[str, float]] = {BATCHES: 0.3}
-"""The scatter of metrics that no measurement checks, if it is not 0.1. A study does not measure batches."""
+"""How far measurements may lie from a metric that was not measured, if not 0.1. A study does not measure batches."""
 _WIRE: Final = "wire_bytes_per_value_byte"
 QUANTILE: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""How many standard deviations a 95 % interval extends to each side."""
+"""A 95 % interval extends by this many standard deviations to each side."""
 _INDEX_EVERY_BYTES: Final = 4_096
 """`index.interval.bytes`, by default: a broker notes the place of a batch in its indexes after this many bytes."""
 _INDEX_ENTRY_BYTES: Final = 20
@@ -133,9 +133,9 @@ class Modelled:
         ends = [
             moved(calibration.constants, calibration.names, logs) for each in steps.values() for logs in (-each, each)
         ]
-        told = iter(each for [each] in perform_all(ends, [(self.settings, self.workload)]))
-        for metric in steps:
-            here, low, high = (value_of(each, metric) for each in (self.told, next(told), next(told)))
+        told = [each for [each] in perform_all(ends, [(self.settings, self.workload)])]
+        for metric, *extremes in zip(steps, told[::2], told[1::2], strict=True):
+            here, low, high = (value_of(each, metric) for each in (self.told, *extremes))
             found[metric] = log(here / low), log(high / here)
         return found
 

@@ -51,7 +51,7 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
     """Return the search space that a study has for one record size.
 
     Raises:
-        ConfigError: The study file sets knobs to impossible values, or leaves no knob to search.
+        ConfigError: The study file gives a knob values that it can't have, or leaves no knob to search.
     """
     space = SearchSpace.of(
         size.largest_bytes,
@@ -72,7 +72,7 @@ def spaces_of(spec: StudySpec) -> dict[RecordSizes, SearchSpace]:
     """Return the search space of each record size, for topics with the usual maximum size of a message.
 
     Raises:
-        ConfigError: The study sets knobs to impossible values, or leaves no knob to search.
+        ConfigError: The study file gives a knob values that it can't have, or leaves no knob to search.
     """
     return {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
 

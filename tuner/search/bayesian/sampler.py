@@ -286,7 +286,7 @@ class _Observed:
 
 
 def _signed(expected: Callable[[Array], Array], signs: Array) -> Callable[[Array], Array]:
-    """Return a function like `expected`, but with the sign of each objective such that more is better."""
+    """Return the function `expected` with the sign turned for objectives of which less is better, such as latencies."""
     return lambda rows: np.asarray(expected(rows) * signs)
 
 
