@@ -32,6 +32,7 @@ from benchmarks.problems.searched import TABLES, Problem, Volume, problem_of
 from benchmarks.sampler_entries import ENTRIES, NEEDED
 from benchmarks.sampler_searches import Course, ask_costs_s, course
 from benchmarks.sampler_tables import load, missed, one_table, save, tables
+from runners.errors import WorkloadRefused
 from search_spaces.producer_config import ProducerConfig
 
 PROBLEMS: Final = ("embedded:1000", "embedded:10000", "remote:1000", "remote:10000", "table")
@@ -61,6 +62,13 @@ def main() -> None:
     parser.add_argument("--one-table", action="store_true", help="print one table of all problems, with fewer columns")
     parser.add_argument("--short", action="store_true", help="only show that the benchmark works, with few trials")
     asked = parser.parse_args()
+    try:
+        for name in asked.problems.split(";"):
+            problem_of(name, asked.noise)
+    except (ValueError, WorkloadRefused) as error:
+        parser.error(f"--problems: {error}")
+    if missing := [str(file) for file in asked.merge or () if not file.is_file()]:
+        parser.error(f"--merge: no such file: {', '.join(missing)}")
     if asked.ask_at:
         _print_costs(asked.ask_at)
         return

@@ -100,18 +100,26 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
             with other constants, and `serial-embedded` is a model of another form (`serial_line`). The size
             `1000/3` stands for three producers.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
+
+    Raises:
+        ValueError: There is no such problem.
     """
     if name in TABLES:
         read, latency = TABLES[name]
         table = read()
         return TableProblem(table, table.rows[0].sizes, noise_ratio, latency)
-    cluster, load, *_ = name.split(":")
+    cluster, load, *_ = [*name.split(":"), ""]
     size, _, producers = load.partition("/")
     if producers and not (producers.isdecimal() and int(producers)):
         raise ValueError(
             f"the producers of a problem must be a whole number from 1, as in `embedded:1000/3`, but got {name}"
         )
     kind, _, preset = cluster.rpartition("-") if cluster not in CLUSTERS else ("", "", cluster)
+    if preset not in CLUSTERS or kind not in ("", "like", "serial") or not size:
+        raise ValueError(
+            f"a problem is one of {', '.join(TABLES)}, or a cluster and a record size, such as `embedded:1000` or "
+            f"`like-remote:1000` (clusters: {', '.join(CLUSTERS)}), but got {name!r}"
+        )
     constants, simulate = CLUSTERS[preset], serial_line if kind == "serial" else perform
     if kind == "like":
         # Each constant has a draw of its own, so that a further constant of the model leaves the others as they are.

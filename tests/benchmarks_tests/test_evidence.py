@@ -80,9 +80,13 @@ def test_a_command_without_a_place_is_refused_before_it_measures() -> None:
         (("cold_starts", "--starts", "x"), "--starts: must be a whole number from 1, but got 'x'"),
         (("generator", "--rounds", "1"), "--rounds: must be at least 2, because one ratio has no interval"),
         (("paced", "--seconds", "nan"), "--seconds: must be a number above 0, but got 'nan'"),
+        (("samplers", "--problems", "table;tabel"), "--problems: a problem is one of table,"),
+        (("samplers", "--problems", "embedded"), "but got 'embedded'"),
+        (("samplers", "--problems", "embedded:x"), "record sizes must have the form"),
+        (("samplers", "--merge", "none.json"), "--merge: no such file: none.json"),
     ],
 )
-def test_a_benchmark_refuses_a_bad_number_before_it_measures(words: tuple[str, ...], message: str) -> None:
+def test_a_benchmark_refuses_bad_options_before_it_measures(words: tuple[str, ...], message: str) -> None:
     program, *arguments = words
     command = [sys.executable, "-m", f"benchmarks.{program}", *arguments]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
