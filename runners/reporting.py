@@ -1,6 +1,6 @@
 """Sentences for the user: who is told what is going on, and how numbers and texts are written in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 Say = Callable[[str], None]
@@ -34,6 +34,12 @@ def one_line(text: str) -> str:
 def printable(text: str) -> str:
     """Return the text with its control characters escaped, except ends of lines and tabs."""
     return text.translate(_ESCAPES_IN_LINES)
+
+
+def enumerated(things: Collection[object]) -> str:
+    """Return things as in a sentence: `a, b and c`; "" for none."""
+    *first, last = map(str, things) if things else [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def counted(number: int, thing: str) -> str:

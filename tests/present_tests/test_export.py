@@ -323,6 +323,8 @@ def test_a_gain_that_one_round_may_not_show_has_a_warning(confirmed: Recommendat
     twice = {"mb_per_s": unsure, "latency_p99_ms": unsure, "records_per_s": unsure}
     both = in_words(replace(confirmed, gains=twice), Format.TABLE)
     assert "the gain in throughput and latency p99 is proven, but" in both
+    three = in_words(replace(confirmed, gains={**twice, "latency_p95_ms": unsure}), Format.TABLE)
+    assert "the gain in throughput, latency p99 and latency p95 is proven, but" in three
 
 
 def test_the_ratio_that_is_shown_decides_whether_a_gain_is_called_proven(confirmed: Recommendation) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from runners.performance_model.constants import CODECS
 from runners.performance_model.settings import Settings
+from runners.reporting import enumerated
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.prediction.calibration import FACTORED, Calibration
@@ -182,5 +183,4 @@ def _measured_acks(measured: Mapping[str, None], replicas: int) -> str:
 
 
 def _only(measured: Mapping[str, None] | Mapping[int, None]) -> str:
-    *first, last = map(str, measured)
-    return f"only {', '.join(first)} and {last} were measured" if first else f"only {last} was measured"
+    return f"only {enumerated(measured)} {'was' if len(measured) == 1 else 'were'} measured"

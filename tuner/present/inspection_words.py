@@ -6,7 +6,7 @@ from typing import Final
 from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import UNCOMPRESSED
-from runners.reporting import counted
+from runners.reporting import counted, enumerated
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection
 from tuner.present.wording import number
@@ -126,7 +126,7 @@ _ENDINGS: Final = {
 def _compression(found: Inspection) -> str:
     traffic, savings = found.traffic, found.savings
     used = [codec for codec in traffic.codecs if codec != UNCOMPRESSED]
-    now = f"Batches are compressed with {' and '.join(used)}" if used else "Batches are not compressed"
+    now = f"Batches are compressed with {enumerated(used)}" if used else "Batches are not compressed"
     if UNCOMPRESSED in traffic.codecs and used:
         now = f"{percent(traffic.codecs[UNCOMPRESSED] / traffic.batches)} of the batches are not compressed"
     if savings.bytes_ratio < _FEW_RATIO:

@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Console
 
 from objectives.ratios import Ratio
-from runners.reporting import counted
+from runners.reporting import counted, enumerated
 from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.changes import Change, changes
 from tuner.present.wording import gain, gain_sentences, metric_name
@@ -116,7 +116,7 @@ def effect_line(why: Explanation, effect: Effect) -> str:
     """
     parts = [f"{metric_name(metric)} {effect_words(effect.gains[metric])}" for metric in _metrics_to_show(why, effect)]
     if effect.misses:
-        parts.append(f"without it, the config breaks {' and '.join(effect.misses)}")
+        parts.append(f"without it, the config breaks {enumerated(effect.misses)}")
     reason = f" ({effect.undoing.because})" if effect.undoing.because else ""
     return f"{effect_name(why, effect)}{reason}: {'; '.join(parts)}"
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
-from runners.reporting import counted
+from runners.reporting import counted, enumerated
 from search_spaces.catalogue import shown_value as shown_value
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.results.recommendation import Price, Recommendation, SideEffect
@@ -122,7 +122,7 @@ def instead(recommendation: Recommendation) -> list[str]:
     """
     found = []
     if recommendation.unproven:
-        goals = " and ".join(map(str, recommendation.unproven))
+        goals = enumerated(recommendation.unproven)
         kept = " and keeps the limits" if recommendation.limits else ""
         found.append(f"{goals}: no config is proven better{kept}")
     for goal, other in recommendation.alternatives.items():
@@ -150,7 +150,7 @@ def in_short(recommendation: Recommendation) -> str:
             others.append(f"{_unharmed(metric, ratio)} ({short(ratio.low)} to {short(ratio.high)})")
         else:
             costs.append(f"{'costs at most' if cost is SideEffect.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
-    gains = " and ".join(better) or "better in the mean of all objectives"
+    gains = enumerated(better) or "better in the mean of all objectives"
     return ", ".join([gains, *costs, *others])
 
 
@@ -196,7 +196,7 @@ def undecided(recommendation: Recommendation) -> str:
     names = [metric_name(metric) for metric, ratio in shown_gains(recommendation).items() if ratio.inconclusive]
     if not names:
         return ""
-    told = " and ".join(dict.fromkeys(names))
+    told = enumerated(dict.fromkeys(names))
     return f"{told}: the interval is wider than a factor of 2 and says nothing; {WOULD_DECIDE}"
 
 
@@ -260,7 +260,7 @@ def within_scatter(recommendation: Recommendation) -> list[str]:
 def scatter_note(recommendation: Recommendation) -> str:
     """Return the sentence about the gains that a single round may not show; empty if there are none."""
     unsure = within_scatter(recommendation) if recommendation.confirmed else []
-    return f"the gain in {' and '.join(unsure)} is proven, but a single round may show none" if unsure else ""
+    return f"the gain in {enumerated(unsure)} is proven, but a single round may show none" if unsure else ""
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
