@@ -49,8 +49,8 @@ def test_topics_are_ranked_by_their_share_of_what_the_cluster_could_save() -> No
     batches = 20_010 / 2
     assert rows[0].batches_ratio == pytest.approx(0.9 * 5_000 / batches)
     assert rows[0].bytes_ratio == pytest.approx(0.5 * 10_000 / 20_010)
-    assert rows[0].gain_ratio == pytest.approx((rows[0].batches_ratio + rows[0].bytes_ratio) / 2)
-    assert sum(row.gain_ratio for row in rows) <= 1
+    assert rows[0].saved_ratio == pytest.approx((rows[0].batches_ratio + rows[0].bytes_ratio) / 2)
+    assert sum(row.saved_ratio for row in rows) <= 1
 
 
 def test_a_cluster_on_which_nothing_was_written_has_no_order() -> None:

@@ -89,10 +89,9 @@ def inspect(
     load. No key and no value is stored or shown. Nothing is written to the cluster. This needs the right Read on the
     topic, which includes Describe.
 
-    With --all, topics are ranked by what would be saved if each producer waited up to 20 ms for batches of up to
-    64 KiB, and used the best codec: the topic's batches as a share of the batches of all topics in the last 24 hours,
-    and its bytes as a share of all bytes. The mean of both shares decides. Topics that you may not read, and internal
-    ones, are left out.
+    With --all, topics are ranked by what would be saved in the last 24 hours if each producer waited up to 20 ms for
+    batches of up to 64 KiB, and used the best codec: the saved batches divided by the batches of all topics, and the
+    saved bytes by all bytes; the mean of the two. Topics that you may not read, and internal ones, are left out.
 
     \b
     Examples:

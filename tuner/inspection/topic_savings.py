@@ -75,8 +75,8 @@ class RankedTopic:
     bytes_ratio: float
 
     @property
-    def gain_ratio(self) -> float:
-        """The mean of both shares, by which topics are ranked."""
+    def saved_ratio(self) -> float:
+        """The mean of both ratios, by which topics are ranked."""
         return (self.batches_ratio + self.bytes_ratio) / 2
 
 
@@ -89,7 +89,7 @@ def inspected(sample: BatchSample) -> Inspection | None:
 
 
 def savings_of(traffic: TopicTraffic) -> Savings:
-    """Return what there is to gain."""
+    """Return what other settings of the producers could save."""
     merged = traffic.merged
     if not merged.before or not merged.bytes:
         return Savings(0.0, 0.0, UNCOMPRESSED)
@@ -112,10 +112,10 @@ def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
 
 
 def ranked(inspections: Iterable[Inspection]) -> list[RankedTopic]:
-    """Return topics in the order of what there is to gain, the most first.
+    """Return topics in the order of what could be saved, the most first.
 
-    A topic counts by what was written to it since the time that was asked about: by the batches that could be saved
-    there, as a share of the batches of all topics, and in the same way by the bytes. The mean of both shares decides.
+    Only what was written since the time that was asked about counts. The batches that could be saved in a topic are
+    divided by the batches of all topics, and the bytes by all bytes. The mean of the two decides.
     """
     found = list(inspections)
     batches = sum(each.recent_batches for each in found)
@@ -128,4 +128,4 @@ def ranked(inspections: Iterable[Inspection]) -> list[RankedTopic]:
         )
         for each in found
     ]
-    return sorted(rows, key=lambda row: (-row.gain_ratio, row.inspection.topic))
+    return sorted(rows, key=lambda row: (-row.saved_ratio, row.inspection.topic))

@@ -76,7 +76,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     lines += aligned([("row", *shown), *zip(names, *shown.values(), strict=True)], right=False)
     checked = [each for each in spec.findings if each.comparisons_among(spec.rows)]
     if checked:
-        lines += ["", "these statements are checked:", *(f"- {each.claim} [{each.source}]" for each in checked)]
+        lines += ["", "these findings are checked:", *(f"- {each.claim} [{each.source}]" for each in checked)]
     if left_out := len(spec.findings) - len(checked):
         lines.append(f"- {left_out} more only in the full form")
     return lines

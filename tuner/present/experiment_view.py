@@ -68,7 +68,7 @@ def part_cells(results: ExperimentResults) -> list[list[str]]:
 def finding_cells(results: ExperimentResults) -> list[list[str]]:
     """Return the table of the findings: the headings, then one list of cells for each finding."""
     return [
-        ["statement", "source", "outcome", "because"],
+        ["finding", "source", "outcome", "because"],
         *([each.finding.claim, each.finding.source, str(each.outcome), because(each)] for each in results.findings),
     ]
 

@@ -23,9 +23,8 @@ from tuner.present.inspection_words import (
 from tuner.present.wording import aligned, number
 
 SCHEMA_VERSION: Final = 1
-RANKING_RULE: Final = (
-    "Ranked by what would be saved, counted over the last 24 hours: the topic's batches as a share of the batches of "
-    "all topics, and its bytes as a share of all bytes; the mean of both shares decides."
+_SAVED_RULE: Final = (
+    "saved: the saved batches divided by the batches of all topics, and the saved bytes by all bytes; the mean of the two."
 )
 
 
@@ -65,7 +64,7 @@ def ranking_record(
         "rule": RANKING_RULE,
         "topics": [
             {
-                "gain_ratio": row.gain_ratio,
+                "gain_ratio": row.saved_ratio,
                 "batches_ratio": row.batches_ratio,
                 "bytes_ratio": row.bytes_ratio,
                 "recent_batches": row.inspection.recent_batches,
@@ -153,14 +152,14 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
 
 
 def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) -> None:
-    table = [["", "topic", "gain", "batches saved", "bytes saved", "codec", "today"]]
+    table = [["", "topic", "saved", "batches saved", "bytes saved", "codec", "today"]]
     for place, row in enumerate(rows[:top], 1):
         found, savings = row.inspection, row.inspection.savings
         table.append(
             [
                 str(place),
                 found.topic,
-                percent(row.gain_ratio),
+                percent(row.saved_ratio),
                 f"{number(savings.batches_ratio * found.recent_batches)} ({percent(savings.batches_ratio)})",
                 f"{number(savings.bytes_ratio * found.recent_bytes / 1e6)} MB ({percent(savings.bytes_ratio)})",
                 savings.codec,
@@ -171,8 +170,9 @@ def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) ->
         OUT.print(line, markup=False, soft_wrap=True)
     if len(rows) > top:
         OUT.print(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)", markup=False, soft_wrap=True)
-    OUT.print(f"\n{RANKING_RULE}", markup=False, soft_wrap=True)
-    OUT.print(f"What would be saved {IF_THEY_WAITED}, compressed with the codec.", markup=False, soft_wrap=True)
+    rule = f"Ranked by what would be saved in the last 24 hours {IF_THEY_WAITED}, compressed with the codec."
+    OUT.print(f"\n{rule}", markup=False, soft_wrap=True)
+    OUT.print(_SAVED_RULE, markup=False, soft_wrap=True)
     OUT.print(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.", markup=False, soft_wrap=True)
 
 
