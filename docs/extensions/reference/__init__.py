@@ -24,7 +24,6 @@ _PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "experiment-file": study_file.experiment_file,
     "row-metrics": study_file.row_metrics,
     "command-line": command_line.verbs,
-    "exit-codes": command_line.exit_codes,
     "rest": rest.resources,
     "knobs": knobs.searched,
     "producer-properties": knobs.properties,

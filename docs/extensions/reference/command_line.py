@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import typer
-from sphinx.pycode import ModuleAnalyzer
 
 from tuner.cli.app import app
 from tuner.cli.verbs import REMOTE_VERBS, VERBS
-from tuner.model.errors import ExitCode
 
 from .markdown import code, entry, fenced, heading, prose, sentence, together
 
@@ -35,18 +33,6 @@ def verbs() -> str:
         for verb in REMOTE_VERBS:
             blocks += _command(3, *_resolved(root, context, verb), under="tuner --server URL")
     return together(*blocks)
-
-
-def exit_codes() -> str:
-    """Return the list of exit codes with their meanings, in Markdown."""
-    comments = ModuleAnalyzer.for_module(ExitCode.__module__).find_attr_docs()
-    entries = []
-    for member in ExitCode:
-        meaning = " ".join(comments.get((ExitCode.__name__, member.name), ()))
-        if not meaning.strip():
-            raise ValueError(f"every exit code needs a docstring that says what it means, but {member!r} has none")
-        entries.append(entry(str(int(member)), sentence(meaning), anchor=f"exit-code-{int(member)}"))
-    return together(*entries)
 
 
 def _root() -> tuple[Any, Any]:
