@@ -23,8 +23,8 @@ from tuner.present.inspection_words import (
 from tuner.present.wording import aligned, number
 
 SCHEMA_VERSION: Final = 1
-_SAVED_RULE: Final = (
-    "saved: the saved batches divided by the batches of all topics, and the saved bytes by all bytes; the mean of the two."
+_RANKING_RULE: Final = (
+    "the saved batches divided by the batches of all topics, and the saved bytes by all bytes; the mean of the two"
 )
 
 
@@ -61,7 +61,7 @@ def ranking_record(
         "kind": "inspections",
         "received_bytes": received_bytes,
         "period_s": period_s,
-        "rule": RANKING_RULE,
+        "rule": _RANKING_RULE,
         "topics": [
             {
                 "gain_ratio": row.saved_ratio,
@@ -172,7 +172,7 @@ def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) ->
         OUT.print(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)", markup=False, soft_wrap=True)
     rule = f"Ranked by what would be saved in the last 24 hours {IF_THEY_WAITED}, compressed with the codec."
     OUT.print(f"\n{rule}", markup=False, soft_wrap=True)
-    OUT.print(_SAVED_RULE, markup=False, soft_wrap=True)
+    OUT.print(f"saved: {_RANKING_RULE}.", markup=False, soft_wrap=True)
     OUT.print(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.", markup=False, soft_wrap=True)
 
 
