@@ -68,6 +68,8 @@ paced one, and `stored_bytes_per_record` is what each broker stores of a record 
 NAMES = ("linger.ms", "batch.size", "compression.type", "max.in.flight.requests.per.connection")
 SEED, EVERY = 0, 10
 RATE_RATIO = 0.3
+_MOST_BURN_INS: Final = 20
+"""A broker that has just started needs up to ten runs of the Java client until its throughput no longer rises."""
 _BLOCK_BYTES: Final = 512
 """Unit of `st_blocks`: index files are longer than what they take on the disk."""
 
@@ -151,7 +153,7 @@ def _runner(opened: OpenTarget, load: Workload) -> Iterator[tuple[Runner, str]]:
 def burn_in(opened: OpenTarget, load: Workload) -> float:
     """Measure the client's defaults until their throughput no longer rises, and return it in records per second."""
     capacities: list[float] = []
-    while not has_enough_burn_ins(capacities, 5):
+    while not has_enough_burn_ins(capacities, _MOST_BURN_INS):
         with _runner(opened, load) as (runner, _):
             capacities.append(runner.run(ProducerConfig.parse({}, client=opened.client), load).records_per_s)
         print(f"burn-in run: {capacities[-1]:,.0f} records/s")
