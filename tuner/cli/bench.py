@@ -21,7 +21,8 @@ from search_spaces.record_size import check_record
 from tuner.cli import options, workload_options
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.course.open_target import open_alone
-from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
+from tuner.model.document import document
+from tuner.model.measurement_record import measurement_record
 from tuner.present.console import say
 from tuner.present.csv_text import csv_of
 from tuner.present.measurement_view import live_view, print_measurement, print_spread
@@ -241,7 +242,7 @@ def _record(runs: Sequence[Measurement]) -> dict[str, Any]:
     records = [measurement_record(run) for run in runs]
     if len(records) == 1:
         return records[0]
-    return {"schema_version": SCHEMA_VERSION, "kind": "measurements", "runs": records}
+    return document("measurements", runs=records)
 
 
 def _draw(runs: Sequence[Measurement], png: Path, *, force: bool) -> None:

@@ -20,8 +20,8 @@ from runners.clusters.persistent import (
 )
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.model.document import document
 from tuner.model.errors import ExitCode
-from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT, say
 
 app = typer.Typer(
@@ -126,7 +126,7 @@ def stop(as_json: options.Json = False) -> None:
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
     if as_json:
-        record: dict[str, object] = {"schema_version": SCHEMA_VERSION, "kind": "broker", "running": broker is not None}
+        record: dict[str, object] = document("broker", running=broker is not None)
         if broker is not None:
             record |= {
                 "bootstrap": broker.bootstrap,
@@ -192,7 +192,7 @@ def cleanup(
         cluster.stop()
     if as_json:
         leftovers = [asdict(left) for left in found]
-        record = {"schema_version": SCHEMA_VERSION, "kind": "cleanup", "leftovers": leftovers, "removed": removed}
+        record = document("cleanup", leftovers=leftovers, removed=removed)
         options.print_json(record)
     elif removed:
         OUT.print(f"deleted {counted(len(removed), 'topic')}")

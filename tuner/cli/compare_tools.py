@@ -15,7 +15,7 @@ from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
 from tuner.course.open_target import OpenTarget, open_alone
-from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.model.document import document
 from tuner.present.console import OUT, say
 from tuner.present.csv_text import csv_of
 
@@ -96,13 +96,12 @@ def _measured_in_turn(
 
 def _record(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, Any]:
     interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "tool_comparison",
-        "tuner_records_per_s": ours,
-        "kafka_tool_records_per_s": theirs,
-        "ratio": interval,
-    }
+    return document(
+        "tool_comparison",
+        tuner_records_per_s=ours,
+        kafka_tool_records_per_s=theirs,
+        ratio=interval,
+    )
 
 
 def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:

@@ -29,8 +29,8 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
 from tuner.course.open_target import OpenTarget, open_target
+from tuner.model.document import document
 from tuner.model.errors import ExitCode
-from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.target import Target
 from tuner.present.console import OUT, say
 
@@ -279,7 +279,7 @@ def doctor(
             OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<18} ", end="")
             OUT.print(finding.detail, markup=False, soft_wrap=True)
     if as_json:
-        record = {"schema_version": SCHEMA_VERSION, "kind": "checkup", "findings": [asdict(one) for one in found]}
+        record = document("checkup", findings=[asdict(one) for one in found])
         options.print_json(record)
     bad = {finding.name for finding in found if finding.state is CheckState.BAD}
     if bad:

@@ -18,6 +18,7 @@ from tuner.cli.experiment_run import run_experiment_shown
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
+from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.present.console import OUT, say, warn
@@ -69,7 +70,7 @@ def list_experiments(as_json: options.Json = False) -> None:
     found = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
     if as_json:
         listed = [{"full": planned_record(full), "quick": planned_record(quick)} for full, quick in found]
-        options.print_json({"schema_version": 1, "kind": "experiments", "experiments": listed})
+        options.print_json(document("experiments", experiments=listed))
         return
     rows = [
         (full.name, str(len(full.rows)), _taken(quick.planned_s), _taken(full.planned_s), full.about)

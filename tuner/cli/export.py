@@ -8,7 +8,7 @@ from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
 from tuner.cli.recommend_options import RecordBytes
-from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.model.document import document
 from tuner.model.url import masked_url
 from tuner.present.console import OUT
 
@@ -42,7 +42,7 @@ def export(
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]
         to_shown = masked_url(to)
-        record = {"schema_version": SCHEMA_VERSION, "kind": "export", "study": loaded.name, "to": to_shown}
+        record = document("export", study=loaded.name, to=to_shown)
         options.print_json({**record, "studies": studies})
         return
     for each in written:

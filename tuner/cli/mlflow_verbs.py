@@ -13,9 +13,9 @@ from rich.progress import Progress
 from runners.reporting import counted
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.model.document import document
 from tuner.model.errors import ExitCode, StudyNotFound
 from tuner.model.facts import EXPERIMENT
-from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.spec import TrackingSpec
 from tuner.present.console import ERR, OUT, say
 from tuner.present.report import write_all_artifacts
@@ -62,7 +62,7 @@ def sync_study(
             extra_artifacts=None if EXPERIMENT in facts else write_all_artifacts,
         )
     if as_json:
-        options.print_json({"schema_version": SCHEMA_VERSION, "kind": "sync", "study": folder.name, **asdict(outcome)})
+        options.print_json(document("sync", study=folder.name, **asdict(outcome)))
     elif outcome.error is None and not quiet:
         OUT.print(
             f"MLflow at {outcome.uri} is up to date with {folder.name}: {counted(outcome.runs_written, 'run')} written",
@@ -159,7 +159,7 @@ def _print_json(results: StudyResults | None, place: TrackingLocation, address: 
             say(f"no links to the study: {error}")
     study = None if results is None else results.name
     shown = {"study": study, "address": address or place.shown, "shows": place.shown, "links": links}
-    options.print_json({"schema_version": SCHEMA_VERSION, "kind": "ui", **shown})
+    options.print_json(document("ui", **shown))
 
 
 def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:

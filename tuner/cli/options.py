@@ -16,6 +16,7 @@ from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
 from tuner.model import spec
+from tuner.model.document import document
 from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses, without_login
@@ -77,7 +78,7 @@ def asked_sizes(study: "LoadedStudy", record_bytes: str | None) -> Sequence["Siz
 def print_written(path: Path, *, as_json: bool) -> None:
     """Print the path of a file that the command has written."""
     if as_json:
-        print_json({"schema_version": 1, "kind": "written", "path": str(path)})
+        print_json(document("written", path=str(path)))
     else:
         typer.echo(path)
 

@@ -28,6 +28,7 @@ from tuner.cli.shown_studies import print_studies
 from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
 from tuner.cli.study_verb_options import ShownSize, StudyOrAll, Watch, check_named
 from tuner.client import Client, ServiceRefused
+from tuner.model.document import document
 from tuner.model.errors import NothingToTell
 from tuner.model.trial import StudyState
 from tuner.present.comparison_view import comparison_csv
@@ -222,7 +223,7 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     if as_json:
         # The service says more about a study than the list shows.
         shown = [{**view, **found[view["name"]].as_json(), "state": view["state"]} for view in views]
-        options.print_json({"schema_version": 1, "kind": "studies", "studies": shown})
+        options.print_json(document("studies", studies=shown))
     else:
         print_studies(newest_first([*found.values()]), as_json=False, as_csv=as_csv)
 

@@ -30,6 +30,7 @@ from tuner.cli.shown_judgement import end_unless_passed, print_judgement
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.cli.study_verb_options import NewName, NewStudyFile, Yes
 from tuner.cli.verify_options import VerifyOptions
+from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
 from tuner.service.queue.job import AT_REST, JobState
@@ -187,7 +188,7 @@ def rm(
             client.remove(name)
             say(f"removed {name}")
     if as_json:
-        options.print_json({"schema_version": 1, "kind": "removed", "removed": chosen})
+        options.print_json(document("removed", removed=chosen))
 
 
 def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = False) -> None:
@@ -204,7 +205,7 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
             ended = follow(client, study, silent=True, after=_NO_TRIAL)
         check_ended(client, study, ended, *_states_after(before))
     if as_json:
-        options.print_json({"schema_version": 1, "kind": "sync", "study": study, "state": ended})
+        options.print_json(document("sync", study=study, state=ended))
     elif not quiet:
         OUT.print(f"the MLflow of the service is up to date with {study}", markup=False, soft_wrap=True)
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from tuner.cli import options
+from tuner.model.document import document
 from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT
 from tuner.model.trial import Kind
@@ -31,7 +32,7 @@ def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
 def print_studies(found: list[ListedStudy], *, as_json: bool, as_csv: bool) -> None:
     """Print the list of studies in the form that the user asked for."""
     if as_json:
-        options.print_json({"schema_version": 1, "kind": "studies", "studies": [each.as_json() for each in found]})
+        options.print_json(document("studies", studies=[each.as_json() for each in found]))
     elif as_csv:
         options.print_csv(study_csv(found))
     elif not found:

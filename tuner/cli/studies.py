@@ -12,6 +12,7 @@ from tuner.cli.output import Force
 from tuner.cli.shown_studies import print_studies_here
 from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
 from tuner.cli.study_verb_options import ShownSize, Yes
+from tuner.model.document import document
 from tuner.model.errors import EXPECTED
 from tuner.model.facts import IN_MLFLOW
 from tuner.present.console import say
@@ -89,4 +90,4 @@ def rm(
         if in_mlflow:
             say(f"the runs of {folder.name} in MLflow stay; delete them on MLflow's pages, which `tuner ui` opens")
     if as_json:
-        options.print_json({"schema_version": 1, "kind": "removed", "removed": [folder.name for folder in found]})
+        options.print_json(document("removed", removed=[folder.name for folder in found]))

@@ -12,6 +12,7 @@ from runners.reporting import Say, counted
 from search_spaces.errors import ConfigError
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.course.beginning import begin
+from tuner.model.document import document
 from tuner.model.errors import RequestRefused, StudyChanged, StudyNotFound
 from tuner.model.facts import (
     BROKER_VERSION,
@@ -205,12 +206,11 @@ class TakenOver:
             study: The name of the new study.
             folder: The folder of the new study; None to leave it out.
         """
-        return {
-            "schema_version": 1,
-            "kind": "fork",
-            "study": study,
+        return document(
+            "fork",
+            study=study,
             **({} if folder is None else {"folder": str(folder)}),
-            "of": self.source,
-            "trials_there": self.there,
-            "trials_taken_over": len(self.trials),
-        }
+            of=self.source,
+            trials_there=self.there,
+            trials_taken_over=len(self.trials),
+        )

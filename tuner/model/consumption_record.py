@@ -4,13 +4,12 @@ The format has a version. A newer version may add fields, but a field never chan
 """
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 from objectives.read_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption
 from runners.measurement import Measurement
-
-SCHEMA_VERSION: Final = 1
+from tuner.model.document import document
 
 
 def consumption_record(seen: Consumption, written: Measurement | None = None) -> dict[str, Any]:
@@ -22,42 +21,41 @@ def consumption_record(seen: Consumption, written: Measurement | None = None) ->
     """
     verdict = judge_reading(ReadEvidence.of(seen))
     reading, counts = seen.reading, seen.counts
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "consumption",
-        "reading": {
+    return document(
+        "consumption",
+        reading={
             "start": str(reading.start),
             "consumers": reading.consumers,
             "warmup_s": reading.warmup_s,
             "measured_s": reading.measured_s,
             "properties": dict(reading.properties),
         },
-        "origin": asdict(seen.origin),
-        "duration_s": seen.duration_s,
-        "records": seen.records,
-        "value_bytes": seen.value_bytes,
-        "records_per_s": seen.records_per_s,
-        "mb_per_s": seen.mb_per_s,
-        "waiting_ratio": seen.waiting_ratio,
-        "client_cpu_ms_per_mb": seen.client_cpu_ms_per_mb,
-        "broker_cpu_ms_per_mb": seen.broker_cpu_ms_per_mb,
-        "ended_s": seen.ended_s,
-        "in_warm_up": seen.in_warm_up,
-        "stopped_early": seen.stopped_early,
-        "counts": {**asdict(counts), "agree": counts.agree, "differences": list(counts.differences())},
-        "verdict": {"bound": str(verdict.bound), "because": verdict.because},
-        "resources": asdict(seen.resources),
-        "activity": seen.activity and asdict(seen.activity),
-        "series": [
+        origin=asdict(seen.origin),
+        duration_s=seen.duration_s,
+        records=seen.records,
+        value_bytes=seen.value_bytes,
+        records_per_s=seen.records_per_s,
+        mb_per_s=seen.mb_per_s,
+        waiting_ratio=seen.waiting_ratio,
+        client_cpu_ms_per_mb=seen.client_cpu_ms_per_mb,
+        broker_cpu_ms_per_mb=seen.broker_cpu_ms_per_mb,
+        ended_s=seen.ended_s,
+        in_warm_up=seen.in_warm_up,
+        stopped_early=seen.stopped_early,
+        counts={**asdict(counts), "agree": counts.agree, "differences": list(counts.differences())},
+        verdict={"bound": str(verdict.bound), "because": verdict.because},
+        resources=asdict(seen.resources),
+        activity=seen.activity and asdict(seen.activity),
+        series=[
             {**asdict(window), "phase": str(window.phase), "records_per_s": window.records_per_s}
             for window in seen.series
         ],
-        "written": written
+        written=written
         and {
             "records_per_s": written.records_per_s,
             "mb_per_s": written.mb_per_s,
             "acknowledged": written.counts.acknowledged,
             "stored": written.counts.stored,
         },
-        "warnings": list(seen.warnings),
-    }
+        warnings=list(seen.warnings),
+    )

@@ -12,8 +12,7 @@ from objectives.verdict import Evidence, judge
 from runners.end_to_end import EndToEnd
 from runners.histogram import Histogram
 from runners.measurement import Measurement
-
-SCHEMA_VERSION: Final = 1
+from tuner.model.document import document
 
 PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -22,15 +21,14 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
     """Return a measurement and its verdict, converted to JSON types; unknown values become null."""
     verdict = judge(Evidence.of(seen))
     check = seen.latency_check
-    record = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "measurement",
-        "config": {
+    record = document(
+        "measurement",
+        config={
             "client": seen.config.client.identity,
             "fingerprint": seen.config.fingerprint,
             "values": seen.config.values,
         },
-        "workload": {
+        workload={
             "record_bytes": str(seen.workload.record_sizes),
             "key_bytes": seen.workload.key_bytes,
             "compressibility_ratio": seen.workload.compressibility_ratio,
@@ -47,38 +45,37 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
             "peak_ratio": seen.workload.peak_ratio,
             "seed": seen.workload.seed,
         },
-        "origin": asdict(seen.origin),
-        "duration_s": seen.duration_s,
-        "records": seen.records,
-        "value_bytes": seen.value_bytes,
-        "metrics": {name: OUTCOME_METRICS[name].read(seen) for name in shown_in(ShownIn.MEASUREMENT)},
-        "latency_is_local": seen.latency_is_local,
-        "latency": _histogram(seen.latency),
-        "send_delay": _histogram(seen.send_delay),
-        "end_to_end": None if seen.end_to_end is None else _end_to_end(seen.end_to_end),
-        "sample_ratio": seen.sample_ratio,
-        "counts": {
+        origin=asdict(seen.origin),
+        duration_s=seen.duration_s,
+        records=seen.records,
+        value_bytes=seen.value_bytes,
+        metrics={name: OUTCOME_METRICS[name].read(seen) for name in shown_in(ShownIn.MEASUREMENT)},
+        latency_is_local=seen.latency_is_local,
+        latency=_histogram(seen.latency),
+        send_delay=_histogram(seen.send_delay),
+        end_to_end=None if seen.end_to_end is None else _end_to_end(seen.end_to_end),
+        sample_ratio=seen.sample_ratio,
+        counts={
             **{name: value for name, value in asdict(seen.counts).items() if name != "failed"},
             "failed": dict(seen.counts.failed),
             "agree": seen.counts.agree,
             "differences": list(seen.counts.differences()),
         },
-        "latency_check": check
-        and {**asdict(check), "difference_ratio": check.difference_ratio, "agrees": check.agrees},
-        "verdict": {
+        latency_check=check and {**asdict(check), "difference_ratio": check.difference_ratio, "agrees": check.agrees},
+        verdict={
             "bound": str(verdict.bound),
             "because": verdict.because,
             "latency_is_buffer": verdict.latency_is_buffer,
             "consumers_fell_behind": verdict.consumers_fell_behind,
             "says_nothing_of_config": verdict.says_nothing_of_config,
         },
-        "resources": asdict(seen.resources),
-        "activity": seen.activity and asdict(seen.activity),
-        "series": [asdict(point) for point in seen.series],
-        "stopped_early": seen.stopped_early,
-        "flush_s": seen.flush_s,
-        "warnings": list(seen.warnings),
-    }
+        resources=asdict(seen.resources),
+        activity=seen.activity and asdict(seen.activity),
+        series=[asdict(point) for point in seen.series],
+        stopped_early=seen.stopped_early,
+        flush_s=seen.flush_s,
+        warnings=list(seen.warnings),
+    )
     return {name: _plain(value) for name, value in record.items()}
 
 

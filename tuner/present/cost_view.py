@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from tuner.model.document import document
 from tuner.model.prices import Prices
 from tuner.present.wording import aligned, number
 from tuner.results.cost import Cost
@@ -48,13 +49,12 @@ def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> li
 
 def cost_record(study: str, found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> dict[str, Any]:
     """Return the costs of each record size as JSON types; a cost is null if it was not measured or has no price."""
-    return {
-        "schema_version": 1,
-        "kind": "costs",
-        "study": study,
-        "currency": prices.currency,
-        "retention_days": prices.retention_days,
-        "sizes": [
+    return document(
+        "costs",
+        study=study,
+        currency=prices.currency,
+        retention_days=prices.retention_days,
+        sizes=[
             {
                 "record_bytes": recommendation.record_bytes,
                 "warnings": list(recommendation.warnings),
@@ -62,4 +62,4 @@ def cost_record(study: str, found: Sequence[tuple[Recommendation, Costs]], price
             }
             for recommendation, costs in found
         ],
-    }
+    )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from runners.reporting import counted
 from runners.workload import Workload
+from tuner.model.document import document
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.row import Row
 from tuner.present.wording import aligned
@@ -117,22 +118,21 @@ def properties_text(values: Mapping[str, str]) -> str:
 
 def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
     """Return what an experiment will do, as JSON types."""
-    return {
-        "schema_version": 1,
-        "kind": "experiment_plan",
-        "name": spec.name,
-        "about": spec.about,
-        "source": spec.source,
-        "client": spec.client.identity,
-        "rounds": spec.rounds,
-        "measurements": spec.measurements,
-        "planned_s": spec.planned_s,
-        "most_bytes": spec.most_bytes,
-        "control": spec.control,
-        "searches": [
+    return document(
+        "experiment_plan",
+        name=spec.name,
+        about=spec.about,
+        source=spec.source,
+        client=spec.client.identity,
+        rounds=spec.rounds,
+        measurements=spec.measurements,
+        planned_s=spec.planned_s,
+        most_bytes=spec.most_bytes,
+        control=spec.control,
+        searches=[
             {"search": each.name, "study": each.study.name, "planned_s": each.planned_s} for each in spec.searches
         ],
-        "rows": [
+        rows=[
             {
                 "row": row.name,
                 "varied": dict(row.varied),
@@ -146,5 +146,5 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
             }
             for row in spec.rows
         ],
-        "findings": [asdict(finding) for finding in spec.findings],
-    }
+        findings=[asdict(finding) for finding in spec.findings],
+    )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from objectives.row_metrics import CLOCK_ERROR, ROW_METRICS
 from runners.reporting import counted
+from tuner.model.document import document
 from tuner.model.row import RowValue, setting_text
 from tuner.present.csv_text import csv_of
 from tuner.present.experiment_plan_view import properties_text
@@ -196,15 +197,14 @@ def _markdown(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 
 def experiment_record(results: ExperimentResults) -> dict[str, Any]:
     """Return the results of an experiment as JSON types; unknown values are null."""
-    return {
-        "schema_version": 1,
-        "kind": "experiment",
-        "name": results.spec.name,
-        "about": results.spec.about,
-        "source": results.spec.source,
-        "finished": results.finished,
-        "control": results.spec.control,
-        "rows": [
+    return document(
+        "experiment",
+        name=results.spec.name,
+        about=results.spec.about,
+        source=results.spec.source,
+        finished=results.finished,
+        control=results.spec.control,
+        rows=[
             {
                 "row": row.row.name,
                 "varied": dict(row.row.varied),
@@ -221,11 +221,11 @@ def experiment_record(results: ExperimentResults) -> dict[str, Any]:
             }
             for row in results.rows
         ],
-        "latency_parts": [
+        latency_parts=[
             {name: _plain(value) if isinstance(value, dict) else value for name, value in asdict(each).items()}
             for each in latency_parts(results)
         ],
-        "findings": [
+        findings=[
             {
                 "id": each.finding.id,
                 "claim": each.finding.claim,
@@ -246,8 +246,8 @@ def experiment_record(results: ExperimentResults) -> dict[str, Any]:
             }
             for each in results.findings
         ],
-        "notes": notes_of(results),
-    }
+        notes=notes_of(results),
+    )
 
 
 def overview_cells(found: Sequence[ExperimentResults]) -> list[list[str]]:
@@ -286,7 +286,7 @@ def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
 
 def experiments_record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
     """Return the results of several experiments as JSON types; unknown values are null."""
-    return {"schema_version": 1, "kind": "experiments", "experiments": [experiment_record(each) for each in found]}
+    return document("experiments", experiments=[experiment_record(each) for each in found])
 
 
 def experiments_csv(found: Sequence[ExperimentResults]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from objectives.outcome import OUTCOME_METRICS
+from tuner.model.document import document
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.marks import GENERATOR
 from tuner.results.study_results import SizeResults
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SCHEMA_VERSION: Final = 1
 _HEAD: Final = ("record_bytes", "number", "kind", "state", "feasible", "on_front")
 _TAIL: Final = ("verdict", "guarantee", "warnings", "error", "started_at", "duration_s", "fingerprint")
 
@@ -97,7 +97,7 @@ def trials_record(study: str, frame: "pd.DataFrame", objectives: Sequence[str]) 
         objectives: The metrics that the study optimises.
     """
     rows = [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
-    head = {"schema_version": SCHEMA_VERSION, "kind": "trials_table", "study": study}
+    head = document("trials_table", study=study)
     return {**head, "objectives": list(objectives), "trials": rows}
 
 

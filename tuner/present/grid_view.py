@@ -6,6 +6,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
+from tuner.model.document import document
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number, shown_value, title
 from tuner.results.grid_tables import Cell, GridTable
@@ -92,11 +93,10 @@ def _green(good: float) -> str:
 
 def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]]) -> dict[str, Any]:
     """Return the tables as a JSON object, given by record size."""
-    return {
-        "schema_version": 1,
-        "kind": "grid",
-        "study": study,
-        "tables": [
+    return document(
+        "grid",
+        study=study,
+        tables=[
             {
                 "record_bytes": record_bytes,
                 "metric": table.metric,
@@ -110,7 +110,7 @@ def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]]) -> dict[s
             for record_bytes, found in tables.items()
             for table in found
         ],
-    }
+    )
 
 
 def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:

@@ -9,6 +9,7 @@ from runners.inspection.record_batch import CODECS_BY_COST
 from runners.inspection.topic_traffic import Spread
 from tuner.inspection.batch_ending import BatchEnding
 from tuner.inspection.topic_savings import Inspection, RankedTopic
+from tuner.model.document import document
 from tuner.present.console import OUT
 from tuner.present.inspection_words import (
     IF_THEY_WAITED,
@@ -22,7 +23,6 @@ from tuner.present.inspection_words import (
 )
 from tuner.present.wording import aligned, number
 
-SCHEMA_VERSION: Final = 1
 _RANKING_RULE: Final = (
     "the saved batches divided by the batches of all topics, and the saved bytes by all bytes; the mean of the two"
 )
@@ -36,13 +36,12 @@ def inspection_record(found: Inspection, sample: BatchSample, received_bytes: in
         sample: The batches.
         received_bytes: How many bytes were read from the brokers.
     """
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "inspection",
-        "received_bytes": received_bytes,
+    return document(
+        "inspection",
+        received_bytes=received_bytes,
         **_record(found),
-        "says": [*remarks(found), *notes(sample, found)],
-    }
+        says=[*remarks(found), *notes(sample, found)],
+    )
 
 
 def ranking_record(
@@ -56,13 +55,12 @@ def ranking_record(
         received_bytes: How many bytes were read from the brokers.
         period_s: For how many seconds the records of a topic are counted.
     """
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "inspections",
-        "received_bytes": received_bytes,
-        "period_s": period_s,
-        "rule": _RANKING_RULE,
-        "topics": [
+    return document(
+        "inspections",
+        received_bytes=received_bytes,
+        period_s=period_s,
+        rule=_RANKING_RULE,
+        topics=[
             {
                 "gain_ratio": row.saved_ratio,
                 "batches_ratio": row.batches_ratio,
@@ -73,8 +71,8 @@ def ranking_record(
             }
             for row in rows
         ],
-        "unread": dict(unread),
-    }
+        unread=dict(unread),
+    )
 
 
 def _record(found: Inspection) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from runners.reporting import counted
 from search_spaces.lint.findings import LintLevel, LintReport
 from search_spaces.lint.load import LintLoad
-
-SCHEMA_VERSION: Final = 1
+from tuner.model.document import document
 
 
 def report_head(report: LintReport, file: Path) -> str:
@@ -27,15 +26,14 @@ def report_foot(report: LintReport) -> Iterator[str]:
 
 def lint_record(report: LintReport, file: Path, load: LintLoad | None) -> dict[str, Any]:
     """Return a report as JSON types."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "lint",
-        "file": str(file),
-        "client": {"kind": str(report.client.kind), "version": report.client.version, "assumed": report.assumed},
-        "guarantee": None if report.guarantee is None else str(report.guarantee),
-        "record_bytes": load and load.record_bytes,
-        "rate_records_per_s": load and load.rate_records_per_s,
-        "findings": [asdict(finding) for finding in report.findings],
-        "set_aside": list(report.set_aside),
-        "counts": {str(level): report.count(level) for level in LintLevel},
-    }
+    return document(
+        "lint",
+        file=str(file),
+        client={"kind": str(report.client.kind), "version": report.client.version, "assumed": report.assumed},
+        guarantee=None if report.guarantee is None else str(report.guarantee),
+        record_bytes=load and load.record_bytes,
+        rate_records_per_s=load and load.rate_records_per_s,
+        findings=[asdict(finding) for finding in report.findings],
+        set_aside=list(report.set_aside),
+        counts={str(level): report.count(level) for level in LintLevel},
+    )

@@ -13,6 +13,7 @@ from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
+from tuner.model.document import document
 from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.changes import changed_values
 from tuner.present.csv_text import csv_of
@@ -35,19 +36,18 @@ def plan_record(
     """
     trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
     seconds = estimate.planned_s(spec, spaces.values())
-    return {
-        "schema_version": 1,
-        "kind": "plan",
-        "study": spec.name,
-        "client": {"kind": str(spec.client.kind), "version": spec.client.version},
-        "baseline": dict(spec.baseline.values),
-        "targets": list(targets),
-        "seconds_per_trial": spec.trial_s,
-        "seconds": seconds,
-        "seconds_at_least": estimate.least_s(spec),
-        "bytes_at_most": estimate.most_bytes(spec, seconds, mb_per_s),
-        "assumed_mb_per_s": mb_per_s,
-        "sizes": [
+    return document(
+        "plan",
+        study=spec.name,
+        client={"kind": str(spec.client.kind), "version": spec.client.version},
+        baseline=dict(spec.baseline.values),
+        targets=list(targets),
+        seconds_per_trial=spec.trial_s,
+        seconds=seconds,
+        seconds_at_least=estimate.least_s(spec),
+        bytes_at_most=estimate.most_bytes(spec, seconds, mb_per_s),
+        assumed_mb_per_s=mb_per_s,
+        sizes=[
             {
                 "record_bytes": str(size),
                 "trials": trials[size],
@@ -69,9 +69,9 @@ def plan_record(
             }
             for size, space in spaces.items()
         ],
-        "sessions": _sessions_text(spec),
-        "creates": _creates(spec),
-    }
+        sessions=_sessions_text(spec),
+        creates=_creates(spec),
+    )
 
 
 def plan_warning(spec: StudySpec, mb_per_s: float) -> str:

@@ -12,6 +12,7 @@ from runners.performance_model.settings import Settings
 from runners.reporting import counted
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import IN_FLIGHT
+from tuner.model.document import document
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.modelled import QUANTILE, Interval
 from tuner.prediction.observations import Observation
@@ -211,13 +212,12 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
 
 def calibration_record(name: str, calibration: Calibration) -> dict[str, Any]:
     """Return what an experiment has calibrated, as JSON types."""
-    return {
-        "schema_version": 1,
-        "kind": "calibration",
-        "experiment": name,
-        "means": len(calibration.observations),
-        "scatter": dict(calibration.scatter),
-        "constants": {
+    return document(
+        "calibration",
+        experiment=name,
+        means=len(calibration.observations),
+        scatter=dict(calibration.scatter),
+        constants={
             constant: {
                 "value": value,
                 "low": low,
@@ -226,7 +226,7 @@ def calibration_record(name: str, calibration: Calibration) -> dict[str, Any]:
             }
             for constant, value, low, high in _constants(calibration)
         },
-    }
+    )
 
 
 def _constants(calibration: Calibration) -> Iterator[tuple[str, float, float, float]]:
@@ -276,21 +276,20 @@ def prediction_record(
         retention: The retention limits and the disks; None if they are not asked about.
         setting: The setting whose values are the headings; None if the predictions are not a sweep.
     """
-    return {
-        "schema_version": 1,
-        "kind": "prediction",
-        "study": source.name,
-        "client": source.config.client.kind.value,
-        "simulated": source.simulated,
-        "assumed": source.assumed,
+    return document(
+        "prediction",
+        study=source.name,
+        client=source.config.client.kind.value,
+        simulated=source.simulated,
+        assumed=source.assumed,
         **({} if setting is None else {"setting": setting}),
-        "means": len(calibration.observations),
-        "undetermined": list(calibration.undetermined),
-        "predictions": {
+        means=len(calibration.observations),
+        undetermined=list(calibration.undetermined),
+        predictions={
             heading: {"outside": each} if isinstance(each, str) else _record(each, retention)
             for heading, each in told.items()
         },
-    }
+    )
 
 
 def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import yaml
 
 from runners.inspection.topic_sample import GZIP, TopicSample
 from runners.workload import MOST_KEYS, MOST_PEAK_RATIO
+from tuner.model.document import document
 from tuner.present.console import OUT
 
-SCHEMA_VERSION: Final = 1
 TYPICAL_CODEC: Final = "lz4"
 """The codec whose ratio the study's payload gets, if it is known: lz4 removes less than gzip and zstd."""
 _SHARES: Final = (0.05, 0.5, 0.95, 0.99, 1.0)
@@ -26,7 +26,7 @@ def sample_record(topic: str, sample: TopicSample) -> dict[str, Any]:
     found = asdict(sample)
     found["sizes"] = {str(size): count for size, count in sample.sizes.items()}
     mix = sample.mix() if sample.sizes else None
-    return {"schema_version": SCHEMA_VERSION, "kind": "sample", "topic": topic, **found, "record_bytes": mix}
+    return document("sample", topic=topic, **found, record_bytes=mix)
 
 
 def print_sample(topic: str, sample: TopicSample) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from objectives.ratios import Ratio
 from search_spaces.client import client_of
+from tuner.model.document import document
 from tuner.model.facts import TOTALS, TRIALS_PER_SIZE
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
@@ -18,7 +19,6 @@ from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import SizeResults, StudyResults
 
-SCHEMA_VERSION: Final = 1
 _SHOWN_FAILURES: Final = 3
 _RECENT: Final = 20
 _CLOCK_SLACK_S: Final = 5.0
@@ -157,7 +157,7 @@ class Status:
     def as_json(self) -> dict[str, Any]:
         """Return a JSON object that holds the whole status."""
         failures = [{"trial": trial, "error": error} for trial, error in self.failures]
-        return {"schema_version": SCHEMA_VERSION, "kind": "status", **asdict(self), "failures": failures}
+        return document("status", **{**asdict(self), "failures": failures})
 
 
 def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> Status:

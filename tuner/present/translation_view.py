@@ -9,9 +9,9 @@ from search_spaces.client import Client, ClientKind
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import LABEL
 from search_spaces.translation import FileTranslation, TranslatedProperty
+from tuner.model.document import document
 from tuner.present.wording import aligned
 
-SCHEMA_VERSION: Final = 1
 _NOTHING: Final = "-"
 
 
@@ -64,19 +64,18 @@ def translation_lines(translation: FileTranslation, file: Path) -> list[str]:
 def translation_record(translation: FileTranslation, file: Path) -> dict[str, Any]:
     """Return a translation as JSON types."""
     before, after = translation.guarantees
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "translation",
-        "label": LABEL,
-        "file": str(file),
-        "from": _client(translation.source.client),
-        "to": _client(translation.target.client),
-        "guarantee": {"before": str(before), "after": str(after)},
-        "rows": [_row(row) for row in translation.rows],
-        "without_twin": list(translation.without_twin),
-        "notes": list(translation.notes),
-        "properties": translation.properties,
-    }
+    return document(
+        "translation",
+        label=LABEL,
+        file=str(file),
+        **{"from": _client(translation.source.client)},
+        to=_client(translation.target.client),
+        guarantee={"before": str(before), "after": str(after)},
+        rows=[_row(row) for row in translation.rows],
+        without_twin=list(translation.without_twin),
+        notes=list(translation.notes),
+        properties=translation.properties,
+    )
 
 
 def _client(client: Client) -> dict[str, str]:

@@ -12,6 +12,7 @@ from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import Rounds, holds_rate, means_of, rounds_of
+from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
@@ -170,14 +171,13 @@ class ClientComparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON values, in the form of `tuner compare-clients --json`."""
-        return {
-            "schema_version": 1,
-            "kind": "client-comparison",
-            "study": self.study,
-            "record_bytes": self.record_bytes,
-            "rate_records_per_s": self.rate_records_per_s,
-            "simulated": self.simulated,
-            "sides": [
+        return document(
+            "client-comparison",
+            study=self.study,
+            record_bytes=self.record_bytes,
+            rate_records_per_s=self.rate_records_per_s,
+            simulated=self.simulated,
+            sides=[
                 {
                     "name": each.side.name,
                     "client": str(each.side.kind),
@@ -192,7 +192,7 @@ class ClientComparison:
                 }
                 for each in self.sides
             ],
-            "pairs": [
+            pairs=[
                 {
                     **{str(kind): side.name for kind, side in pair.sides.items()},
                     "java_to_librdkafka": {
@@ -204,8 +204,8 @@ class ClientComparison:
                 }
                 for pair in self.pairs
             ],
-            "warnings": list(self.warnings),
-        }
+            warnings=list(self.warnings),
+        )
 
 
 def comparison_of(results: StudyResults, contest: Contest) -> ClientComparison:

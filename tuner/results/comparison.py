@@ -7,6 +7,7 @@ from statistics import geometric_mean
 from typing import Any, Final
 
 from objectives.scoring import Objective
+from tuner.model.document import document
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, IDENTITY, OBJECTIVES, RATES, TARGET
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
@@ -15,7 +16,6 @@ from tuner.results.fronts import front_volume
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
-SCHEMA_VERSION: Final = 1
 NOISE_RATIO: Final = 0.05
 """Repeats of a short benchmark on a shared machine differ by about this much; smaller differences are ignored."""
 _FACTS: Final = (
@@ -103,12 +103,11 @@ class StudyComparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON types."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "comparison",
-            "studies": list(self.names),
-            "differences": list(self.differences),
-            "sizes": [
+        return document(
+            "comparison",
+            studies=list(self.names),
+            differences=list(self.differences),
+            sizes=[
                 {
                     "record_bytes": size.record_bytes,
                     "hypervolumes_over_first_baseline": list(size.hypervolumes),
@@ -116,7 +115,7 @@ class StudyComparison:
                 }
                 for size in self.sizes
             ],
-        }
+        )
 
     def _goal(self, each: GoalComparison) -> dict[str, Any]:
         return {

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from search_spaces.client import client_of
 from search_spaces.producer_config import ProducerConfig
+from tuner.model.document import document
 from tuner.model.errors import ExitCode, RequestRefused
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec, check_rounds
 from tuner.results.size_verification import (
@@ -211,18 +212,17 @@ class Judgement:
 
     def as_json(self) -> dict[str, Any]:
         """Return the judgement as JSON values, in the form of `tuner verify --json`."""
-        return {
-            "schema_version": 1,
-            "kind": "verification",
-            "study": self.study or None,
-            "file": self.file,
-            "guarantee": str(self.promises.config),
-            "baseline_guarantee": str(self.promises.baseline),
-            "weaker": self.promises.weaker,
-            "misses": list(self.refused),
-            "passed": self.exit_code is ExitCode.DONE,
-            "exit_code": int(self.exit_code),
-            "sizes": [
+        return document(
+            "verification",
+            study=self.study or None,
+            file=self.file,
+            guarantee=str(self.promises.config),
+            baseline_guarantee=str(self.promises.baseline),
+            weaker=self.promises.weaker,
+            misses=list(self.refused),
+            passed=self.exit_code is ExitCode.DONE,
+            exit_code=int(self.exit_code),
+            sizes=[
                 {
                     **asdict(each),
                     "outcomes": {metric: str(told) for metric, told in self.outcomes[each.record_bytes].items()},
@@ -231,4 +231,4 @@ class Judgement:
                 }
                 for each in self.found
             ],
-        }
+        )

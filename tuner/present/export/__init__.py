@@ -4,7 +4,6 @@ from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_
 from tuner.present.export.pasted import pasted_values
 from tuner.present.export.record import (
     RECORD_KIND,
-    SCHEMA_VERSION,
     recommendation_of,
     recommendation_record,
     study_record,
@@ -12,7 +11,6 @@ from tuner.present.export.record import (
 
 __all__ = [
     "RECORD_KIND",
-    "SCHEMA_VERSION",
     "SUFFIXES",
     "Format",
     "export",

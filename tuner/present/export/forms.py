@@ -18,8 +18,9 @@ from search_spaces.errors import FormNotOffered
 from search_spaces.forms import FileLayout, Form
 from search_spaces.properties_file import format_properties
 from search_spaces.to_java import for_java
+from tuner.model.document import document
 from tuner.present.export.pasted import pasted_values
-from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
+from tuner.present.export.record import recommendation_record
 from tuner.present.export.table import recommendation_table
 from tuner.present.wording import gain_sentences, instead, not_advice, shown_value
 from tuner.results.recommendation import Recommendation
@@ -114,7 +115,7 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
         return export(recommendations[0], form, everything=everything)
     if form is Format.JSON:
         records = [recommendation_record(recommendation) for recommendation in recommendations]
-        return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
+        return _dumped(document("recommendations", recommendations=records))
     if _is_json(form):
         return _dumped({each.record_bytes: _entries(each, form, everything=everything) for each in recommendations})
     between = "---\n" if form in _FORMS and _FORMS[form].layout is FileLayout.YAML else "\n"
@@ -182,12 +183,12 @@ _Dumper.add_representer(_Quoted, _represent_quoted)
 
 
 def _yaml(form: Form, entries: Mapping[str, str]) -> str:
-    document: dict[str, Any] = {_Quoted(key): _Quoted(value) for key, value in entries.items()}
+    nested: dict[str, Any] = {_Quoted(key): _Quoted(value) for key, value in entries.items()}
     for key in reversed(form.inside):
-        document = {key: document}
+        nested = {key: nested}
     if form.resource:
-        document = {"kind": form.resource, **document}
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING)
+        nested = {"kind": form.resource, **nested}
+    return yaml.dump(nested, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING)
 
 
 def _comment(lines: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from objectives.ratios import Ratio
 from search_spaces.errors import ConfigError
 from search_spaces.to_java import for_java
 from tuner.confirmation.effects import Effect
+from tuner.model.document import document
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
@@ -25,7 +26,6 @@ from tuner.results.recommendation import Price, Recommendation, SideEffect
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
-EXPLANATION_SCHEMA_VERSION: Final = 1
 
 
 def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
@@ -81,13 +81,12 @@ def study_record(name: str, folder: str | None, found: Sequence[Recommendation])
         folder: The study's folder; None if it is on another host.
         found: The recommendations, one per record size.
     """
-    return {
-        "schema_version": 1,
-        "kind": "study",
-        "name": name,
-        "folder": folder,
-        "recommendations": [recommendation_record(each) for each in found],
-    }
+    return document(
+        "study",
+        name=name,
+        folder=folder,
+        recommendations=[recommendation_record(each) for each in found],
+    )
 
 
 def gains_record(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
@@ -191,36 +190,34 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
 
 def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
     """Return a JSON object that holds several explanations of one study."""
-    return {
-        "schema_version": EXPLANATION_SCHEMA_VERSION,
-        "kind": "explanations",
-        "study": study,
-        "explanations": [explanation_record(each) for each in explanations],
-    }
+    return document(
+        "explanations",
+        study=study,
+        explanations=[explanation_record(each) for each in explanations],
+    )
 
 
 def explanation_record(why: Explanation) -> dict[str, Any]:
     """Return a JSON object that holds everything about an explanation."""
     found = why.found
-    return {
-        "schema_version": EXPLANATION_SCHEMA_VERSION,
-        "kind": "explanation",
-        "study": found.study,
-        "record_bytes": found.record_bytes,
-        "goal": str(found.goal),
-        "is_baseline": found.is_baseline,
-        "confirmed": found.confirmed,
-        "trial": _trial_in_short(found.trial),
-        "baseline": _trial_in_short(found.baseline),
-        "gains": gains_record(found.gains),
-        "changes": [asdict(change) for change in changes(found.trial, found.baseline.values)],
-        "ablation_rounds": why.effects.rounds,
-        "effects": [_effect(each) for each in why.effects.each],
-        "product": gains_record(why.effects.product),
-        "closest": _closest(why.closest) if why.closest else None,
-        "importance": {name: dict(shares) for name, shares in why.importance.items()},
-        "sections": [asdict(section) for section in why_sections(why)],
-    }
+    return document(
+        "explanation",
+        study=found.study,
+        record_bytes=found.record_bytes,
+        goal=str(found.goal),
+        is_baseline=found.is_baseline,
+        confirmed=found.confirmed,
+        trial=_trial_in_short(found.trial),
+        baseline=_trial_in_short(found.baseline),
+        gains=gains_record(found.gains),
+        changes=[asdict(change) for change in changes(found.trial, found.baseline.values)],
+        ablation_rounds=why.effects.rounds,
+        effects=[_effect(each) for each in why.effects.each],
+        product=gains_record(why.effects.product),
+        closest=_closest(why.closest) if why.closest else None,
+        importance={name: dict(shares) for name, shares in why.importance.items()},
+        sections=[asdict(section) for section in why_sections(why)],
+    )
 
 
 def _effect(effect: Effect) -> Mapping[str, Any]:

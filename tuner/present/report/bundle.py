@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.reporting import counted
+from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, export, offered
@@ -138,14 +139,13 @@ def _write_recommended(by_goal: Mapping[Goal, Recommendation], folder: Path) -> 
 def _importance_record(
     results: StudyResults, size: SizeResults, importance: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "kind": "knob_importance",
-        "study": results.name,
-        "record_bytes": size.record_bytes,
-        "evaluator": METHOD,
-        "importance": {name: dict(shares) for name, shares in importance.items()},
-    }
+    return document(
+        "knob_importance",
+        study=results.name,
+        record_bytes=size.record_bytes,
+        evaluator=METHOD,
+        importance={name: dict(shares) for name, shares in importance.items()},
+    )
 
 
 def _write(path: Path, text: str) -> None:

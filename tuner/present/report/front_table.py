@@ -9,6 +9,7 @@ from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
 from runners.reporting import counted
 from runners.simulated.simulated_runner import WARNING
+from tuner.model.document import document
 from tuner.model.trial import Trial
 from tuner.present.changes import Change, changes
 from tuner.present.csv_text import csv_of
@@ -17,7 +18,6 @@ from tuner.present.wording import SIMULATED, gain, gain_headings, levels_differ,
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
-SCHEMA_VERSION: Final = 2
 LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (
     "how many times better than the baseline, by the means of all measurements of the study; this proves no gain, "
@@ -133,26 +133,25 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
 
 def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     """Return a JSON object that holds the front of one record size."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "front",
-        "study": study.name,
-        "record_bytes": size.record_bytes,
-        "objectives": [objective.metric for objective in size.objectives],
-        "trials": len(size.trials),
-        "rate_records_per_s": size.rate_records_per_s,
-        "hypervolume": size.hypervolume[-1][1] if size.hypervolume else None,
-        "front": [_record(row, size) for row in front_rows(size)],
-        "near_front": list(size.near_front),
-        "baseline_drift_ratio": dict(size.estimates.drift_ratio),
-        "missed_constraints": [asdict(each) for each in missed_constraints(size)],
-    }
+    return document(
+        "front",
+        study=study.name,
+        record_bytes=size.record_bytes,
+        objectives=[objective.metric for objective in size.objectives],
+        trials=len(size.trials),
+        rate_records_per_s=size.rate_records_per_s,
+        hypervolume=size.hypervolume[-1][1] if size.hypervolume else None,
+        front=[_record(row, size) for row in front_rows(size)],
+        near_front=list(size.near_front),
+        baseline_drift_ratio=dict(size.estimates.drift_ratio),
+        missed_constraints=[asdict(each) for each in missed_constraints(size)],
+    )
 
 
 def fronts_record(study: StudyResults, sizes: Iterable[SizeResults]) -> dict[str, Any]:
     """Return a JSON object that holds the front of each record size."""
     fronts = [front_record(study, size) for size in sizes]
-    return {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": study.name, "fronts": fronts}
+    return document("fronts", study=study.name, fronts=fronts)
 
 
 def front_csv(*sizes: SizeResults) -> str:

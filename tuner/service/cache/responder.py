@@ -18,6 +18,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from search_spaces.client import client_of
+from tuner.model.document import document
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.facts import (
     CLIENT_VERSION,
@@ -289,7 +290,7 @@ def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     for row in rows:
         row.pop("sampler_state", None)
     following = found[-1][0] if len(found) == limit and found else None
-    page = {"schema_version": 2, "kind": "trials", "study": study, "trials": rows, "next_after": following}
+    page = document("trials", study=study, trials=rows, next_after=following)
     return CachedResponse.of(page)
 
 

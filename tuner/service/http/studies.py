@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from starlette.concurrency import run_in_threadpool
 
 from tuner.course.least_limits import check_limits
+from tuner.model.document import document
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
 from tuner.service.cache.query import CachedResponse, ResultQuery
@@ -26,7 +27,6 @@ from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
 from tuner.storage.home import shared_url, storage_at
 
-SCHEMA_VERSION: Final = 1
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 RECORDED: Final = "recorded"
 """The state of a study that is in the service's folder but was not submitted to the service."""
@@ -313,22 +313,21 @@ def links(name: str) -> Mapping[str, str]:
 
 def _head(name: str, job: QueuedJob | None) -> dict[str, Any]:
     if job is None:
-        return {
-            "schema_version": SCHEMA_VERSION, "kind": "study", "name": name, "state": RECORDED, "targets": [],
-            "submitted_by": "", "submitted_at": None, "changed_at": None, "crashes": 0, "note": "",
-        }  # fmt: skip
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "study",
-        "name": job.name,
-        "state": str(job.state),
-        "targets": list(job.targets),
-        "submitted_by": job.submitted_by,
-        "submitted_at": job.submitted_at,
-        "changed_at": job.changed_at,
-        "crashes": job.crashes,
-        "note": job.note,
-    }
+        return document(
+            "study", name=name, state=RECORDED, targets=[],
+            submitted_by="", submitted_at=None, changed_at=None, crashes=0, note="",
+        )  # fmt: skip
+    return document(
+        "study",
+        name=job.name,
+        state=str(job.state),
+        targets=list(job.targets),
+        submitted_by=job.submitted_by,
+        submitted_at=job.submitted_at,
+        changed_at=job.changed_at,
+        crashes=job.crashes,
+        note=job.note,
+    )
 
 
 def _event(name: str, data: Any, number: int | None = None) -> str:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from tuner.model.document import document
 from tuner.service.http import examples
 from tuner.service.http.parameters import Study, client_name, study_text
 from tuner.service.http.responses import json_response
@@ -65,7 +66,7 @@ def studies_router(studies: Studies) -> APIRouter:
         `next` is the `cursor` of the next page, or null on the last page.
         """
         found, following = await studies.listed(limit, cursor)
-        return json_response({"schema_version": 1, "kind": "studies", "studies": found, "next": following})
+        return json_response(document("studies", studies=found, next=following))
 
     @api.get("/studies/{study}", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def show(study: Study) -> Response:

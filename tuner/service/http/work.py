@@ -18,6 +18,7 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.course.forking import TakenOver, begin_fork
 from tuner.course.least_limits import check_limits
 from tuner.course.verifying import judgement_before, measuring_like
+from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
@@ -162,7 +163,7 @@ class Work:
                     remove_files(folder, SERVICE_FILES)  # it was cancelled before it began
 
         await run_in_threadpool(take)
-        return {"schema_version": 1, "kind": "removed", "removed": [name]}
+        return document("removed", removed=[name])
 
     async def fork(self, source: str, name: str, text: str | None, submitted_by: str) -> dict[str, Any]:
         """Make a new study with those trials of another study that fit the new settings. It begins paused.
