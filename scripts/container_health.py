@@ -47,16 +47,16 @@ def look(words: Sequence[str]) -> str:
     Raises:
         OSError: The service does not answer.
     """
-    verbs = words[words.index("tuner") + 1 :][:2] if "tuner" in words else []
+    commands = words[words.index("tuner") + 1 :][:2] if "tuner" in words else []
     url = os.environ.get(_URL_VARIABLE)
-    if url is None and verbs[:1] == ["serve"] and verbs != ["serve", "token"]:
+    if url is None and commands[:1] == ["serve"] and commands != ["serve", "token"]:
         url = f"http://127.0.0.1:{_option(words, '--port', '8080')}/healthz"
     if url:
         # The URL is on this host, so the request must not go through a proxy.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(_checked(url), timeout=_TIMEOUT_S) as answer:
             return f"{url} answers {answer.status}"
-    if verbs == ["broker", "run"]:
+    if commands == ["broker", "run"]:
         host, _, port = _option(words, "--listen", "127.0.0.1:9092").rpartition(":")
         here = {"0.0.0.0": "127.0.0.1", "[::]": "::1"}.get(host, host.strip("[]"))
         socket.create_connection((here, int(port)), timeout=_TIMEOUT_S).close()

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import tuner
 from tests.helpers.command import tuner as run_tuner
 from tuner.cli.bench import bench
-from tuner.cli.broker import cleanup
+from tuner.cli.cleanup import cleanup
 from tuner.cli.compare_tools import compare_tools
 from tuner.cli.doctor import doctor
 from tuner.cli.plan import init, plan
@@ -21,8 +21,8 @@ WRONG = ["kafka", "kafka:", "kafka:0", "kafka:65536", "kafka:x", "::1:9092", "ka
 RIGHT = ["kafka:9092", "a:1, b:2", "[::1]:9092", "[fe80::1%eth0]:9092,127.0.0.1:1", "SASL_SSL://kafka:9093"]
 LOGIN = "alice:S3cret,Pass@127.0.0.1:19999"
 app = typer.Typer()
-for verb in (bench, cleanup, compare_tools, doctor, init, plan, run, verify):
-    app.command(verb.__name__)(verb)
+for command in (bench, cleanup, compare_tools, doctor, init, plan, run, verify):
+    app.command(command.__name__)(command)
 
 
 def targets(text: str) -> list[str | None]:
@@ -95,12 +95,12 @@ def test_a_study_file_keeps_the_login_in_an_address_to_itself(section: str, addr
     assert not any(part in str(caught.value) for part in ("alice", "S3cret", "Pass", "bob", "other"))
 
 
-@pytest.mark.parametrize("verb", ["cleanup", "plan", "init"])
+@pytest.mark.parametrize("command", ["cleanup", "plan", "init"])
 def test_an_option_keeps_the_login_in_an_address_to_itself(
-    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused = CliRunner().invoke(app, [verb, "--bootstrap", LOGIN])
+    refused = CliRunner().invoke(app, [command, "--bootstrap", LOGIN])
     assert refused.exit_code == 2
     said = " ".join(refused.output.replace("│", " ").split())
     assert "but got '***@127.0.0.1:19999'" in said

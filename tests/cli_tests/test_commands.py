@@ -1,4 +1,4 @@
-"""The verbs that need a broker, run as a user runs them, on a real broker."""
+"""The commands that need a broker, run as a user runs them, on a real broker."""
 
 import json
 import os

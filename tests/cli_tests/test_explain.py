@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 from search_spaces.properties_file import parse_properties
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import WINNER, taken_apart, write_study
-from tuner.cli.recommend import explain, recommend
+from tuner.cli.explain import explain
+from tuner.cli.recommend import recommend
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.storage.home import ROOT_VARIABLE
 
@@ -24,8 +25,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs a command on studies below `tmp_path`."""
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     app = typer.Typer()
-    for verb in (explain, recommend):
-        app.command(verb.__name__)(verb)
+    for command in (explain, recommend):
+        app.command(command.__name__)(command)
 
     def invoke(*words: str) -> Result:
         return CliRunner().invoke(app, list(words))

@@ -1,4 +1,4 @@
-"""Help is quick, because no heavy library is imported to show it, and the list of verbs is correct."""
+"""Help is quick, because no heavy library is imported to show it, and the list of commands is correct."""
 
 import ast
 import importlib
@@ -14,7 +14,7 @@ import typer
 from tests.docs_tests.pages import ROOT
 from tests.docs_tests.program import options_of, options_of_service
 from tests.helpers.command import tuner
-from tuner.cli.verbs import REMOTE_VERBS, VERBS
+from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
 
 _HEAVY: Final = (
     "confluent_kafka",
@@ -52,19 +52,19 @@ def test_help_imports_nothing_heavy(done: str) -> None:
 
 @pytest.mark.parametrize(
     ("place", "sentence"),
-    [*VERBS.values(), *REMOTE_VERBS.values()],
-    ids=[*VERBS, *(f"remote-{v}" for v in REMOTE_VERBS)],
+    [*COMMANDS.values(), *SERVICE_COMMANDS.values()],
+    ids=[*COMMANDS, *(f"remote-{v}" for v in SERVICE_COMMANDS)],
 )
-def test_the_list_of_verbs_shows_the_first_sentence_of_each_help(place: str, sentence: str) -> None:
+def test_the_list_of_commands_shows_the_first_sentence_of_each_help(place: str, sentence: str) -> None:
     module, _, name = place.partition(":")
-    verb = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
-    said = verb.info.help if isinstance(verb, typer.Typer) else inspect.getdoc(verb)
+    command = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
+    said = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
     assert said is not None
     assert " ".join(said.partition("\n\n")[0].split()) == sentence
 
 
-def test_no_module_imports_a_verb() -> None:
-    verbs = {f"tuner.cli.{place.partition(':')[0]}" for place, _ in (*VERBS.values(), *REMOTE_VERBS.values())}
+def test_no_module_imports_a_command() -> None:
+    commands = {f"tuner.cli.{place.partition(':')[0]}" for place, _ in (*COMMANDS.values(), *SERVICE_COMMANDS.values())}
     found = set()
     for file in (ROOT / "tuner").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -74,50 +74,52 @@ def test_no_module_imports_a_verb() -> None:
                 names = {str(node.module), *(f"{node.module}.{each.name}" for each in node.names)}
             else:
                 continue
-            found |= {f"{file.name} imports {name}" for name in names & verbs}
-    assert not found, "what verbs share belongs into a module that is no verb"
+            found |= {f"{file.name} imports {name}" for name in names & commands}
+    assert not found, "what commands share belongs into a module that is no command"
 
 
-def test_a_verbs_name_as_an_argument_is_not_taken_for_the_verb() -> None:
+def test_a_commands_name_as_an_argument_is_not_taken_for_the_command() -> None:
     ended = tuner("status", "front")
     assert ended.code == 2
     assert "'front'" in ended.complaint
 
 
-@pytest.mark.parametrize("verbs", [VERBS, REMOTE_VERBS], ids=["local", "remote"])
-def test_every_verb_prints_json_for_scripts(verbs: Mapping[str, tuple[str, str]]) -> None:
+@pytest.mark.parametrize("commands", [COMMANDS, SERVICE_COMMANDS], ids=["local", "remote"])
+def test_every_command_prints_json_for_scripts(commands: Mapping[str, tuple[str, str]]) -> None:
     without = set()
-    for verb, (place, _) in verbs.items():
+    for command, (place, _) in commands.items():
         module, _, name = place.partition(":")
         function = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
         if inspect.isfunction(function) and "as_json" not in inspect.signature(function).parameters:
-            without.add(verb)
+            without.add(command)
     assert without <= {"schema", "ui"}, "a schema is JSON, and the MLflow UI runs until Ctrl-C"
 
 
-def test_every_verb_prints_json_and_every_table_csv() -> None:
-    """`schema` prints nothing but JSON, `serve` has no result, and `serve`, `broker` and `experiment` have verbs."""
+def test_every_command_prints_json_and_every_table_csv() -> None:
+    """`schema` prints nothing but JSON, `serve` has no result, and `serve`, `broker` and `experiment` have commands."""
     groups = {
         "serve token": ("add", "list", "remove"),
         "broker": ("start", "status", "stop"),
         "experiment": ("list", "show", "run", "report"),
     }
-    inner = [(*group.split(), verb) for group, verbs in groups.items() for verb in verbs]
-    verbs = [(verb,) for verb in {**VERBS, **REMOTE_VERBS} if verb not in ("schema", "serve", *groups)]
-    assert [words for words in (*verbs, *inner) if "--json" not in options_of(words)] == []
+    inner = [(*group.split(), command) for group, commands in groups.items() for command in commands]
+    commands = [
+        (command,) for command in {**COMMANDS, **SERVICE_COMMANDS} if command not in ("schema", "serve", *groups)
+    ]
+    assert [words for words in (*commands, *inner) if "--json" not in options_of(words)] == []
     tables = ("studies", "trials", "front", "grid", "compare", "plan", "bench", "compare-tools")
-    assert [verb for verb in tables if "--csv" not in options_of([verb])] == []
-    with_a_service = set(tables) & set(REMOTE_VERBS)
+    assert [command for command in tables if "--csv" not in options_of([command])] == []
+    with_a_service = set(tables) & set(SERVICE_COMMANDS)
     assert with_a_service == {"studies", "trials", "front", "grid", "compare", "plan"}
-    for verb in set(VERBS) & set(REMOTE_VERBS):
-        assert ("--csv" in options_of_service([verb])) is (verb in with_a_service)
-        assert "--json" in options_of_service([verb])
+    for command in set(COMMANDS) & set(SERVICE_COMMANDS):
+        assert ("--csv" in options_of_service([command])) is (command in with_a_service)
+        assert "--json" in options_of_service([command])
 
 
-def test_a_service_offers_the_verbs_that_make_sense_there() -> None:
+def test_a_service_offers_the_commands_that_make_sense_there() -> None:
     of_this_host = {
         "init", "schema", "export", "ui", "bench", "doctor", "cleanup", "compare-tools", "compare-clients", "sample",
         "inspect", "serve", "broker", "lint", "translate", "experiment", "consume",
         "calibrate", "cost",
     }  # fmt: skip
-    assert set(VERBS) - set(REMOTE_VERBS) == of_this_host
+    assert set(COMMANDS) - set(SERVICE_COMMANDS) == of_this_host

@@ -19,8 +19,8 @@ from tuner.cli.show import compare, report
 from tuner.storage.home import ROOT_VARIABLE
 
 app = typer.Typer()
-for verb in (bench, compare, init, recommend, report):
-    app.command(verb.__name__)(verb)
+for command in (bench, compare, init, recommend, report):
+    app.command(command.__name__)(command)
 
 FOREIGN = "bootstrap.servers=production:9092\nclient.id=kafka-tuner\n"
 WRITERS = {

@@ -29,12 +29,12 @@ def _with_long_properties(trial: Trial) -> Trial:
     return replace(trial, values={**trial.values, **PROPERTIES}) if trial.values else trial
 
 
-@pytest.mark.parametrize("verb", ["front", "recommend", "explain", "status"])
-def test_long_names_stay_in_one_line(verb: str) -> None:
-    shown = tuner(verb, "overnight")
+@pytest.mark.parametrize("command", ["front", "recommend", "explain", "status"])
+def test_long_names_stay_in_one_line(command: str) -> None:
+    shown = tuner(command, "overnight")
     assert shown.code == 0, shown.err
     assert LONG in shown.out
-    if verb in ("front", "recommend"):
+    if command in ("front", "recommend"):
         for name, value in PROPERTIES.items():
             assert f"{name}={value}" in shown.out
 

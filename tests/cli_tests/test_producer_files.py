@@ -15,8 +15,8 @@ from tuner.cli.translate import translate
 from tuner.model.errors import ExitCode, exit_code_of
 
 app = typer.Typer()
-for verb in (lint, translate):
-    app.command(verb.__name__)(verb)
+for command in (lint, translate):
+    app.command(command.__name__)(command)
 
 LIBRDKAFKA = "linger.ms=0.5\nqueue.buffering.max.kbytes=65536\nbatch.num.messages=500\nsasl.password=hunter2\n"
 
@@ -151,9 +151,9 @@ def test_wrong_input_is_one_clear_error(java_file: Path, folder: Path, words: li
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("verb", ["lint", "translate"])
-def test_a_folder_is_no_file(verb: str) -> None:
-    ended = tuner(verb, ".")
+@pytest.mark.parametrize("command", ["lint", "translate"])
+def test_a_folder_is_no_file(command: str) -> None:
+    ended = tuner(command, ".")
     assert ended.code == ExitCode.USAGE
     assert ended.err.startswith("error: .: a properties file must be readable: Is a directory")
     assert ended.out == ""

@@ -32,8 +32,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs a command on studies below `tmp_path`."""
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     app = typer.Typer()
-    for verb in (front, recommend, compare, report, status):
-        app.command(verb.__name__)(verb)
+    for command in (front, recommend, compare, report, status):
+        app.command(command.__name__)(command)
 
     def invoke(*words: str) -> Result:
         return CliRunner().invoke(app, list(words))
@@ -272,6 +272,6 @@ def test_commands_refuse_a_study_that_does_not_exist(run: Run) -> None:
 
 def test_stored_texts_cannot_change_the_terminal(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", facts={"target": "lab\x1b[2J\x9b", "name": "over\x1b]0;owned\x07night"})
-    shown = [run(verb, "overnight").output for verb in ("status", "front", "recommend")]
+    shown = [run(command, "overnight").output for command in ("status", "front", "recommend")]
     assert any("\\x1b" in output for output in shown)
     assert not any(code in output for output in shown for code in "\x1b\x07\x9b")

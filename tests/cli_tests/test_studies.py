@@ -1,4 +1,4 @@
-"""`tuner studies`, `trials` and `rm`, and the forms in which other verbs print tables."""
+"""`tuner studies`, `trials` and `rm`, and the forms in which other commands print tables."""
 
 import csv
 import io
@@ -278,7 +278,7 @@ def test_rm_removes_the_rows_of_a_study_in_postgresql(
     assert [each.name for each in tmp_path.iterdir()] == ["kept"]
 
 
-def test_a_verb_that_no_service_offers_is_refused_with_a_server(root: Path) -> None:
+def test_a_command_that_no_service_offers_is_refused_with_a_server(root: Path) -> None:
     refused = tuner("--server", "http://127.0.0.1:9", "cleanup")
     assert refused.code == 2
     assert "but got cleanup, which the service does not offer" in refused.complaint

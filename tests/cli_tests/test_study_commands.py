@@ -240,13 +240,13 @@ def test_wrong_input_is_one_clear_error(words: list[str], expected: str, studies
     assert not studies.exists()
 
 
-@pytest.mark.parametrize("verb", [["plan"], ["run", "--no-mlflow"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("command", [["plan"], ["run", "--no-mlflow"]], ids=lambda words: words[0])
 def test_a_study_with_nothing_to_search_is_refused_before_it_begins(
-    tmp_path: Path, studies: Path, verb: list[str]
+    tmp_path: Path, studies: Path, command: list[str]
 ) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(f"{_STUDY}space: {{{', '.join(f'{knob.name}: off' for knob in KNOBS)}}}\n")
-    refused = tuner(*verb, str(path))
+    refused = tuner(*command, str(path))
     assert refused.code == 2, refused.err
     assert "small.yaml, line 9, space: nothing is left to search: every knob is fixed or off" in refused.complaint
     assert "tuner verify" in refused.complaint

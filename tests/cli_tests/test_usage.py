@@ -111,7 +111,7 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     def lost() -> None:
         raise BrokerLost("the cluster must answer the request to delete topic tuner-1-0")
 
-    def verb() -> None:
+    def command() -> None:
         with ExitStack() as stack:
             if kept:  # as `tuner verify` and `tuner compare-clients` do
                 name = stack.enter_context(own_name("verify-mine", storage_at(), silent=False))
@@ -123,7 +123,7 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
 
     monkeypatch.setattr("tuner.cli.interruption._INTERRUPTIONS", [])
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    monkeypatch.setattr("tuner.cli.plan.schema", verb)
+    monkeypatch.setattr("tuner.cli.plan.schema", command)
     monkeypatch.setattr("sys.argv", ["tuner", "schema"])
     try:
         with pytest.raises(SystemExit) as ended:

@@ -80,9 +80,9 @@ def is_ready(client: Client) -> bool:
 def runs(mlflow: str) -> Any:
     """Return the runs in MLflow, requested under the host name that browsers use."""
 
-    def ask(verb: str, body: object) -> Any:
+    def ask(path: str, body: object) -> Any:
         headers = {"Content-Type": "application/json", "Host": "localhost:5000"}
-        url = f"http://{mlflow}/api/2.0/mlflow/{verb}"
+        url = f"http://{mlflow}/api/2.0/mlflow/{path}"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=30.0) as answer:
             return json.load(answer)

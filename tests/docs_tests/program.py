@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from tuner.cli.app import app
-from tuner.cli.verbs import REMOTE_VERBS, VERBS
+from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
 
 _SERVER = "KAFKA_TUNER_SERVER"
 _SOME_SERVICE = "http://127.0.0.1:8080"
@@ -26,7 +26,7 @@ def read(words: Sequence[str], server: str | None = None) -> list[str]:
         The arguments of the command that are neither options nor files.
 
     Raises:
-        Exception: The program's own, where there is no such verb, argument or option, or it does not take the value.
+        Exception: The program's own, where there is no such command, argument or option, or it does not take the value.
     """
     root: Any = typer.main.get_command(app)
     context = root.make_context("tuner", list(words))
@@ -43,17 +43,17 @@ def read(words: Sequence[str], server: str | None = None) -> list[str]:
 
 
 def options_of(words: Sequence[str]) -> set[str]:
-    """Return the options that the verb named by the words takes, those of its own verbs too, here or at a service."""
+    """Return the options that a command and its subcommands take, here or at a service; the words name it."""
     with _server(None):
-        known = set() if words[0] in set(REMOTE_VERBS) - set(VERBS) else _options_of(words)
-    if words[0] in REMOTE_VERBS:
+        known = set() if words[0] in set(SERVICE_COMMANDS) - set(COMMANDS) else _options_of(words)
+    if words[0] in SERVICE_COMMANDS:
         with _server(_SOME_SERVICE):
             known |= _options_of(words)
     return known
 
 
 def options_of_service(words: Sequence[str]) -> set[str]:
-    """Return the options that the verb named by the words takes at a service."""
+    """Return the options that a command takes at a service; the words name it."""
     with _server(_SOME_SERVICE):
         return _options_of(words)
 
@@ -71,13 +71,13 @@ def _options_of(words: Sequence[str]) -> set[str]:
 
 
 def examples() -> Iterator[str]:
-    """Yield the examples in the help of every verb."""
+    """Yield the examples in the help of every command."""
     root: Any = typer.main.get_command(app)
     context = root.make_context("tuner", [], resilient_parsing=True)
-    for verbs, server in ((VERBS, None), (REMOTE_VERBS, _SOME_SERVICE)):
+    for commands, server in ((COMMANDS, None), (SERVICE_COMMANDS, _SOME_SERVICE)):
         with _server(server):
-            for verb in verbs:
-                yield from _examples_of(context.command.resolve_command(context, [verb])[1])
+            for name in commands:
+                yield from _examples_of(context.command.resolve_command(context, [name])[1])
 
 
 def _examples_of(command: Any) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _names(command: Any, context: Any) -> set[str]:
 
 @contextmanager
 def _server(address: str | None) -> Iterator[None]:
-    """Have the program offer the verbs of a service, where the command names one."""
+    """Have the program offer the commands of a service, where the command names one."""
     if address is not None:
         os.environ[_SERVER] = address
     try:

@@ -75,12 +75,11 @@ def test_an_example_in_the_help_is_a_command_of_the_program(example: str) -> Non
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_verbs_and_options_in_sentences_exist(document: Path) -> None:
+def test_commands_and_options_in_sentences_exist(document: Path) -> None:
     for span in spans(document):
         for words in calls(span):
             named = {word.partition("=")[0] for word in words if re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", word)}
-            verb = [word for word in words if not word.startswith("-")]
-            if words and words[0] not in ("--server", "--storage") and verb[:1] != ["VERB"]:
+            if words and words[0] not in ("--server", "--storage"):
                 assert named <= options_of(words), f"{document}: {span}"
 
 
@@ -103,7 +102,7 @@ def quick_lines(document: Path) -> list[Line]:
 
 
 def is_quick(line: Line) -> bool:
-    """Return whether a line of a shell calls nothing but verbs that need neither a cluster nor another server."""
+    """Return whether a line of a shell calls nothing but commands that need neither a cluster nor another server."""
     return not line.to_service and all(
         command[0] == "tuner" and needs_no_cluster(command[1:]) and ELSEWHERE.isdisjoint(command)
         for command in commands_in(line.text)
@@ -111,7 +110,7 @@ def is_quick(line: Line) -> bool:
 
 
 def needs_no_cluster(words: list[str]) -> bool:
-    """Return whether the words after `tuner` name a verb that needs no cluster."""
+    """Return whether the words after `tuner` name a command that needs no cluster."""
     return words[0] in NEEDS_NO_CLUSTER or words[:2] in (["experiment", "list"], ["experiment", "show"])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
 from objectives.outcome import OUTCOME_METRICS
 from search_spaces import Role, java, librdkafka
-from tuner.cli.verbs import REMOTE_VERBS, VERBS
+from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
 from tuner.model.errors import ExitCode
 from tuner.service.http.application import openapi_document
 from tuner.study_file import json_schema
@@ -34,10 +34,10 @@ def test_every_key_of_a_study_file_is_described() -> None:
     assert {f"workload-paced-{anchor(key)}" for key in schema["$defs"]["PacedSection"]["properties"]} <= anchors(text)
 
 
-def test_every_verb_exit_code_and_metric_is_described() -> None:
-    headings = re.findall(r"^##+ (.+)$", command_line.verbs(), re.MULTILINE)
-    assert {f"tuner {verb}" for verb in VERBS} <= set(headings)
-    assert {f"tuner --server URL {verb}" for verb in REMOTE_VERBS} <= set(headings)
+def test_every_command_exit_code_and_metric_is_described() -> None:
+    headings = re.findall(r"^##+ (.+)$", command_line.commands(), re.MULTILINE)
+    assert {f"tuner {name}" for name in COMMANDS} <= set(headings)
+    assert {f"tuner --server URL {name}" for name in SERVICE_COMMANDS} <= set(headings)
     page = (Path(__file__).parents[2] / "docs/reference/command-line.md").read_text()
     assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == [str(int(code)) for code in ExitCode]
     assert anchors(study_file.metrics()) == {f"metric-{anchor(name)}" for name in OUTCOME_METRICS}

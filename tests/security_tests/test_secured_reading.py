@@ -44,13 +44,13 @@ def test_batches_are_read_through_every_login(secured: Secured, client_file: Pat
     assert [each["topic"] for each in ranked.json["topics"]] == [ORDERS]
 
 
-@pytest.mark.parametrize("verb", ["inspect", "sample"])
+@pytest.mark.parametrize("name", ["inspect", "sample"])
 def test_a_missing_right_is_named_with_the_command_that_grants_it(
-    secured: Secured, client_file: Path, verb: str
+    secured: Secured, client_file: Path, name: str
 ) -> None:
     described = [each for command in documented(READING) for each in bindings(command.replace("Read", "Describe"))]
     file = write_client(client_file, secured.scram)
-    words = (verb, ORDERS, "--bootstrap", secured.address("SCRAM"), "--command-config", file)
+    words = (name, ORDERS, "--bootstrap", secured.address("SCRAM"), "--command-config", file)
     for granted in ([], described):
         grant_only(secured.admin, granted)
         ran = tuner(*words)

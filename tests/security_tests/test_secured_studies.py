@@ -59,16 +59,16 @@ def test_a_study_needs_no_more_than_the_documented_rights(
 
 
 @pytest.mark.parametrize("right", ["Create", "Write", pytest.param("Delete", marks=pytest.mark.long)])
-@pytest.mark.parametrize("verb", ["bench", pytest.param("run", marks=pytest.mark.long)])
+@pytest.mark.parametrize("command", ["bench", pytest.param("run", marks=pytest.mark.long)])
 def test_a_command_without_a_right_fails_and_names_the_right(
-    secured: Secured, client_file: Path, right: str, verb: str
+    secured: Secured, client_file: Path, right: str, command: str
 ) -> None:
     grant_only(secured.admin, without(rights(OURS), right))
     target = target_by_file(secured, "SCRAM", client_file)
     words = {
         "bench": ["bench", "--bootstrap", secured.address("SCRAM"), "--command-config", str(client_file)],
         "run": ["run", study_file(client_file.parent / "secured.yaml", target)],
-    }[verb]
+    }[command]
     refused = tuner(*words)
     assert refused.code == 3, refused.err
     assert f"{right} on topics that start with tuner-" in refused.err
@@ -76,7 +76,7 @@ def test_a_command_without_a_right_fails_and_names_the_right(
     (advised,) = commands(refused.err)
     assert bindings(advised)[0].principal == f"User:{USER}"
     grant(secured.admin, bindings(advised))
-    more = ["--warmup", "0.2", "--seconds", "0.6"] if verb == "bench" else []
+    more = ["--warmup", "0.2", "--seconds", "0.6"] if command == "bench" else []
     again = tuner(*words, *more)
     measured(again, secured)
 

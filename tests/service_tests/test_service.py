@@ -79,7 +79,7 @@ def test_settings_that_trials_depend_on_may_not_change(served: Serving) -> None:
     assert refused.headers["content-type"] == "application/problem+json"
     assert refused.json["type"].endswith("/settings-changed")
     assert "\n  workload.partitions: 3 in the study, 7 now\n" in refused.json["detail"]
-    assert "fork" not in refused.json["detail"], "the service has no such verb"
+    assert "fork" not in refused.json["detail"], "the service has no such command"
     assert served.submit(study_file("first")).json["state"] == "complete"
 
 

@@ -49,8 +49,8 @@ def test_a_complete_study_has_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("running", [False, True])
-@pytest.mark.parametrize("verb", ["confirm", "sync"])
-def test_cancelling_a_confirmation_or_a_copy_keeps_the_study(tmp_path: Path, verb: str, running: bool) -> None:
+@pytest.mark.parametrize("command", ["confirm", "sync"])
+def test_cancelling_a_confirmation_or_a_copy_keeps_the_study(tmp_path: Path, command: str, running: bool) -> None:
     root = tmp_path / "studies"
     root.mkdir()
     write_study(root / "overnight", trials=2, rounds=0)
@@ -61,7 +61,7 @@ def test_cancelling_a_confirmation_or_a_copy_keeps_the_study(tmp_path: Path, ver
 
         async def look() -> None:
             for _ in range(2):
-                assert (await service.ask("POST", f"/v1/studies/overnight/{verb}")).json["state"] == "queued"
+                assert (await service.ask("POST", f"/v1/studies/overnight/{command}")).json["state"] == "queued"
                 if running:
                     service.queue.claim("test", at_once=1, lease_s=60)
                 told = (await service.ask("POST", "/v1/studies/overnight/cancel")).json

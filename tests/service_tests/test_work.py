@@ -1,4 +1,4 @@
-"""The verbs that have a service do something print and end the same with `--server` as without."""
+"""The commands that have a service do something print and end the same with `--server` as without."""
 
 import json
 import os
@@ -88,8 +88,8 @@ def test_a_wrong_option_is_named_although_the_service_refuses_it(served: Serving
         (("--target", "nowhere"), "--target: this must be a target of this service: embedded, simulated"),
         (("--target", "embedded", "--hours", "0.01"), "--hours: a study must be able to search and confirm each"),
     ):
-        for verb in ("run", "plan"):
-            refused = at(served, verb, *words)
+        for command in ("run", "plan"):
+            refused = at(served, command, *words)
             assert refused.code == 2, refused.err
             assert told in refused.complaint
 
@@ -266,13 +266,13 @@ def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
         queue.claim("test", at_once=1, lease_s=60)
         queue.move("complete", JobState.COMPLETE)
     with serving(root, "--no-access-log") as service:
-        for verb, what in (("front", "its front"), ("explain", "the recommendation")):
+        for command, what in (("front", "its front"), ("explain", "the recommendation")):
             warning = f"the study is not finished, so {what} may still change"
             for name in ("finished", "running", "interrupted"):
-                here, there = tuner(verb, name), at(service, verb, name)
+                here, there = tuner(command, name), at(service, command, name)
                 assert (there.code, there.out) == (here.code, here.out) == (0, there.out)
                 assert (warning in there.complaint) is (warning in here.complaint) is (name != "finished")
-            assert warning not in at(service, verb, "complete").complaint, "the service ran it to its end"
+            assert warning not in at(service, command, "complete").complaint, "the service ran it to its end"
 
 
 @pytest.mark.campaign

@@ -69,7 +69,9 @@ def bare(database: str) -> str:
 
 @pytest.mark.campaign
 @pytest.mark.long
-def test_every_verb_works_on_another_host(tmp_path: Path, postgres: PostgresServer, database: str, bare: str) -> None:
+def test_every_command_works_on_another_host(
+    tmp_path: Path, postgres: PostgresServer, database: str, bare: str
+) -> None:
     one, other = (Host(tmp_path / name, postgres, bare) for name in ("one", "other"))
     (one.folder / "small.yaml").write_text(TEXT, encoding="utf-8")
     ran = one.tuner("run", "small.yaml", "--no-mlflow")

@@ -1,4 +1,4 @@
-"""The root of the command line: its options, its subcommands (verbs), and the exit codes and messages of errors."""
+"""The root of the command line: its options, its commands, and the exit codes and messages of errors."""
 
 import errno
 import importlib
@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
 from tuner.cli.interruption import (
     Interrupted,
     catch_signals,
@@ -18,7 +19,6 @@ from tuner.cli.interruption import (
     leave_closed_terminals,
     terminal_is_closed,
 )
-from tuner.cli.verbs import REMOTE_VERBS, VERBS
 from tuner.present.console import ERR, UNWRAPPED
 
 _DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
@@ -27,48 +27,48 @@ _VALUES: Final = {"str": "TEXT", "path": "FILE", "int": "N", "int range": "N", "
 """What the help calls the value of an option, by Typer's word for its type."""
 
 
-def _verbs() -> Mapping[str, tuple[str, str]]:
-    """Return the verbs (subcommands) that this call of `tuner` offers.
+def _commands() -> Mapping[str, tuple[str, str]]:
+    """Return the commands that this call of `tuner` offers.
 
-    With `--server`, only the verbs that work on the service are offered. If only the environment variable
-    KAFKA_TUNER_SERVER names the service, the verbs of the service replace the local verbs of the same name, and the
-    other local verbs stay.
+    With `--server`, only the commands that work on the service are offered. If only the environment variable
+    KAFKA_TUNER_SERVER names the service, its commands replace the local ones of the same name, and the other local
+    commands stay.
     """
     if any(word == "--server" or word.startswith("--server=") for word in sys.argv[1:]):
-        return REMOTE_VERBS
-    return {**VERBS, **REMOTE_VERBS} if os.environ.get(_SERVER) else VERBS
+        return SERVICE_COMMANDS
+    return {**COMMANDS, **SERVICE_COMMANDS} if os.environ.get(_SERVER) else COMMANDS
 
 
-class _Verbs(TyperGroup):
-    """The group of all verbs. It imports the module of a verb only when that verb is called, to keep `--help` quick."""
+class _Commands(TyperGroup):
+    """The group of all commands. It imports the module of a command only when it is called, to keep `--help` quick."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Replace the placeholder of the called verb with the function that implements the verb."""
-        verbs = _verbs()
+        """Replace the placeholder of the called command with the function that implements the command."""
+        commands = _commands()
         called = args[0]
-        if called in verbs:
-            module, _, name = verbs[called][0].partition(":")
-            verb = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
+        if called in commands:
+            module, _, name = commands[called][0].partition(":")
+            function = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
             alone = typer.Typer(rich_markup_mode=app.rich_markup_mode)
-            if isinstance(verb, typer.Typer):
-                alone.add_typer(verb, name=called)
+            if isinstance(function, typer.Typer):
+                alone.add_typer(function, name=called)
             else:
-                alone.command(called)(verb)
+                alone.command(called)(function)
             self.commands[called] = typer.main.get_group(alone).commands[called]
             _name_values(self.commands[called], ctx)
-        elif called in VERBS:
+        elif called in COMMANDS:
             raise typer.BadParameter(
-                f"with --server, a command must be one of {', '.join(verbs)}, but got {called}, which the service does "
-                "not offer; run it without --server, where the studies are kept"
+                f"with --server, a command must be one of {', '.join(commands)}, but got {called}, which the service "
+                "does not offer; run it without --server, where the studies are kept"
             )
-        elif called in REMOTE_VERBS:
+        elif called in SERVICE_COMMANDS:
             raise typer.BadParameter(
                 f"{called} works on the studies of a service only: give --server, or set {_SERVER}"
             )
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the called verb. If an option has a wrong value, the error also shows this value."""
+        """Run the called command. If an option has a wrong value, the error also shows this value."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -92,7 +92,7 @@ def _name_values(command: Any, ctx: Any) -> None:
 
 _SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
-    cls=_Verbs,
+    cls=_Commands,
     help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
     "Begin with `tuner run`, which needs no cluster and no study file; `tuner COMMAND --help` shows examples.",
     no_args_is_help=True,
@@ -103,7 +103,7 @@ app = typer.Typer(
 
 
 def _placeholder() -> None:
-    """Stand in for the function that implements a verb, until the verb is called."""
+    """Stand in for the function that implements a command, until the command is called."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -138,7 +138,7 @@ def _root(
         ),
     ] = None,
 ) -> None:
-    """Apply the options that come before the verb."""
+    """Apply the options that come before the command."""
     if server is not None:
         os.environ[_SERVER] = server
     if storage is not None:
@@ -155,8 +155,8 @@ def start() -> None:
         app.rich_markup_mode = None
         _SETTINGS["terminal_width"] = UNWRAPPED
     try:
-        for verb, (_, sentence) in _verbs().items():
-            app.command(verb, help=sentence)(_placeholder)
+        for name, (_, sentence) in _commands().items():
+            app.command(name, help=sentence)(_placeholder)
         app()
     except (Exception, Interrupted) as error:
         # Imported here, so that `tuner --help` does not wait for the import.

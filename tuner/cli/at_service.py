@@ -1,4 +1,4 @@
-"""What the verbs of a service have in common: the client with its token, following a study, and recommendations."""
+"""What the commands of a service have in common: the client with its token, following a study, and recommendations."""
 
 import contextlib
 import json

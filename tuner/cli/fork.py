@@ -9,7 +9,7 @@ import typer
 
 from runners.reporting import counted
 from tuner.cli import options
-from tuner.cli.study_verb_options import NewName, NewStudyFile
+from tuner.cli.study_arguments import NewName, NewStudyFile
 from tuner.course.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec

@@ -1,4 +1,4 @@
-"""Options that several verbs share, the parsing of their values, and JSON output."""
+"""Options that several commands share, the parsing of their values, and JSON output."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses, without_login
 from tuner.present.console import say
 
-if TYPE_CHECKING:  # they import much, which the options of other verbs must not wait for
+if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
     from tuner.api import Study as LoadedStudy
     from tuner.results.study_results import SizeResults
 
@@ -235,6 +235,14 @@ ClientVersion = Annotated[
         metavar="VERSION",
         help="The client's version, such as 3.9.1, or 3.9 for the newest known 3.9.x.",
         show_default="the newest that is known",
+    ),
+]
+TrackingUri = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI",
+        help="Address of the MLflow server, such as http://mlflow:5000.",
+        show_default="the study's tracking.uri, else MLFLOW_TRACKING_URI, else studies/mlflow.db",
     ),
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]

@@ -1,4 +1,4 @@
-"""`tuner init`, `tuner plan` and `tuner schema`: the verbs about study files that need no cluster."""
+"""`tuner init`, `tuner plan` and `tuner schema`: the commands about study files that need no cluster."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +8,8 @@ import typer
 from tuner.cli import options
 from tuner.cli.output import write_output
 from tuner.cli.shared_options import with_options
+from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions
-from tuner.cli.study_verb_options import MbPerS
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan
 from tuner.search.schedule import spaces_of

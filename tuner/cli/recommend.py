@@ -1,4 +1,4 @@
-"""`tuner recommend` shows the config to use, in a form to paste; `tuner explain` shows why it is recommended."""
+"""`tuner recommend` shows the config to use, in a form to paste."""
 
 import shlex
 from typing import Annotated
@@ -7,17 +7,13 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli import options
-from tuner.cli.recommend_options import ExplainOptions, RecommendOptions, form_asked
+from tuner.cli.recommend_options import RecommendOptions, form_asked
 from tuner.cli.shared_options import with_options
 from tuner.cli.shown_recommendations import show_found
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
-from tuner.present.export.record import explanations_record
-from tuner.present.why import print_explanations
-from tuner.results.explanation import explain as explanation
-from tuner.results.explanation import knob_importance
 from tuner.results.recommend import preferred, recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 
@@ -103,32 +99,3 @@ def _explain_command(
     )
     given = [word for option, value in asked if value is not None for word in (option, str(value))]
     return shlex.join(["tuner", "explain", study, *given, *conditions.options])
-
-
-@with_options(ExplainOptions)
-def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
-    """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
-
-    For each changed property, the study measured the config alternating with a copy in which only this property has the
-    baseline's value.
-
-    \b
-    Examples:
-        tuner explain overnight
-        tuner explain overnight --record-bytes 1000 --goal latency --json
-    """
-    loaded = load_study(study)
-    results = loaded.results
-    conditions = Conditions(asked.max_p99_ms, asked.min_mb_per_s)
-    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, conditions, asked.allow_loss)
-    found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
-    if as_json:
-        options.print_json(explanations_record(results.name, found))
-    else:
-        print_explanations(found, OUT)
-    for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
-        warn(warning)
-    if not results.finished:
-        warn("the study is not finished, so the recommendation may still change")
-    if missing:
-        raise NoFeasibleConfig(missing)

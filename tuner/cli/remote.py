@@ -1,6 +1,6 @@
-"""The verbs that show results of a service: `tuner --server URL status`, `front`, `recommend`, `report` and others.
+"""Commands that show results of a service: `tuner --server URL status`, `front`, `recommend`, `report` and others.
 
-A verb that also exists without a service, such as `front`, prints the same with and without a service.
+A command that also exists without a service, such as `front`, prints the same with and without a service.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from tuner.cli.shared_options import with_options
 from tuner.cli.shown_recommendations import show_found
 from tuner.cli.shown_studies import print_studies
 from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
-from tuner.cli.study_verb_options import ShownSize, StudyOrAll, Watch, check_named
+from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell

@@ -1,6 +1,6 @@
-"""The verbs that submit studies to a service, and control them: `tuner --server URL run`, `plan`, `pause` and others.
+"""Commands that submit studies to a service, and control them: `tuner --server URL run`, `plan`, `pause` and others.
 
-They take the options of the verbs without a service, except those about the target: a service has its own clusters.
+They take the options of the commands without a service, except those about the target: a service has its own clusters.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from tuner.cli.at_service import (
 )
 from tuner.cli.interruption import Interrupted
 from tuner.cli.shared_options import with_options
+from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions, option_of
-from tuner.cli.study_verb_options import MbPerS
 from tuner.client import Client, ServiceRefused
 from tuner.present.console import say, warn
 from tuner.present.plan_view import plan_csv

@@ -1,4 +1,4 @@
-"""The verbs that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
+"""Commands that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
 
 import json
 import sys
@@ -27,8 +27,8 @@ from tuner.cli.at_service import (
 from tuner.cli.confirm_options import ConfirmOptions
 from tuner.cli.shared_options import with_options
 from tuner.cli.shown_judgement import end_unless_passed, print_judgement
+from tuner.cli.study_arguments import NewName, NewStudyFile, Yes
 from tuner.cli.study_from_options import StudyFromOptions
-from tuner.cli.study_verb_options import NewName, NewStudyFile, Yes
 from tuner.cli.verify_options import VerifyOptions
 from tuner.model.document import document
 from tuner.model.errors import StudyError

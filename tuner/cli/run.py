@@ -1,36 +1,25 @@
-"""`tuner run` searches for the best configs, and `tuner confirm` measures them again. Both can be resumed."""
+"""`tuner run` searches for the best configs. It can be resumed."""
 
 from contextlib import suppress
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from runners.reporting import counted
-from tuner import api
 from tuner.cli import options
-from tuner.cli.confirm_options import ConfirmOptions
-from tuner.cli.kept_study import kept_study
 from tuner.cli.shared_options import with_options
 from tuner.cli.study_from_options import StudyFromOptions
+from tuner.cli.study_run import Mlflow, print_found, run_with_view
 from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.trial import Kind
-from tuner.present.console import OUT, say, warn
-from tuner.present.export import Format, export_all, pasted_values, study_record
-from tuner.present.study_view import StudyView
+from tuner.present.console import say, warn
+from tuner.present.export import pasted_values
 from tuner.present.text_view import duration
-from tuner.present.wording import SIMULATED, not_advice, over_sizes
+from tuner.present.wording import not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
-from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 from tuner.search.schedule import spaces_of
 from tuner.storage.home import storage_at, study_folder
-
-Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
 
 
 @with_options(StudyFromOptions)
@@ -63,9 +52,9 @@ def run(
         asked.check_limits(spec)
         if not silent and spec.executor is not Executor.SIMULATED:
             _say_time(spec, quick=asked.quick)
-    study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
+    study = run_with_view(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     found = recommendations(study.results, tell=warn)
-    _print_found(study.results, found, as_json=as_json)
+    print_found(study.results, found, as_json=as_json)
     if not found and all(size.baseline is None for size in study.results.sizes):
         raise StudyError(_nothing_measured(spec))
     if not as_json and not quiet:
@@ -131,85 +120,3 @@ def _say_links(results: StudyResults, tracking: TrackingSpec) -> None:
             for name, link in links_of(results, location).items():
                 say(f"{name}, in MLflow: {link}")
     say(f"the study in MLflow: tuner ui {results.name}")
-
-
-def _run_with_view(
-    spec: StudySpec,
-    text: str,
-    folder: Path,
-    *,
-    mlflow: bool,
-    silent: bool,
-    mix_environments: bool,
-    searching: bool = True,
-) -> api.Study:
-    """Run a study and show its progress on the terminal."""
-    with StudyView(quiet=silent) as view:
-        view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
-        return api.run_study(
-            spec,
-            text=text,
-            folder=folder,
-            reporter=view,
-            warn=warn,
-            mlflow=mlflow,
-            searching=searching,
-            mix_environments=mix_environments,
-        )
-
-
-@with_options(ConfirmOptions)
-def confirm(
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY",
-            help="Name of a study, its folder, or its file. Give the file if it refers to other files.",
-        ),
-    ],
-    asked: ConfirmOptions,
-    mlflow: Mlflow = True,
-    mix_environments: options.MixEnvironments = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Measure the best configs of a study again, alternating with the baseline, to see which gains are real.
-
-    A study does this by itself when its search ends. Use this command to do it again on another day or with more
-    rounds, or to confirm a study whose search you stopped early. It measures on the target of the study.
-
-    \b
-    Examples:
-        tuner confirm overnight
-        tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
-        tuner confirm overnight.yaml                  if the study file refers to files beside it
-    """
-    options.check_round_options(asked.rounds, asked.max_rounds)
-    results = api.load_study(study).results
-    folder = results.folder
-    spec, text = kept_study(study, results)
-    settings = {**asdict(asked), "goals": tuple(asked.goals) if asked.goals else None}
-    spec = replace(spec, confirm=spec.confirm.changed({k: value for k, value in settings.items() if value is not None}))
-    if not spec.confirm.rounds:
-        raise typer.BadParameter(
-            f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
-        )
-    silent = quiet or as_json
-    confirmed = _run_with_view(
-        spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments, searching=False
-    )
-    found = recommendations(confirmed.results, asked.goals, warn)
-    _print_found(confirmed.results, found, as_json=as_json)
-    if not silent:
-        say(f"report: {folder / 'report.html'}")
-
-
-def _print_found(results: StudyResults, found: list[Recommendation], *, as_json: bool) -> None:
-    """Print the recommendations, and warn of what users should know before they use a config, each warning once."""
-    if as_json:
-        options.print_json(study_record(results.name, str(results.folder), found))
-    else:
-        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
-    simulated = [SIMULATED] if results.simulated else []
-    for warning in dict.fromkeys([*simulated, *(warning for each in found for warning in each.warnings)]):
-        warn(warning)

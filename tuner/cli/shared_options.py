@@ -14,12 +14,12 @@ def with_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that gives a command one option for each field of a dataclass.
 
-    The verb is a function with annotated parameters, which Typer makes a command of. Its parameter `asked` gets an
+    The command is a function with annotated parameters, which Typer reads. Its parameter `asked` gets an
     instance of the dataclass with what the user gave. On the command line, the options stand at the place of `asked`.
 
     Args:
         declared: The dataclass. Each field is an argument or an option, annotated as Typer needs it.
-        without: The options that the verb does not have, by their names in Python.
+        without: The options that the command does not have, by their names in Python.
     """
     hints = get_type_hints(declared, include_extras=True)
     shared = [
@@ -33,15 +33,15 @@ def with_options(
         if field.name not in without
     ]
 
-    def decorated(verb: Callable[..., None]) -> Callable[..., None]:
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
-        for own in inspect.signature(verb).parameters.values():
+        for own in inspect.signature(command).parameters.values():
             parameters += shared if own.name == _ASKED else [own]
 
-        @functools.wraps(verb)
+        @functools.wraps(command)
         def called(**values: Any) -> None:
             given = {each.name: values.pop(each.name) for each in shared}
-            verb(**{_ASKED: declared(**given)}, **values)
+            command(**{_ASKED: declared(**given)}, **values)
 
         # Typer reads the command line of a function from its signature and its annotations.
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.shown_studies import print_studies_here
-from tuner.cli.study_verb_options import ShownSize, StudyOrAll, Watch, check_named
+from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid

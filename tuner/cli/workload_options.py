@@ -1,4 +1,4 @@
-"""Options of a load that several verbs have, each with its help text. The verbs show them in different panels."""
+"""Options of a load that several commands have, each with its help text. The commands show them in different panels."""
 
 from typing import Annotated, Any
 
@@ -36,12 +36,12 @@ def compressibility(panel: str) -> Any:
 
 
 def partitions(panel: str) -> Any:
-    """Return the option for the partitions of the one topic that the verb creates, shown in a panel of the help."""
+    """Return the option for the partitions of the one topic that the command creates, shown in a panel of the help."""
     return typer.Option(help="Partitions of the topic that is created.", rich_help_panel=panel)
 
 
 def replication(panel: str) -> Any:
-    """Return the option for the replicas of the one topic that the verb creates, shown in a panel of the help."""
+    """Return the option for the replicas of the one topic that the command creates, shown in a panel of the help."""
     return typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel=panel)
 
 

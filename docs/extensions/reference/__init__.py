@@ -23,7 +23,7 @@ _PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "metrics": study_file.metrics,
     "experiment-file": study_file.experiment_file,
     "row-metrics": study_file.row_metrics,
-    "command-line": command_line.verbs,
+    "command-line": command_line.commands,
     "rest": rest.resources,
     "knobs": knobs.searched,
     "producer-properties": knobs.properties,

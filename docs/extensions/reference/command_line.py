@@ -1,4 +1,4 @@
-"""Makes the reference of the command line: the verbs (such as `run`) with their arguments, options and examples."""
+"""Makes the reference of the command line: the commands (such as `run`) with their arguments, options and examples."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 
 from tuner.cli.app import app
-from tuner.cli.verbs import REMOTE_VERBS, VERBS
+from tuner.cli.commands import COMMANDS, SERVICE_COMMANDS
 
 from .markdown import code, entry, fenced, heading, prose, sentence, together
 
@@ -18,20 +18,20 @@ _EXAMPLES: Final = re.compile(r"\x08\nExamples?:\n(?P<lines>(?:[ ]{4}.*(?:\n|$))
 _FACTS: Final = re.compile(r"(?:^|\s+)\[(?P<facts>[^\[\]]+)\]$")
 
 
-def verbs() -> str:
-    """Return the descriptions of all verbs, in Markdown. The verbs that talk to a service come last."""
+def commands() -> str:
+    """Return the descriptions of all commands, in Markdown. Those that talk to a service come last."""
     root, context = _root()
     blocks = [heading(2, "tuner"), *_body(root, context)]
-    for verb in VERBS:
-        blocks += _command(2, *_resolved(root, context, verb))
+    for name in COMMANDS:
+        blocks += _command(2, *_resolved(root, context, name))
     blocks += [
         heading(2, "tuner --server"),
         f"With {code('--server URL')}, or the variable {code(_SERVER)}, these commands talk to a service that "
         f"{code('tuner serve')} runs.",
     ]
     with _a_server_named():
-        for verb in REMOTE_VERBS:
-            blocks += _command(3, *_resolved(root, context, verb), under="tuner --server URL")
+        for name in SERVICE_COMMANDS:
+            blocks += _command(3, *_resolved(root, context, name), under="tuner --server URL")
     return together(*blocks)
 
 
@@ -40,14 +40,14 @@ def _root() -> tuple[Any, Any]:
     return root, root.make_context("tuner", [], resilient_parsing=True)
 
 
-def _resolved(root: Any, context: Any, verb: str) -> tuple[Any, Any]:
-    _, command, _ = root.resolve_command(context, [verb])
-    return command, command.make_context(verb, [], parent=context, resilient_parsing=True)
+def _resolved(root: Any, context: Any, name: str) -> tuple[Any, Any]:
+    _, command, _ = root.resolve_command(context, [name])
+    return command, command.make_context(name, [], parent=context, resilient_parsing=True)
 
 
 @contextmanager
 def _a_server_named() -> Iterator[None]:
-    """Set the variable with the address of a service, so that the program offers the verbs that talk to a service."""
+    """Set the variable with the address of a service, so that the program offers the commands that talk to it."""
     before = os.environ.get(_SERVER)
     os.environ[_SERVER] = "http://127.0.0.1:8080"
     try:

@@ -1,4 +1,4 @@
-"""Options of commands about studies, which they have with and without `--server`."""
+"""Arguments and options of commands about studies, which they have with and without `--server`."""
 
 from pathlib import Path
 from typing import Annotated

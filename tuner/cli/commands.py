@@ -1,9 +1,9 @@
-"""The table of the subcommands (verbs), on this host and on a service, with the first sentence of the help of each."""
+"""The table of the commands, on this host and on a service, with the first sentence of the help of each."""
 
 from collections.abc import Mapping
 from typing import Final
 
-VERBS: Final[Mapping[str, tuple[str, str]]] = {
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("run:run", "Search for the best producer configs, and confirm the winners against your current config."),
     "init": ("plan:init", "Write a new study file that lists the settings with their defaults and explains them."),
     "plan": (
@@ -30,7 +30,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Show the config to use for each record size, with its measured gain, ready to paste.",
     ),
     "confirm": (
-        "run:confirm",
+        "confirm:confirm",
         "Measure the best configs of a study again, alternating with the baseline, to see which gains are real.",
     ),
     "verify": (
@@ -46,7 +46,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Translate a producer's properties file from librdkafka to the Java client, or back.",
     ),
     "explain": (
-        "recommend:explain",
+        "explain:explain",
         "Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.",
     ),
     "compare": (
@@ -78,10 +78,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Predict what a config would do, from what a study has measured, without sending anything.",
     ),
     "fork": ("fork:fork", "Begin a new study with those trials of another study that fit the new settings."),
-    "rm": ("studies:rm", "Remove studies for good: their results, and their folders on this host."),
-    "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
+    "rm": ("rm:rm", "Remove studies for good: their results, and their folders on this host."),
+    "ui": ("ui:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
     "sync": (
-        "mlflow_verbs:sync_study",
+        "sync:sync_study",
         "Bring MLflow up to date with a study, for example after the MLflow server was down.",
     ),
     "bench": ("bench:bench", "Measure one producer config: its throughput, its latency, and what limited it."),
@@ -102,7 +102,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Read some of a topic's newest record batches, and say how its producers batch and compress today.",
     ),
     "cleanup": (
-        "broker:cleanup",
+        "cleanup:cleanup",
         "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",
     ),
     "compare-tools": (
@@ -116,11 +116,11 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
     "broker": ("broker:app", "Start and stop a real Kafka broker on this machine. It runs until you stop it."),
 }
-"""Each verb (subcommand of `tuner`) with `module:function`, which implements it, and the first sentence of its help.
+"""Each command of `tuner` with `module:function`, which implements it, and the first sentence of its help.
 
 The sentences are copies of those in the functions, so that `tuner --help` can print them without importing the modules.
 """
-REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
+SERVICE_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("remote_run:run", "Submit a study to the service, and follow it until it ends."),
     "plan": (
         "remote_run:plan",
@@ -173,4 +173,4 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "resume": ("remote_run:resume", "Continue a study on the service that was paused or that failed."),
     "cancel": ("remote_run:cancel", "Stop a study on the service for good; its results are kept."),
 }
-"""The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
+"""The commands that a service offers, in the form of `COMMANDS`. They replace local ones if a service is named."""

@@ -1,0 +1,43 @@
+"""`tuner explain` shows why a config is recommended."""
+
+from tuner.api import load_study
+from tuner.cli import options
+from tuner.cli.recommend_options import ExplainOptions
+from tuner.cli.shared_options import with_options
+from tuner.model.errors import NoFeasibleConfig
+from tuner.present.console import OUT, warn
+from tuner.present.export.record import explanations_record
+from tuner.present.why import print_explanations
+from tuner.results.explanation import explain as explanation
+from tuner.results.explanation import knob_importance
+from tuner.results.recommend import recommend_each
+from tuner.results.recommendation import Conditions
+
+
+@with_options(ExplainOptions)
+def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json = False) -> None:
+    """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
+
+    For each changed property, the study measured the config alternating with a copy in which only this property has the
+    baseline's value.
+
+    \b
+    Examples:
+        tuner explain overnight
+        tuner explain overnight --record-bytes 1000 --goal latency --json
+    """
+    loaded = load_study(study)
+    results = loaded.results
+    conditions = Conditions(asked.max_p99_ms, asked.min_mb_per_s)
+    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, conditions, asked.allow_loss)
+    found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
+    if as_json:
+        options.print_json(explanations_record(results.name, found))
+    else:
+        print_explanations(found, OUT)
+    for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
+        warn(warning)
+    if not results.finished:
+        warn("the study is not finished, so the recommendation may still change")
+    if missing:
+        raise NoFeasibleConfig(missing)

@@ -1,0 +1,54 @@
+"""What `tuner run` and `tuner confirm` share: how a study is run on a terminal, and what is printed at its end."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner import api
+from tuner.cli import options
+from tuner.model.spec import StudySpec
+from tuner.present.console import OUT, warn
+from tuner.present.export import Format, export_all, study_record
+from tuner.present.study_view import StudyView
+from tuner.present.wording import SIMULATED
+from tuner.results.recommendation import Recommendation
+from tuner.results.study_results import StudyResults
+
+Mlflow = Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")]
+
+
+def run_with_view(
+    spec: StudySpec,
+    text: str,
+    folder: Path,
+    *,
+    mlflow: bool,
+    silent: bool,
+    mix_environments: bool,
+    searching: bool = True,
+) -> api.Study:
+    """Run a study and show its progress on the terminal."""
+    with StudyView(quiet=silent) as view:
+        view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
+        return api.run_study(
+            spec,
+            text=text,
+            folder=folder,
+            reporter=view,
+            warn=warn,
+            mlflow=mlflow,
+            searching=searching,
+            mix_environments=mix_environments,
+        )
+
+
+def print_found(results: StudyResults, found: list[Recommendation], *, as_json: bool) -> None:
+    """Print the recommendations, and warn of what users should know before they use a config, each warning once."""
+    if as_json:
+        options.print_json(study_record(results.name, str(results.folder), found))
+    else:
+        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
+    simulated = [SIMULATED] if results.simulated else []
+    for warning in dict.fromkeys([*simulated, *(warning for each in found for warning in each.warnings)]):
+        warn(warning)
