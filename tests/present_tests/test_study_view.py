@@ -6,7 +6,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from objectives.scoring import Objective
 from tests.helpers.studies import simulated_study
@@ -16,6 +15,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present import study_view
+from tuner.present.console import Unwrapped
 from tuner.present.study_view import StudyView
 from tuner.results.recommend import recommend
 from tuner.results.search_state import SearchState
@@ -27,7 +27,7 @@ FAST = {"linger.ms": "1", "batch.size": "65536", "acks": "1", "compression.type"
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> StringIO:
     out = StringIO()
-    monkeypatch.setattr(study_view, "ERR", Console(file=out, width=400))
+    monkeypatch.setattr(study_view, "ERR", Unwrapped(file=out, width=400))
     return out
 
 
@@ -79,7 +79,7 @@ def test_many_changes_are_cut_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatc
 
     lines = {}
     for out in (Terminal(), StringIO()):
-        monkeypatch.setattr(study_view, "ERR", Console(file=out, width=400))
+        monkeypatch.setattr(study_view, "ERR", Unwrapped(file=out, width=400))
         lines[out.isatty()] = shown(out, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config=FAST))[1]
     assert re.sub(r"\x1b\[[0-9;]*m", "", lines[True]).endswith("and 1 more")
     assert lines[False].count("=") == len(FAST)

@@ -169,7 +169,7 @@ def start() -> None:
         if interruption is not None and isinstance(error, (Interrupted, SystemError, *EXPECTED)):
             left = str(interruption) or "nothing is left behind; run the same command again"
             if isinstance(error, EXPECTED):  # the clean-up failed
-                ERR.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+                ERR.show(f"warning: {error}", style="yellow")
                 left = str(interruption) or "run the same command again, which also deletes what is left"
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
@@ -189,5 +189,5 @@ def _file_error(error: OSError) -> str:
 
 
 def _end(message: str, code: int, style: str) -> NoReturn:
-    ERR.print(message, style=style, markup=False, soft_wrap=True)
+    ERR.show(message, style=style)
     sys.exit(code)

@@ -63,7 +63,7 @@ def service() -> Iterator[Client]:
     except ValueError as error:
         raise typer.BadParameter(f"{SERVER_VARIABLE} or {TOKEN_VARIABLE}: {error}") from None
     except ServiceFault as error:
-        ERR.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        ERR.show(f"error: {error}", style="red")
         refused = isinstance(error, ServiceRefused)
         code = _KINDS.get(error.kind, ExitCode.FAILED) if refused else ExitCode.TARGET  # type: ignore[attr-defined]
         raise typer.Exit(code) from None
@@ -138,7 +138,7 @@ def follow(client: Client, name: str, *, silent: bool, after: int = 0) -> str:
                 if event.name == "trial" and event.number is not None:
                     after = event.number
                     if not silent:
-                        ERR.print(_line(event.data), markup=False, soft_wrap=True)
+                        ERR.show(_line(event.data))
                 # Several clients share what they follow, so a stream may still show how the study ended before.
                 elif event.name == "end" and (now := str(client.study(name)["state"])) not in AT_WORK:
                     return now
@@ -190,6 +190,6 @@ def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
     if as_json:
         options.print_json(study_record(name, None, found))
     else:
-        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
+        OUT.show(export_all(found, Format.TABLE), end="")
     if not found:
         raise NoFeasibleConfig(none_keeps_constraints(name))

@@ -80,7 +80,7 @@ def run(
         raise typer.BadParameter(str(error)) from None
     try:
         running = cluster.start(say)
-        OUT.print(f"the broker runs at {advertised}; Ctrl-C stops it", markup=False, soft_wrap=True)
+        OUT.show(f"the broker runs at {advertised}; Ctrl-C stops it")
         wait_while_running(running)
     finally:
         cluster.stop()
@@ -113,10 +113,7 @@ def stop(as_json: options.Json = False) -> None:
     if as_json:
         _show(None, as_json)
     else:
-        OUT.print(
-            f"stopped the broker at {stopped.bootstrap} and removed its data" if stopped else "no broker runs",
-            markup=False,
-        )
+        OUT.show(f"stopped the broker at {stopped.bootstrap} and removed its data" if stopped else "no broker runs")
 
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
@@ -131,9 +128,8 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
             }
         options.print_json(record)
     elif broker is None:
-        OUT.print("no broker runs; `tuner broker start` starts one")
+        OUT.show("no broker runs; `tuner broker start` starts one")
     else:
         since = datetime.datetime.fromtimestamp(broker.started_s).astimezone().isoformat(timespec="seconds")
-        OUT.print(f"the broker runs at {broker.bootstrap} since {since}", markup=False, soft_wrap=True)
-        for log in broker.logs:
-            OUT.print(f"log: {log}", markup=False, soft_wrap=True)
+        OUT.show(f"the broker runs at {broker.bootstrap} since {since}")
+        OUT.show(*(f"log: {log}" for log in broker.logs))

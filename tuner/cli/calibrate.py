@@ -92,5 +92,4 @@ def calibrate(
     if as_json:
         options.print_json(calibration_record(name, calibration))
         return
-    for line in calibration_lines(name, calibration):
-        OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+    OUT.show(*calibration_lines(name, calibration))

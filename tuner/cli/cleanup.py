@@ -65,7 +65,7 @@ def cleanup(
         record = document("cleanup", leftovers=leftovers, removed=removed)
         options.print_json(record)
     elif removed:
-        OUT.print(f"deleted {counted(len(removed), 'topic')}")
+        OUT.show(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:
         say(f"{counted(len(removable), 'topic')} can be deleted; add --remove")
 
@@ -83,7 +83,7 @@ def _agreed(topics: str) -> bool:
 
 def _print_leftovers(found: list[Leftover]) -> None:
     if not found:
-        OUT.print("there are no topics of earlier tuner runs on the cluster")
+        OUT.show("there are no topics of earlier tuner runs on the cluster")
         return
     table = Table(*(Column(heading, overflow="fold") for heading in ("topic", "run", "state")))
     for left in found:

@@ -135,7 +135,7 @@ def compare_clients(
     if as_json:
         options.print_json(found.as_json())
     else:
-        OUT.print("\n".join(client_comparison_lines(found)), markup=False, soft_wrap=True)
+        OUT.show(*client_comparison_lines(found))
         if not quiet:
             say(f"`tuner trials {found.study} --json` shows all measurements")
     for warning in comparison_warnings(found):

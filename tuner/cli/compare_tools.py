@@ -110,8 +110,7 @@ def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
     for name, rates in (("tuner", ours), ("kafka-producer-perf-test", theirs)):
         table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
     OUT.print(table)
-    OUT.print(
+    OUT.show(
         f"the tuner sends {ratio} times as many records per second as Kafka's tool (95 % confidence interval, from "
-        f"{ratio.rounds} rounds in which both were measured alternately)",
-        markup=False,
+        f"{ratio.rounds} rounds in which both were measured alternately)"
     )

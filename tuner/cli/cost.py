@@ -51,8 +51,7 @@ def cost(
     if as_json:
         options.print_json(cost_record(results.name, found, unit))
     else:
-        for line in cost_lines(found, unit):
-            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+        OUT.show(*cost_lines(found, unit))
         for each in recommended:
             if not each.proven and not each.is_baseline:
                 warn(f"{each.record_bytes} B: the recommended config is not proven better")

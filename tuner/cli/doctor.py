@@ -277,7 +277,7 @@ def doctor(
         if not as_json:
             style = _STYLES[finding.state]
             OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<18} ", end="")
-            OUT.print(finding.detail, markup=False, soft_wrap=True)
+            OUT.show(finding.detail)
     if as_json:
         record = document("checkup", findings=[asdict(one) for one in found])
         options.print_json(record)

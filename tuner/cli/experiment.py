@@ -76,8 +76,7 @@ def list_experiments(as_json: options.Json = False) -> None:
         (full.name, str(len(full.rows)), _taken(quick.planned_s), _taken(full.planned_s), full.about)
         for full, quick in found
     ]
-    for line in aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False):
-        OUT.print(line, markup=False, soft_wrap=True)
+    OUT.show(*aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False))
 
 
 @app.command()
@@ -96,12 +95,11 @@ def show(
     """
     spec, text = read_experiment(named, quick=quick)
     if as_yaml:
-        OUT.print(text, markup=False, soft_wrap=True, end="")
+        OUT.show(text, end="")
     elif as_json:
         options.print_json(planned_record(spec))
     else:
-        for line in planned_lines(spec):
-            OUT.print(line, markup=False, soft_wrap=True)
+        OUT.show(*planned_lines(spec))
 
 
 @app.command()
@@ -159,8 +157,7 @@ def run(
     if as_json:
         options.print_json(_record(found))
     elif len(found) > 1:
-        for line in overview_lines(found):
-            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+        OUT.show(*overview_lines(found))
 
 
 @app.command()
@@ -220,7 +217,7 @@ def report(
             say(f"wrote {output}")
             return
     if output is None:
-        OUT.print(text, markup=False, soft_wrap=True, end="", highlight=False)
+        OUT.show(text, end="")
     else:
         write_output(output, text, force=force)
         say(f"wrote {output}")
@@ -290,8 +287,7 @@ def _at(
 
 
 def _print(results: ExperimentResults) -> None:
-    for line in experiment_lines(results):
-        OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+    OUT.show(*experiment_lines(results))
 
 
 def _taken(seconds: float) -> str:

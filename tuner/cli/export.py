@@ -47,4 +47,4 @@ def export(
         return
     for each in written:
         count = len(each.get_trials(deepcopy=False))
-        OUT.print(f"{each.study_name}: {counted(count, 'trial')} in {masked_url(to)}", markup=False, soft_wrap=True)
+        OUT.show(f"{each.study_name}: {counted(count, 'trial')} in {masked_url(to)}")

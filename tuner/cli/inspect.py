@@ -183,8 +183,7 @@ def _inspect_one(
     if model is not None:
         told = _advice(found, model.calibration, topic.replication)
         OUT.print()
-        for line in advice_lines(told, topic.name, model.study):
-            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+        OUT.show(*advice_lines(told, topic.name, model.study))
 
 
 def _inspect_all(

@@ -63,12 +63,11 @@ def lint(
     if as_json:
         options.print_json(lint_record(report, file, load))
     else:
-        OUT.print(report_head(report, file), style="bold", markup=False, soft_wrap=True)
+        OUT.show(report_head(report, file), style="bold")
         for finding in report.findings:
-            OUT.print(f"{finding.level:<9}", style=_STYLES[finding.level], markup=False, end="")
-            OUT.print(str(finding), markup=False, soft_wrap=True)
-        for line in report_foot(report):
-            OUT.print(line, markup=False, soft_wrap=True)
+            OUT.show(f"{finding.level:<9}", style=_STYLES[finding.level], end="")
+            OUT.show(str(finding))
+        OUT.show(*report_foot(report))
         if report.assumed:
             say("nothing in the file shows which client it is for; --client java checks it for the Java client")
     if report.count(LintLevel.ERROR):

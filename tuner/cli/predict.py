@@ -98,8 +98,7 @@ def _show(source: Source, asked: Question, limits: Retention | None, *, as_json:
     if as_json:
         options.print_json(prediction_record(source, calibration, told, limits))
         return
-    for line in prediction_lines(source, calibration, told, limits):
-        OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+    OUT.show(*prediction_lines(source, calibration, told, limits))
 
 
 def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, as_json: bool) -> None:
@@ -111,8 +110,7 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
     if as_json:
         options.print_json(prediction_record(source, calibration, told, setting=sweep.setting))
     else:
-        for line in sweep_lines(source, sweep.setting, told):
-            OUT.print(line, markup=False, soft_wrap=True, highlight=False)
+        OUT.show(*sweep_lines(source, sweep.setting, told))
     if png is not None:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.pictures import draw_sweep

@@ -207,7 +207,7 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
     if as_json:
         options.print_json(document("sync", study=study, state=ended))
     elif not quiet:
-        OUT.print(f"the MLflow of the service is up to date with {study}", markup=False, soft_wrap=True)
+        OUT.show(f"the MLflow of the service is up to date with {study}")
 
 
 def _states_after(before: str) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def serve(
     from tuner.service.http.server import serve as serve_forever
 
     def tell(sentence: str) -> None:
-        ERR.print(one_line(sentence), markup=False, soft_wrap=True)
+        ERR.show(one_line(sentence))
 
     found = load_config(config)
     found = replace(found, host=host or found.host, port=found.port if port is None else port)
@@ -120,8 +120,7 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
         rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in found]
         options.print_json(document("tokens", tokens=rows))
         return
-    for each in found:
-        OUT.print(f"{each.name}  {each.role}  {each.created_at}", markup=False)
+    OUT.show(*(f"{each.name}  {each.role}  {each.created_at}" for each in found))
 
 
 @_tokens.command()

@@ -22,7 +22,7 @@ def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quie
     if as_json:
         options.print_json(record)
     else:
-        OUT.print(text, markup=False, soft_wrap=True)
+        OUT.show(text)
         if not quiet:
             say(f"`tuner report {record['study']}` shows all measurements")
     for warning in verification_warnings(record):
@@ -31,7 +31,6 @@ def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quie
 
 def end_unless_passed(record: Mapping[str, Any]) -> None:
     """Print why a file did not pass, and end the command with the exit code for it; do nothing if it passed."""
-    for sentence in shortcomings(record):
-        ERR.print(sentence, style="red", markup=False, soft_wrap=True)
+    ERR.show(*shortcomings(record), style="red")
     if record["exit_code"]:
         raise typer.Exit(record["exit_code"])

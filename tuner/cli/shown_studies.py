@@ -38,8 +38,7 @@ def print_studies(found: list[ListedStudy], *, as_json: bool, as_csv: bool) -> N
     elif not found:
         say("there is no study yet; `tuner run` makes one")
     else:
-        for line in study_lines(found):
-            OUT.print(line, markup=False, soft_wrap=True)
+        OUT.show(*study_lines(found))
 
 
 def _studies_here() -> Iterator[ListedStudy]:

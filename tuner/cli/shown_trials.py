@@ -61,8 +61,7 @@ def show_trials(
         options.print_csv(trials_csv(frame))
     else:
         metrics = [name for name in objectives or COMPARED if name in frame]
-        for line in _trial_lines(frame, metrics):
-            OUT.print(line, markup=False, soft_wrap=True)
+        OUT.show(*_trial_lines(frame, metrics))
         if _differs_from_raw(frame, metrics):
             say(
                 "trials of the search and the baseline are corrected for drift, and a config that was measured several "

@@ -48,7 +48,7 @@ def print_found(results: StudyResults, found: list[Recommendation], *, as_json: 
     if as_json:
         options.print_json(study_record(results.name, str(results.folder), found))
     else:
-        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
+        OUT.show(export_all(found, Format.TABLE), end="")
     simulated = [SIMULATED] if results.simulated else []
     for warning in dict.fromkeys([*simulated, *(warning for each in found for warning in each.warnings)]):
         warn(warning)

@@ -48,17 +48,13 @@ def sync_study(
     if as_json:
         options.print_json(document("sync", study=folder.name, **asdict(outcome)))
     elif outcome.error is None and not quiet:
-        OUT.print(
-            f"MLflow at {outcome.uri} is up to date with {folder.name}: {counted(outcome.runs_written, 'run')} written",
-            markup=False,
-            soft_wrap=True,
+        OUT.show(
+            f"MLflow at {outcome.uri} is up to date with {folder.name}: {counted(outcome.runs_written, 'run')} written"
         )
     if outcome.error is not None:
-        ERR.print(
+        ERR.show(
             f"error: MLflow at {outcome.uri} must show {folder.name}, but {counted(outcome.trials_behind, 'trial')} "
             f"may be missing there: {outcome.error}",
             style="red",
-            markup=False,
-            soft_wrap=True,
         )
         raise typer.Exit(ExitCode.FAILED)

@@ -64,8 +64,7 @@ def translate(
         options.print_json(translation_record(translation, file))
     else:
         table = ERR if output is None else OUT
-        for line in translation_lines(translation, file):
-            table.print(line, markup=False, soft_wrap=True)
+        table.show(*translation_lines(translation, file))
         if output is None:
             typer.echo(printable(text), nl=False)
     if output is not None:

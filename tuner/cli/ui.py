@@ -55,7 +55,7 @@ def ui(
         if as_json:
             _print_json(results, place, None)
         elif results is None:
-            OUT.print(place.shown, markup=False, soft_wrap=True)
+            OUT.show(place.shown)
         else:
             _print_links(results, place, None)
         return
@@ -70,7 +70,7 @@ def ui(
     if as_json:
         _print_json(results, place, address)
     else:
-        OUT.print(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it", markup=False, soft_wrap=True)
+        OUT.show(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it")
         if results is not None:
             _print_links(results, place, address)
     _serve(place, host, chosen)
@@ -82,10 +82,9 @@ def _print_links(results: StudyResults, place: TrackingLocation, address: str | 
         links = links_of(results, place, address)
     except TrackingError as error:
         say(f"no links to the study: {error}")
-        OUT.print(address or place.shown, markup=False, soft_wrap=True)
+        OUT.show(address or place.shown)
         return
-    for name, link in links.items():
-        OUT.print(f"{name}: {link}", markup=False, soft_wrap=True)
+    OUT.show(*(f"{name}: {link}" for name, link in links.items()))
 
 
 def _print_json(results: StudyResults | None, place: TrackingLocation, address: str | None) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import number
 from tuner.results.comparison import NOISE_RATIO, GoalComparison, SizeComparison, StudyComparison
@@ -20,7 +20,7 @@ _SHOWN: Final = ("mb_per_s", "latency_p99_ms")
 """The metrics that every comparison shows."""
 
 
-def print_comparison(found: StudyComparison, out: Console) -> None:
+def print_comparison(found: StudyComparison, out: Unwrapped) -> None:
     """Print the recommended configs of two studies side by side, with a table for each record size."""
     for size in found.sizes:
         columns = (Column(heading, overflow="fold") for heading in comparison_headings(found))
@@ -28,10 +28,10 @@ def print_comparison(found: StudyComparison, out: Console) -> None:
         for cells in comparison_rows(found, size):
             table.add_row(*map(Text, cells))
         out.print(table)
-        out.print(hypervolumes_text(found, size), style="dim", markup=False)
-        out.print(NOT_IN_TURN, style="dim", markup=False)
+        out.show(hypervolumes_text(found, size), style="dim")
+        out.show(NOT_IN_TURN, style="dim")
     if not found.sizes:
-        out.print("the studies have no record size in common, so there is nothing to compare", markup=False)
+        out.show("the studies have no record size in common, so there is nothing to compare")
 
 
 def comparison_csv(record: Mapping[str, Any]) -> str:

@@ -31,6 +31,11 @@ class Unwrapped(Console):
     def size(self, size: tuple[int, int]) -> None:
         self._width, self._height = size
 
+    def show(self, *lines: str, style: str | None = None, end: str = "\n") -> None:
+        """Print lines as they are: nothing in them is markup, and no line is broken, so that it can be copied whole."""
+        for line in lines:
+            self.out(line, style=style, end=end)
+
 
 class _SafeConsole(Unwrapped):
     """A console that escapes control characters in texts, because texts from outside could change the terminal."""
@@ -47,10 +52,9 @@ ERR = _SafeConsole(stderr=True, highlight=False)
 
 def say(sentence: str) -> None:
     """Print a sentence about the progress of a command."""
-    # A command in a sentence must stay in one line, so that it can be copied.
-    ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
+    ERR.show(sentence, style="dim")
 
 
 def warn(sentence: str) -> None:
     """Print a warning about something that makes the result less reliable."""
-    ERR.print("warning: " + sentence, style="yellow", markup=False, soft_wrap=True)
+    ERR.show("warning: " + sentence, style="yellow")

@@ -34,7 +34,7 @@ class ExperimentProgress(LiveLine, ExperimentReporter):
                 f"{unit} {number(trial.metrics[name])}" for unit, name in shown.items() if name in trial.metrics
             )
         style = "red" if trial.state is State.FAILED else "dim" if step.round is None else ""
-        ERR.print(f"{_where(step)}  {step.row.name}: {told}", markup=False, soft_wrap=True, style=style)
+        ERR.show(f"{_where(step)}  {step.row.name}: {told}", style=style)
 
 
 def _where(step: ExperimentStep) -> str:

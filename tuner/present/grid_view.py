@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Console
 from rich.text import Text
 
 from tuner.model.document import document
+from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
 from tuner.present.wording import aligned, number, shown_value, title
 from tuner.results.grid_tables import Cell, GridTable
@@ -44,7 +44,7 @@ def cell_text(cell: Cell | None) -> str:
     return number(cell.value) + (f" ({cell.behind} of {cell.configs} behind)" if cell.behind else "")
 
 
-def print_grid(study: str, record_bytes: str, tables: Sequence[GridTable], out: Console) -> None:
+def print_grid(study: str, record_bytes: str, tables: Sequence[GridTable], out: Unwrapped) -> None:
     """Print the tables of one record size; in a terminal, a cell is the greener, the better it is.
 
     Args:
@@ -54,13 +54,10 @@ def print_grid(study: str, record_bytes: str, tables: Sequence[GridTable], out: 
         out: The console to print to.
     """
     for table in tables:
-        out.print(
-            f"{study}: {record_bytes} B records, {grid_heading(table)}", style="bold", markup=False, soft_wrap=True
-        )
+        out.show(f"{study}: {record_bytes} B records, {grid_heading(table)}", style="bold")
         for line in _lines(table):
             out.print(line, soft_wrap=True)
-        for note in grid_notes(table):
-            out.print(note, style="dim", markup=False, soft_wrap=True)
+        out.show(*grid_notes(table), style="dim")
         out.print()
 
 

@@ -90,11 +90,9 @@ def _ending_record(ending: BatchEnding) -> dict[str, Any]:
 
 def print_inspection(found: Inspection, sample: BatchSample, received_bytes: int) -> None:
     """Print what was found in a topic: a line for each figure, and what they say."""
-    for name, text in inspection_lines(found, received_bytes):
-        OUT.print(f"{name:<22} {text}", markup=False, soft_wrap=True)
-    OUT.print("\nwhat this says", markup=False)
-    for sentence in (*remarks(found), *notes(sample, found)):
-        OUT.print(f"- {sentence}", markup=False, soft_wrap=True)
+    OUT.show(*(f"{name:<22} {text}" for name, text in inspection_lines(found, received_bytes)))
+    OUT.show("\nwhat this says")
+    OUT.show(*(f"- {sentence}" for sentence in (*remarks(found), *notes(sample, found))))
 
 
 def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[str, str]]:
@@ -141,12 +139,11 @@ def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], receiv
     if rows:
         _print_ranked(rows, received_bytes, top)
     else:
-        OUT.print("there is no topic to rank", markup=False, soft_wrap=True)
+        OUT.show("there is no topic to rank")
     reasons: dict[str, list[str]] = {}
     for topic, reason in unread.items():
         reasons.setdefault(reason, []).append(topic)
-    for reason, topics in reasons.items():
-        OUT.print(f"not ranked, {reason}: {', '.join(topics)}", markup=False, soft_wrap=True)
+    OUT.show(*(f"not ranked, {reason}: {', '.join(topics)}" for reason, topics in reasons.items()))
 
 
 def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) -> None:
@@ -164,14 +161,12 @@ def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) ->
                 in_short(found),
             ]
         )
-    for line in aligned(table):
-        OUT.print(line, markup=False, soft_wrap=True)
+    OUT.show(*aligned(table))
     if len(rows) > top:
-        OUT.print(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)", markup=False, soft_wrap=True)
+        OUT.show(f"and {len(rows) - top:,} more topics (--top {len(rows)}, --json)")
     rule = f"Ranked by what would be saved in the last 24 hours {IF_THEY_WAITED}, compressed with the codec."
-    OUT.print(f"\n{rule}", markup=False, soft_wrap=True)
-    OUT.print(f"saved: {_RANKING_RULE}.", markup=False, soft_wrap=True)
-    OUT.print(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.", markup=False, soft_wrap=True)
+    OUT.show(f"\n{rule}", f"saved: {_RANKING_RULE}.")
+    OUT.show(f"{len(rows):,} topics ranked; {received_bytes / 1e6:.1f} MB read.")
 
 
 def _spread(spread: Spread) -> str:

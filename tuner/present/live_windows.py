@@ -33,7 +33,7 @@ def live_windows(
     if not (ERR.is_terminal and sys.stderr.isatty()):
 
         def line(window: W) -> WatchDecision:
-            ERR.print(f"{_start_of_line(window)}  {rest_of_line(window)}", markup=False, soft_wrap=True)
+            ERR.show(f"{_start_of_line(window)}  {rest_of_line(window)}")
             return WatchDecision.GO_ON
 
         yield line

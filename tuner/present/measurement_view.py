@@ -45,8 +45,7 @@ def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | 
     OUT.print(table)
     if plot:
         OUT.print()
-        for line in hdr_plot(seen.latency):
-            OUT.print(line, markup=False)
+        OUT.show(*hdr_plot(seen.latency))
     _print_command(seen, bootstrap, command_config)
     for sentence in weaknesses(seen, verdict):
         warn(sentence)
@@ -202,8 +201,8 @@ def _print_command(seen: Measurement, bootstrap: str, command_config: Path | Non
     OUT.print()
     translated = " (the config is translated for the Java client, which was not measured)"
     same = seen.config.client.kind is ClientKind.JAVA
-    OUT.print(f"the same load with Kafka's own tool{'' if same else translated}:", style="dim")
-    OUT.print(command, style="dim", markup=False, soft_wrap=True)
+    OUT.show(f"the same load with Kafka's own tool{'' if same else translated}:", style="dim")
+    OUT.show(command, style="dim")
 
 
 def print_spread(runs: Sequence[Measurement]) -> None:

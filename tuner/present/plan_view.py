@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from runners.reporting import counted
@@ -16,6 +15,7 @@ from tuner.course import estimate
 from tuner.model.document import document
 from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.changes import changed_values
+from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
 from tuner.present.text_view import duration
 from tuner.present.wording import shown_value
@@ -91,7 +91,7 @@ def plan_warning(spec: StudySpec, mb_per_s: float) -> str:
 
 
 def print_plan(
-    spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], record: Mapping[str, Any], out: Console
+    spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], record: Mapping[str, Any], out: Unwrapped
 ) -> None:
     """Print the plan of a study.
 
@@ -102,8 +102,7 @@ def print_plan(
         out: The console.
     """
     own = " ".join(map(str, changed_values(spec.client, spec.baseline.values, {})))
-    for line in _lines(spec, record, own):
-        out.print(line, markup=False, soft_wrap=True)
+    out.show(*_lines(spec, record, own))
     for sizes, space in spaces.items():
         _print_space(spec, sizes, space, out, with_baseline=bool(own))
 
@@ -158,9 +157,11 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     yield f"creates   {record['creates']}"
 
 
-def _print_space(spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: Console, *, with_baseline: bool) -> None:
+def _print_space(
+    spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: Unwrapped, *, with_baseline: bool
+) -> None:
     out.print()
-    out.print(f"search space for {sizes} B", markup=False, style="bold")
+    out.show(f"search space for {sizes} B", style="bold")
     headings = ("knob", "range", "unit", "client's default", *(["baseline"] if with_baseline else []))
     table = Table(*headings, box=None, pad_edge=False)
     for parameter in space.parameters:
@@ -172,18 +173,13 @@ def _print_space(spec: StudySpec, sizes: RecordSizes, space: SearchSpace, out: C
     out.print(table)
     trials = trials_in_all(spec.search, space, spec.baseline)
     if waiting := _later_knobs_text(_searched_from(spec, space), trials):
-        out.print(
-            f"{waiting}; name a knob under space in the study file to search it from the beginning",
-            markup=False,
-            soft_wrap=True,
-        )
+        out.show(f"{waiting}; name a knob under space in the study file to search it from the beginning")
     steps = spec.search.grid_steps
-    out.print(f"a grid of {steps} values per knob: {space.combinations_text(steps)}", markup=False, soft_wrap=True)
-    for rule in space.rules:
-        out.print(f"  rule: {rule}", markup=False, soft_wrap=True)
+    out.show(f"a grid of {steps} values per knob: {space.combinations_text(steps)}")
+    out.show(*(f"  rule: {rule}" for rule in space.rules))
     if space.fixed:
         fixed = ", ".join(f"{name}={shown_value(name, value)}" for name, value in sorted(space.fixed.items()))
-        out.print(f"  in every config: {fixed}", markup=False, soft_wrap=True)
+        out.show(f"  in every config: {fixed}")
 
 
 def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:

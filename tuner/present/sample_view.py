@@ -31,8 +31,7 @@ def sample_record(topic: str, sample: TopicSample) -> dict[str, Any]:
 
 def print_sample(topic: str, sample: TopicSample) -> None:
     """Print the statistics, one line each."""
-    for name, text in sample_lines(topic, sample):
-        OUT.print(f"{name:<22} {text}", markup=False, soft_wrap=True)
+    OUT.show(*(f"{name:<22} {text}" for name, text in sample_lines(topic, sample)))
 
 
 def sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:

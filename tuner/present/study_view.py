@@ -17,7 +17,7 @@ from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
-from tuner.present.console import ERR
+from tuner.present.console import ERR, say
 from tuner.present.wording import in_short, keep, not_advice, title
 from tuner.results.recommend import recommend
 from tuner.results.search_state import SearchState
@@ -47,7 +47,7 @@ class LiveLine:
     def say(self, sentence: str) -> None:
         """Print a sentence for the user."""
         if not self._quiet:
-            ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
+            say(sentence)
 
     def _show(self, line: str) -> None:
         """Replace the live line."""
@@ -71,12 +71,12 @@ class StudyView(LiveLine, Reporter):
     @override
     def trial(self, standing: Standing, trial: Trial) -> None:
         if not self._quiet:
-            ERR.print(_line(standing, trial), markup=False, soft_wrap=True, style=_style(standing, trial))
+            ERR.show(_line(standing, trial), style=_style(standing, trial))
 
     @override
     def confirmed(self, results: StudyResults, record_bytes: str) -> None:
         if not self._quiet:
-            ERR.print(_recommended(results, record_bytes), markup=False, soft_wrap=True, style="bold")
+            ERR.show(_recommended(results, record_bytes), style="bold")
 
 
 def _recommended(results: StudyResults, record_bytes: str) -> str:

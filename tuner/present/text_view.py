@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
 from runners.reporting import counted
 from tuner.model.trial import StudyState
+from tuner.present.console import Unwrapped
 from tuner.present.report.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
 from tuner.present.status import SizeStatus, Status
 from tuner.present.wording import SIMULATED, aligned, number, title
@@ -19,7 +20,7 @@ _INDENT: Final = "      "
 _NOT_STARTED: Final = "not started"
 
 
-def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRow], out: Console) -> None:
+def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRow], out: Unwrapped) -> None:
     """Print the front of one record size.
 
     Args:
@@ -30,29 +31,26 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
     """
     heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
     if not rows:
-        out.print(f"{heading}: nothing on the front yet", markup=False)
+        out.show(f"{heading}: nothing on the front yet")
         return
     metrics = front_metrics(size, rows)
     head = ["trial", *(text for metric in metrics for text in (title(metric), "x baseline")), "bound by"]
     lines = aligned([head, *(_cells(row, metrics) for row in rows)])
-    out.print(heading, style="bold", markup=False)
-    out.print(lines[0], markup=False, soft_wrap=True)
+    out.show(heading, style="bold")
+    out.show(lines[0])
     for row, line in zip(rows, lines[1:], strict=True):
-        out.print(line, markup=False, soft_wrap=True)
+        out.show(line)
         config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
-        out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
+        out.show(f"{_INDENT}{config}", style="dim")
         if row.remarks:
-            out.print(f"{_INDENT}(!) {'; '.join(row.remarks)}", style="dim", markup=False, soft_wrap=True)
+            out.show(f"{_INDENT}(!) {'; '.join(row.remarks)}", style="dim")
     if again := aligned(in_turn_rows(size, metrics)):
-        out.print(f"\n{IN_TURN}:", style="bold", markup=False, soft_wrap=True)
-        for line in again:
-            out.print(line, markup=False, soft_wrap=True)
+        out.show(f"\n{IN_TURN}:", style="bold")
+        out.show(*again)
     if missed := missed_lines(size):
-        out.print(f"{NONE_KEEPS_ALL}:", markup=False)
-        for line in missed:
-            out.print(f"  {line}", markup=False, soft_wrap=True)
-    for note in front_notes(size):
-        out.print(note, style="dim", markup=False, soft_wrap=True)
+        out.show(f"{NONE_KEEPS_ALL}:")
+        out.show(*(f"  {line}" for line in missed))
+    out.show(*front_notes(size), style="dim")
     out.print()
 
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from rich.console import Console
-
 from objectives.ratios import Ratio
 from runners.reporting import counted, enumerated
 from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.changes import Change, changes
+from tuner.present.console import Unwrapped
 from tuner.present.wording import gain, gain_sentences, metric_name
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
@@ -63,13 +62,13 @@ def why_heading(why: Explanation) -> str:
     return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what} is recommended"
 
 
-def print_explanations(explanations: Iterable[Explanation], out: Console) -> None:
+def print_explanations(explanations: Iterable[Explanation], out: Unwrapped) -> None:
     """Print explanations, each with a heading and its sections."""
     for each in explanations:
-        out.print(why_heading(each), style="bold", markup=False, soft_wrap=True)
+        out.show(why_heading(each), style="bold")
         for section in why_sections(each):
             lines = [f"  {line}" for line in section.lines]
-            out.print("", f"{section.heading}:", *lines, sep="\n", markup=False, soft_wrap=True)
+            out.show("", f"{section.heading}:", *lines)
         out.print()
 
 

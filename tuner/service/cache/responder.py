@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
 from search_spaces.client import client_of
 from tuner.model.document import document
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
@@ -393,7 +391,7 @@ def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults
     return (size,)
 
 
-def _as_text(show: Callable[[Console], None]) -> str:
+def _as_text(show: Callable[[Unwrapped], None]) -> str:
     text = io.StringIO()
     show(Unwrapped(file=text, highlight=False, no_color=True))
     return text.getvalue()
