@@ -14,7 +14,7 @@ from tuner.prediction.question import Changes, Question, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source
 from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
-from tuner.present.wording import SIMULATED
+from tuner.results.reasons import SIMULATED
 from tuner.service.http.pages import what_if_page
 
 CONFIG = ProducerConfig.parse({})

@@ -15,8 +15,9 @@ from tuner.cli.own_study import free_name, run_own_study, study_of_options
 from tuner.model.spec import Executor
 from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.present.console import OUT, say, warn
-from tuner.present.wording import SIMULATED, not_advice
+from tuner.present.wording import not_advice
 from tuner.results.client_comparison import Contest, Side, comparison_of
+from tuner.results.reasons import SIMULATED
 from tuner.results.recommend import recommend
 from tuner.storage.home import storage_at
 

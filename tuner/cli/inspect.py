@@ -18,7 +18,7 @@ from tuner.model.errors import NothingToTell
 from tuner.present.advice_view import advice_lines, advice_record
 from tuner.present.console import OUT, say, warn
 from tuner.present.inspection_view import inspection_record, print_inspection, print_ranking, ranking_record
-from tuner.present.wording import SIMULATED
+from tuner.results.reasons import SIMULATED
 from tuner.storage.home import find_study
 
 if TYPE_CHECKING:

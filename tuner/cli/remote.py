@@ -35,7 +35,7 @@ from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
-from tuner.present.wording import SIMULATED
+from tuner.results.reasons import SIMULATED
 from tuner.service.queue.job import AT_WORK, JobState
 
 _WATCH_S: Final = 2.0

@@ -33,6 +33,7 @@ from tuner.cli.verify_options import VerifyOptions
 from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.present.console import OUT, say, warn
+from tuner.results.reasons import SIMULATED
 from tuner.service.queue.job import AT_REST, JobState
 
 _NO_TRIAL: Final = 10**14
@@ -130,7 +131,7 @@ def verify(
     unmeasured, simulated = record.pop("unmeasured"), record.pop("simulated")
     print_judgement(record, printable(text), as_json=as_json, quiet=quiet)
     if simulated:
-        warn("simulated: nothing was measured on Kafka")
+        warn(SIMULATED)
     if unmeasured:
         raise StudyError(unmeasured)
     end_unless_passed(record)

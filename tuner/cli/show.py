@@ -22,10 +22,10 @@ from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
 from tuner.present.report.front_table import front_csv, front_rows, fronts_record
 from tuner.present.status import Status, status_of
 from tuner.present.text_view import print_front, status_text
-from tuner.present.wording import SIMULATED
 from tuner.results.comparison import StudyComparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.grid_tables import grid_tables
+from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore

@@ -11,7 +11,7 @@ from tuner.model.spec import StudySpec
 from tuner.present.console import OUT, warn
 from tuner.present.export import Format, export_all, study_record
 from tuner.present.study_view import StudyView
-from tuner.present.wording import SIMULATED
+from tuner.results.reasons import SIMULATED
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults
 

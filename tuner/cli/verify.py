@@ -22,6 +22,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.present.console import say, warn
 from tuner.present.verification_view import verification_lines
 from tuner.results.judgement import Terms
+from tuner.results.reasons import SIMULATED
 from tuner.storage.home import storage_at, verification_stem
 from tuner.study_file import drop_used_secrets
 
@@ -132,7 +133,7 @@ def verify(
     judgement = judgement.after(results, replace(spec, name=results.name), terms)
     print_judgement(judgement.as_json(), "\n".join(verification_lines(judgement)), as_json=as_json, quiet=quiet)
     if results.simulated:
-        warn("simulated: nothing was measured on Kafka")
+        warn(SIMULATED)
     if judgement.unmeasured:
         raise StudyError(judgement.unmeasured)
     end_unless_passed(judgement.as_json())

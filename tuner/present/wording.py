@@ -13,7 +13,6 @@ from tuner.results.recommendation import Price, Recommendation, SideEffect
 
 NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: no config is proven better than the baseline"
-SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
 WOULD_DECIDE: Final = (
     "more rounds (tuner confirm --max-rounds), longer measurements (workload.saturate and workload.paced) or a "

@@ -1,6 +1,7 @@
 """Why a recommendation is as it is, in words: why the baseline is kept, and why no config can be recommended."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from objectives.ratios import ERROR_RATE
 from objectives.scoring import ALWAYS
@@ -9,6 +10,8 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Trial
 from tuner.results.recommendation import Conditions
 from tuner.results.study_results import SizeResults, StudyResults
+
+SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
 
 def baseline_is_kept(results: SizeResults, goal: Goal, allow_loss: float) -> str:

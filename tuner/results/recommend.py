@@ -16,7 +16,7 @@ from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.nominees import deciding_metrics, nominees, pick
-from tuner.results.reasons import baseline_is_kept, nothing_fits, only_searched
+from tuner.results.reasons import SIMULATED, baseline_is_kept, nothing_fits, only_searched
 from tuner.results.recommendation import NO_CONDITIONS, Conditions, Price, Recommendation, SideEffect
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -170,7 +170,7 @@ def _for_goal(
     """Return the config to use for a goal; see `recommend`."""
     results, warnings = _nearest(study, record_bytes)
     if study.simulated:
-        warnings.append("simulated: a model made these numbers, nothing was measured on Kafka")
+        warnings.append(SIMULATED)
     warnings += [str(each) for each in results.carry_overs if each.shows]
     if results.baseline is None:
         raise NoFeasibleConfig(

@@ -28,6 +28,7 @@ from tuner.results.experiment_results import ExperimentResults
 from tuner.results.explanation import Explanation, explain, knob_importance
 from tuner.results.grid_tables import grid_tables
 from tuner.results.racing_savings import RacingSavings
+from tuner.results.reasons import SIMULATED
 from tuner.results.recommend import preferred
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
@@ -173,7 +174,7 @@ def _pages() -> Environment:
         NO_GAIN=wording.NO_GAIN,
         SCRIPT=SCRIPT,
         STYLE=STYLE,
-        SIMULATED=wording.SIMULATED,
+        SIMULATED=SIMULATED,
         NONE_KEEPS_ALL=NONE_KEEPS_ALL,
     )
     return pages

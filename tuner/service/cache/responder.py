@@ -39,6 +39,7 @@ from tuner.present.study_list import listed_study
 from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
+from tuner.results.reasons import SIMULATED
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -208,7 +209,6 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
             return CachedResponse.of(front_csv(*sizes), CSV)
         case "text":
             from tuner.present.text_view import print_front
-            from tuner.present.wording import SIMULATED
 
             shown = [f"{SIMULATED}\n"] if results.simulated else []
             shown += [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
