@@ -83,13 +83,11 @@ class Study:
         Raises:
             ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
         """
-        there = ", ".join(self.record_sizes) or "none yet"
-        if record_bytes is None and len(self.results.sizes) == 1:
-            return self.results.sizes[0]
-        found = None if record_bytes is None else self.results.size(_size_text(record_bytes))
-        if found is None:
-            raise ValueError(f"record_bytes must be one of the study's sizes ({there}), but got {record_bytes}")
-        return found
+        found = self.results.asked_sizes(None if record_bytes is None else str(record_bytes))
+        if len(found) != 1:
+            there = ", ".join(self.record_sizes) or "none yet"
+            raise ValueError(f"record_bytes may be left out if the study has one record size, but it has {there}")
+        return found[0]
 
 
 def run_study(

@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import tuner.cli.cleanup as module
 from runners.clusters.leftovers import Leftover
-from tuner.cli import broker
 from tuner.model.target import Target
 
 DEAD = Leftover(topic="tuner-1-a-1", run_id="1-a", state="dead")
@@ -28,10 +28,10 @@ class StandIn:
 def cleanup(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
     """Return a function that runs the command on a cluster with the topic of a dead run, without a terminal."""
     monkeypatch.setattr(Target, "cluster", lambda _: StandIn())
-    monkeypatch.setattr(broker, "find_leftovers", lambda _: [DEAD])
-    monkeypatch.setattr(broker, "remove_leftovers", lambda _, found: [left.topic for left in found])
+    monkeypatch.setattr(module, "find_leftovers", lambda _: [DEAD])
+    monkeypatch.setattr(module, "remove_leftovers", lambda _, found: [left.topic for left in found])
     app = typer.Typer()
-    app.command()(broker.cleanup)
+    app.command()(module.cleanup)
 
     def run(*words: str) -> tuple[int, str, str]:
         done = CliRunner().invoke(app, ["--bootstrap", "kafka:9092", *words])

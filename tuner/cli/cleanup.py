@@ -1,6 +1,5 @@
 """`tuner cleanup` lists and deletes the topics that killed runs left on a cluster."""
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from rich.table import Column, Table
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.cli.asking import agreed
 from tuner.model.document import document
 from tuner.present.console import OUT, say
 
@@ -56,7 +56,8 @@ def cleanup(
         if not as_json:
             _print_leftovers(found)
         removed: list[str] = []
-        if remove and removable and (yes or _agreed(counted(len(removable), "topic"))):
+        topics = counted(len(removable), "topic")
+        if remove and removable and (yes or agreed(f"delete {topics}?", f"cleanup asks before it deletes {topics}")):
             removed = remove_leftovers(running, removable)
     finally:
         cluster.stop()
@@ -67,18 +68,7 @@ def cleanup(
     elif removed:
         OUT.show(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:
-        say(f"{counted(len(removable), 'topic')} can be deleted; add --remove")
-
-
-def _agreed(topics: str) -> bool:
-    """Ask whether the topics are to be deleted, and return the answer.
-
-    Raises:
-        typer.BadParameter: Nobody can answer, because standard input is no terminal.
-    """
-    if not sys.stdin.isatty():
-        raise typer.BadParameter(f"cleanup asks before it deletes {topics}, but no terminal is there; add --yes")
-    return typer.confirm(f"delete {topics}?", err=True)
+        say(f"{topics} can be deleted; add --remove")
 
 
 def _print_leftovers(found: list[Leftover]) -> None:

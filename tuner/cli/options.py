@@ -1,7 +1,7 @@
 """Options that several commands share, the parsing of their values, and JSON output."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -23,8 +23,7 @@ from tuner.model.target import Target, check_addresses, without_login
 from tuner.present.console import say
 
 if TYPE_CHECKING:  # they import much, which the options of other commands must not wait for
-    from tuner.api import Study as LoadedStudy
-    from tuner.results.study_results import SizeResults
+    from tuner.results.study_results import SizeResults, StudyResults
 
 
 def parse_size(text: str) -> int:
@@ -63,14 +62,14 @@ def parse_duration(text: str) -> float:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
-def asked_sizes(study: "LoadedStudy", record_bytes: str | None) -> Sequence["SizeResults"]:
+def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["SizeResults", ...]:
     """Return the results of the record size that the user asked for, or those of all record sizes.
 
     Raises:
         typer.BadParameter: The study has no such record size.
     """
     try:
-        return study.results.sizes if record_bytes is None else (study.size(record_bytes),)
+        return results.asked_sizes(record_bytes)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

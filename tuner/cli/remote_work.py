@@ -1,7 +1,6 @@
 """Commands that have a service work on its studies: `tuner --server URL confirm`, `verify`, `fork`, `rm`, `sync`."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,6 +12,7 @@ from search_spaces.client import client_of
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.cli import options, verify_options
+from tuner.cli.asking import agreed
 from tuner.cli.at_service import (
     Detach,
     Study,
@@ -180,11 +180,9 @@ def rm(
     with service() as client:
         for name in chosen:
             client.study(name)
-        if not yes:
-            shown = ", ".join(chosen)
-            if not sys.stdin.isatty():
-                raise typer.BadParameter(f"rm asks before it removes {shown}, but no terminal is there; add --yes")
-            typer.confirm(f"remove for good from {client.url}: {shown}?", abort=True, err=True)
+        shown = ", ".join(chosen)
+        if not yes and not agreed(f"remove for good from {client.url}: {shown}?", f"rm asks before it removes {shown}"):
+            raise typer.Abort
         for name in chosen:
             client.remove(name)
             say(f"removed {name}")

@@ -1,12 +1,12 @@
 """`tuner rm` removes studies."""
 
-import sys
 from contextlib import closing, suppress
 from typing import Annotated
 
 import typer
 
 from tuner.cli import options
+from tuner.cli.asking import agreed
 from tuner.cli.study_arguments import Yes
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED
@@ -32,11 +32,9 @@ def rm(
     """
     storage = storage_at()
     found = list(dict.fromkeys(find_study(name, storage=storage) for name in names))
-    if not yes:
-        shown = ", ".join(map(str, found))
-        if not sys.stdin.isatty():
-            raise typer.BadParameter(f"rm asks before it removes {shown}, but no terminal is there; add --yes")
-        typer.confirm(f"remove for good: {shown}?", abort=True, err=True)
+    shown = ", ".join(map(str, found))
+    if not yes and not agreed(f"remove for good: {shown}?", f"rm asks before it removes {shown}"):
+        raise typer.Abort
     for folder in found:
         in_mlflow = False
         with suppress(*EXPECTED), closing(storage.read(folder)) as store:

@@ -113,7 +113,7 @@ def front(
     """
     options.check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
-    results, sizes = loaded.results, options.asked_sizes(loaded, record_bytes)
+    results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     if as_json:
         options.print_json(fronts_record(results, sizes))
         return
@@ -149,7 +149,7 @@ def grid(
     """
     options.check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
-    results, sizes = loaded.results, options.asked_sizes(loaded, record_bytes)
+    results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     if as_json:
         options.print_json(grid_record(results.name, tables))

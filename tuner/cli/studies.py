@@ -40,7 +40,7 @@ def trials(
     """
     check_trials_output(parquet, as_json=as_json, as_csv=as_csv, force=force)
     loaded = load_study(study)
-    sizes = options.asked_sizes(loaded, record_bytes)
+    sizes = options.asked_sizes(loaded.results, record_bytes)
     # Imported here, because it imports pandas.
     from tuner.present.frames import trials_frame
 

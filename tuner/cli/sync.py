@@ -52,9 +52,5 @@ def sync_study(
             f"MLflow at {outcome.uri} is up to date with {folder.name}: {counted(outcome.runs_written, 'run')} written"
         )
     if outcome.error is not None:
-        ERR.show(
-            f"error: MLflow at {outcome.uri} must show {folder.name}, but {counted(outcome.trials_behind, 'trial')} "
-            f"may be missing there: {outcome.error}",
-            style="red",
-        )
+        ERR.show(f"error: {outcome.missing(folder.name)}", style="red")
         raise typer.Exit(ExitCode.FAILED)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from runners.measurement import Window
+from runners.reporting import counted
 from tuner.course.experiment_steps import ExperimentStep
 from tuner.model.errors import DeadlinePassed
 from tuner.model.trial import Kind, StudyState, Trial
@@ -94,6 +95,11 @@ class SyncOutcome:
     trials_behind: int
     uri: str
     error: str | None
+
+    def missing(self, study: str) -> str:
+        """Return how much of a study may be missing in MLflow, and why; `error` must not be None."""
+        behind = counted(self.trials_behind, "trial")
+        return f"MLflow at {self.uri} must show {study}, but {behind} may be missing there: {self.error}"
 
 
 _MIRROR_PATIENCE_S: Final = 60.0

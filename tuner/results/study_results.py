@@ -237,6 +237,20 @@ class StudyResults:
         wanted = RecordSizes.parse(record_bytes)
         return next((found for found in self.sizes if RecordSizes.parse(found.record_bytes) == wanted), None)
 
+    def asked_sizes(self, record_bytes: str | None) -> tuple[SizeResults, ...]:
+        """Return the results of the record size or mix that was asked for; None asks for all record sizes.
+
+        Raises:
+            ValueError: The study does not have this size.
+        """
+        if record_bytes is None:
+            return self.sizes
+        found = self.size(record_bytes)
+        if found is None:
+            there = ", ".join(size.record_bytes for size in self.sizes) or "none yet"
+            raise ValueError(f"record_bytes must be one of the study's record sizes ({there}), but got {record_bytes}")
+        return (found,)
+
     @property
     def allow_loss(self) -> float:
         """The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`."""

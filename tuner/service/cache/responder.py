@@ -380,15 +380,10 @@ def _stamp(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
 
 
 def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
-    if record_bytes is None:
-        return results.sizes
-    size = results.size(record_bytes)
-    if size is None:
-        there = ", ".join(each.record_bytes for each in results.sizes) or "none yet"
-        raise Problem(
-            404, "not-found", f"record_bytes must be one of the study's record sizes ({there}), but got {record_bytes}"
-        )
-    return (size,)
+    try:
+        return results.asked_sizes(record_bytes)
+    except ValueError as error:
+        raise Problem(404, "not-found", str(error)) from None
 
 
 def _as_text(show: Callable[[Unwrapped], None]) -> str:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runners.reporting import counted
 from tuner.api import run_study
 from tuner.course.run import run_study as measure
 from tuner.model.errors import NoFeasibleConfig, StudyError
@@ -96,7 +95,4 @@ def _sync(spec: StudySpec, folder: Path) -> None:
     """
     outcome = sync(folder, spec.tracking, extra_artifacts=write_all_artifacts)
     if outcome.error is not None:
-        behind = counted(outcome.trials_behind, "trial")
-        raise StudyError(
-            f"MLflow at {outcome.uri} must show {spec.name}, but {behind} may be missing there: {outcome.error}"
-        )
+        raise StudyError(outcome.missing(spec.name))

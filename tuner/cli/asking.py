@@ -1,0 +1,20 @@
+"""Asks the user before a command removes something."""
+
+import sys
+
+import typer
+
+
+def agreed(question: str, asks: str) -> bool:
+    """Ask the user whether something is to be removed, and return the answer.
+
+    Args:
+        question: The question, such as `delete 2 topics?`.
+        asks: Before what the command asks, such as `cleanup asks before it deletes 2 topics`.
+
+    Raises:
+        typer.BadParameter: Nobody can answer, because standard input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"{asks}, but no terminal is there; add --yes")
+    return typer.confirm(question, err=True)
