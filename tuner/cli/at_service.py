@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tuner.cli import options
 from tuner.cli.interruption import Interrupted
+from tuner.cli.printing import print_json
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
@@ -188,7 +188,7 @@ def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
     """
     found = recommendation_for_each_size(client, name)
     if as_json:
-        options.print_json(study_record(name, None, found))
+        print_json(study_record(name, None, found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
     if not found:

@@ -20,6 +20,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options, workload_options
 from tuner.cli.output import Force, check_picture, write_picture
+from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_record import measurement_record
@@ -176,7 +177,7 @@ def bench(
         tuner bench --repeat 5 --csv > runs.csv       one line for each measurement
         tuner bench --zone-delay 2ms --zone-bandwidth 50MB       as if the broker were in another zone
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     _check_needed(peak, rate, most_frequent_key, different_keys)
     chosen = client_of(client)
     measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
@@ -206,9 +207,9 @@ def bench(
     with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as opened:
         runs = _measure(opened.runner(str(generator), limits), measured, workload, repeat, alone=alone)
     if as_csv:
-        options.print_csv(csv_of(map(measurement_record, runs)))
+        print_csv(csv_of(map(measurement_record, runs)))
     elif as_json:
-        options.print_json(_record(runs))
+        print_json(_record(runs))
     else:
         print_measurement(runs[-1], bootstrap or "HOST:9092", command_config, plot=plot)
         if repeat > 1:

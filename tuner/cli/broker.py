@@ -15,6 +15,7 @@ from runners.clusters.persistent import (
     wait_while_running,
 )
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
@@ -126,7 +127,7 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
                 "started_s": broker.started_s,
                 "logs": [str(log) for log in broker.logs],
             }
-        options.print_json(record)
+        print_json(record)
     elif broker is None:
         OUT.show("no broker runs; `tuner broker start` starts one")
     else:

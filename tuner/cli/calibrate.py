@@ -13,6 +13,7 @@ from search_spaces.client import client_of
 from tuner.cli import options, workload_options
 from tuner.cli.experiment_run import run_experiment_shown
 from tuner.cli.own_study import own_name
+from tuner.cli.printing import print_json
 from tuner.experiment_file import parse_experiment
 from tuner.prediction.calibration import calibrate as fitted
 from tuner.prediction.calibration import similar_host
@@ -90,6 +91,6 @@ def calibrate(
         )
     calibration = fitted(observations_in(results), similar_host(bootstrap))
     if as_json:
-        options.print_json(calibration_record(name, calibration))
+        print_json(calibration_record(name, calibration))
         return
     OUT.show(*calibration_lines(name, calibration))

@@ -10,6 +10,7 @@ from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftover
 from runners.reporting import counted
 from tuner.cli import options
 from tuner.cli.asking import agreed
+from tuner.cli.printing import print_json
 from tuner.model.document import document
 from tuner.present.console import OUT, say
 
@@ -64,7 +65,7 @@ def cleanup(
     if as_json:
         leftovers = [asdict(left) for left in found]
         record = document("cleanup", leftovers=leftovers, removed=removed)
-        options.print_json(record)
+        print_json(record)
     elif removed:
         OUT.show(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:

@@ -10,8 +10,9 @@ from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.producer_file import FileClient, read_producer_file
 from search_spaces.properties_file import named_file
 from tuner.api import load_study
-from tuner.cli import options
+from tuner.cli import options, workload_options
 from tuner.cli.own_study import free_name, run_own_study, study_of_options
+from tuner.cli.printing import print_json
 from tuner.model.spec import Executor
 from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.present.console import OUT, say, warn
@@ -56,22 +57,12 @@ def compare_clients(
     rounds: Annotated[
         int, typer.Option(min=2, help="Number of rounds. One round measures each config of both clients once.")
     ] = 8,
-    seconds: Annotated[
-        float, typer.Option(help="Seconds of load that are measured, at full speed and again at the fixed rate.")
-    ] = 10.0,
-    warmup: Annotated[
-        float, typer.Option(help="Seconds of load before the measurement, at full speed and again at the fixed rate.")
-    ] = 2.0,
+    seconds: Annotated[float, workload_options.seconds(twice=True)] = 10.0,
+    warmup: Annotated[float, workload_options.warmup(twice=True)] = 2.0,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
-    executor: Annotated[
-        Executor,
-        typer.Option(
-            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
-            "numbers, to try the command without Kafka."
-        ),
-    ] = Executor.LOCAL,
+    executor: Annotated[Executor, options.executor()] = Executor.LOCAL,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -134,7 +125,7 @@ def compare_clients(
     results = run_own_study(contest.study(spec), text, _STEM, storage, silent=silent)
     found = comparison_of(results, contest)
     if as_json:
-        options.print_json(found.as_json())
+        print_json(found.as_json())
     else:
         OUT.show(*client_comparison_lines(found))
         if not quiet:

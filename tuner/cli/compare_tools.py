@@ -14,6 +14,7 @@ from runners.wrappers import owned_topic
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
+from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.document import document
 from tuner.present.console import OUT, say
@@ -51,7 +52,7 @@ def compare_tools(
     Example:
         tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     config = ProducerConfig.parse(options.config_values(None, pairs or [], librdkafka()))
     workload = Workload(
         RecordSizes.fixed(record_bytes),
@@ -67,9 +68,9 @@ def compare_tools(
     if as_csv:
         rows = enumerate(zip(ours, theirs, strict=True), 1)
         columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
-        options.print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
+        print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
     elif as_json:
-        options.print_json(_record(ours, theirs, ratio))
+        print_json(_record(ours, theirs, ratio))
     else:
         _print_ratio(ours, theirs, ratio)
 

@@ -9,7 +9,7 @@ from tuner import api
 from tuner.cli import options
 from tuner.cli.confirm_options import ConfirmOptions
 from tuner.cli.kept_study import kept_study
-from tuner.cli.shared_options import with_options
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.study_run import Mlflow, print_found, run_with_view
 from tuner.present.console import say, warn
 from tuner.results.recommend import recommendations

@@ -5,37 +5,38 @@ from typing import Annotated, Any
 
 import typer
 
+from tuner.cli.workload_options import Default, Panel
 from tuner.model.spec import Goal
 
 
-def max_rounds(least: int, default: str, panel: str | None = None) -> Any:
+def max_rounds(least: int, default: str, panel: Panel = None, uncertain: str = "gain") -> Any:
     """Return the option for the most rounds.
 
     Args:
         least: The smallest number that the user may give.
         default: What holds without the option, in words.
         panel: The panel of the help in which it is shown; None for the panel of all other options.
+        uncertain: What further rounds are to show.
     """
     return typer.Option(
         min=least,
-        help="Maximum number of rounds, used where the gain is still uncertain.",
+        help=f"Maximum number of rounds, used where the {uncertain} is still uncertain.",
         show_default=default,
         rich_help_panel=panel,
     )
 
 
-def width_ratio(default: str, panel: str | None = None) -> Any:
+def width_ratio(default: Default, panel: Panel = None, example: str = "0.05 for a twentieth") -> Any:
     """Return the option for the width of the interval at which the rounds end; see `max_rounds` for the arguments."""
     return typer.Option(
         min=0.001,
-        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
-        "for a twentieth.",
+        help=f"Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: {example}.",
         show_default=default,
         rich_help_panel=panel,
     )
 
 
-def ablation_rounds(default: str, panel: str | None = None) -> Any:
+def ablation_rounds(default: str, panel: Panel = None) -> Any:
     """Return the option for the rounds that show what each change brings; see `max_rounds` for the arguments."""
     return typer.Option(
         min=0,

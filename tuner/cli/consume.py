@@ -26,6 +26,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from search_spaces.record_size import check_record
 from tuner.cli import options, workload_options
+from tuner.cli.printing import print_json
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.consumption_record import consumption_record
 from tuner.present.console import say
@@ -167,7 +168,7 @@ def consume(
             with opening() as opened:
                 seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
     if as_json:
-        options.print_json(consumption_record(seen, written))
+        print_json(consumption_record(seen, written))
     else:
         print_consumption(seen, written)
 

@@ -7,6 +7,7 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import AskedGoal, RecordBytes
 from tuner.model.errors import NoFeasibleConfig
 from tuner.prediction.observations import assumed_shape, stored_load
@@ -49,7 +50,7 @@ def cost(
             costs["recommended"] = cost_of(each.metrics, replication, unit)
         found.append((each, costs))
     if as_json:
-        options.print_json(cost_record(results.name, found, unit))
+        print_json(cost_record(results.name, found, unit))
     else:
         OUT.show(*cost_lines(found, unit))
         for each in recommended:

@@ -28,6 +28,7 @@ from runners.reporting import silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
@@ -280,7 +281,7 @@ def doctor(
             OUT.show(finding.detail)
     if as_json:
         record = document("checkup", findings=[asdict(one) for one in found])
-        options.print_json(record)
+        print_json(record)
     bad = {finding.name for finding in found if finding.state is CheckState.BAD}
     if bad:
         raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

@@ -16,6 +16,7 @@ from runners.pools.ray_cluster import RayCluster
 from tuner.cli import options
 from tuner.cli.experiment_run import run_experiment_shown
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
+from tuner.cli.printing import check_one_form, print_json
 from tuner.experiment_file import PAPERS, named_experiments, paper_experiments, read_experiment
 from tuner.experiment_file.searches import on_cluster, on_ray
 from tuner.model.document import document
@@ -70,7 +71,7 @@ def list_experiments(as_json: options.Json = False) -> None:
     found = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
     if as_json:
         listed = [{"full": planned_record(full), "quick": planned_record(quick)} for full, quick in found]
-        options.print_json(document("experiments", experiments=listed))
+        print_json(document("experiments", experiments=listed))
         return
     rows = [
         (full.name, str(len(full.rows)), _taken(quick.planned_s), _taken(full.planned_s), full.about)
@@ -97,7 +98,7 @@ def show(
     if as_yaml:
         OUT.show(text, end="")
     elif as_json:
-        options.print_json(planned_record(spec))
+        print_json(planned_record(spec))
     else:
         OUT.show(*planned_lines(spec))
 
@@ -155,7 +156,7 @@ def run(
         if not as_json:
             _print(found[-1])
     if as_json:
-        options.print_json(_record(found))
+        print_json(_record(found))
     elif len(found) > 1:
         OUT.show(*overview_lines(found))
 
@@ -189,7 +190,7 @@ def report(
         tuner experiment report thesis-default --csv > measurements.csv
         tuner experiment report papers-quick --format markdown
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     chosen = ReportForm.JSON if as_json else ReportForm.CSV if as_csv else form
     if chosen is ReportForm.PNG and output is None:
         raise typer.BadParameter("a picture is a file: name it with --output")

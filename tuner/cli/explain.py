@@ -2,8 +2,9 @@
 
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.cli.options_from_dataclass import with_options
+from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import ExplainOptions
-from tuner.cli.shared_options import with_options
 from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import OUT, warn
 from tuner.present.export.record import explanations_record
@@ -32,7 +33,7 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
     recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, conditions, asked.allow_loss)
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
-        options.print_json(explanations_record(results.name, found))
+        print_json(explanations_record(results.name, found))
     else:
         print_explanations(found, OUT)
     for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):

@@ -7,6 +7,7 @@ import typer
 from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import RecordBytes
 from tuner.model.document import document
 from tuner.model.url import masked_url
@@ -43,7 +44,7 @@ def export(
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]
         to_shown = masked_url(to)
         record = document("export", study=loaded.name, to=to_shown)
-        options.print_json({**record, "studies": studies})
+        print_json({**record, "studies": studies})
         return
     for each in written:
         count = len(each.get_trials(deepcopy=False))

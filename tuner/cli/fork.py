@@ -9,6 +9,7 @@ import typer
 
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.cli.study_arguments import NewName, NewStudyFile
 from tuner.course.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
@@ -57,7 +58,7 @@ def fork(
     say(f"{name}: {len(taken.trials)} of {counted(taken.there, 'trial')} of {taken.source} taken over")
     say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
     if as_json:
-        options.print_json(taken.as_json(name, folder))
+        print_json(taken.as_json(name, folder))
 
 
 def _new_study(name: str, study_file: Path | None, source: ResultsStore) -> tuple[StudySpec, str]:

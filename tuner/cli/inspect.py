@@ -13,6 +13,7 @@ from runners.inspection.batch_reader import BatchReader
 from runners.inspection.batch_sampling import LEAST_BYTES, BatchSample, SampleLimits, sample_batches
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.inspection.topic_savings import Inspection, inspected, ranked
 from tuner.model.errors import NothingToTell
 from tuner.present.advice_view import advice_lines, advice_record
@@ -177,7 +178,7 @@ def _inspect_one(
                 told = _advice(found, model.calibration, topic.replication)
                 record["advice"] = advice_record(told, topic.name, model.study, simulated=model.simulated)
         finally:
-            options.print_json(record)  # what was read is shown, even if no advice follows from it
+            print_json(record)  # what was read is shown, even if no advice follows from it
         return
     print_inspection(found, sample, received_bytes)
     if model is not None:
@@ -209,7 +210,7 @@ def _inspect_all(
             unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
     rows = ranked(inspections)
     if as_json:
-        options.print_json(ranking_record(rows[:top], unread, received_bytes, _PERIOD_S))
+        print_json(ranking_record(rows[:top], unread, received_bytes, _PERIOD_S))
     else:
         print_ranking(rows, unread, received_bytes, top or _TOP)
 

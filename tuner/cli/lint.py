@@ -9,6 +9,7 @@ from search_spaces.lint.findings import LintLevel
 from search_spaces.lint.linting import lint_file
 from search_spaces.lint.load import LintLoad
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
 from tuner.present.lint_view import lint_record, report_foot, report_head
@@ -61,7 +62,7 @@ def lint(
     load = None if record_bytes is None else LintLoad(record_bytes, rate)
     report = lint_file(file, client, client_version, load)
     if as_json:
-        options.print_json(lint_record(report, file, load))
+        print_json(lint_record(report, file, load))
     else:
         OUT.show(report_head(report, file), style="bold")
         for finding in report.findings:

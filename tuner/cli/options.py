@@ -1,22 +1,19 @@
-"""Options that several commands share, the parsing of their values, and JSON output."""
+"""Options that several commands share, and the parsing of their values."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from runners.java_client.stores import with_java_stores_read
-from runners.reporting import printable
 from runners.zones.link import Link
 from search_spaces.client import Client
 from search_spaces.connection import ConnectionConfig
 from search_spaces.producer_file import read_producer_file
 from search_spaces.properties_file import named_file, parse_pairs, read_properties
 from tuner.model import spec
-from tuner.model.document import document
 from tuner.model.errors import RequestRefused
 from tuner.model.quantities import clock_time, duration_s, size_bytes
 from tuner.model.target import Target, check_addresses, without_login
@@ -74,24 +71,6 @@ def asked_sizes(results: "StudyResults", record_bytes: str | None) -> tuple["Siz
         raise typer.BadParameter(str(error)) from None
 
 
-def print_written(path: Path, *, as_json: bool) -> None:
-    """Print the path of a file that the command has written."""
-    if as_json:
-        print_json(document("written", path=str(path)))
-    else:
-        typer.echo(path)
-
-
-def print_json(record: object, indent: int | None = 2) -> None:
-    """Print a result as one JSON document."""
-    typer.echo(json.dumps(record, indent=indent))
-
-
-def print_csv(table: str) -> None:
-    """Print a result as CSV, without control characters that could change a terminal."""
-    typer.echo(printable(table), nl=False)
-
-
 @contextmanager
 def refused_as_usage() -> Iterator[None]:
     """Raise a refusal of what the user asked for as an error about the command line.
@@ -103,20 +82,6 @@ def refused_as_usage() -> Iterator[None]:
         yield
     except RequestRefused as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def check_one_form(**asked: bool) -> None:
-    """Check that the user asked for at most one form of output.
-
-    Args:
-        **asked: Whether the user gave the option, by its name.
-
-    Raises:
-        typer.BadParameter: The user asked for two forms.
-    """
-    given = [f"--{name}" for name, value in asked.items() if value]
-    if len(given) > 1:
-        raise typer.BadParameter(f"a result has one form, but {' and '.join(given)} were given; leave one of them out")
 
 
 Study = Annotated[
@@ -248,6 +213,20 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 
 ROUNDS: Final = ("--rounds", "--max-rounds")
 """The options for the fewest and the most rounds."""
+
+
+def executor(tried: str = "the command", default: str | bool = True) -> Any:
+    """Return the option for where the benchmarks run.
+
+    Args:
+        tried: What a user may try without Kafka.
+        default: What holds without the option, in words; True if it is the default of the parameter.
+    """
+    return typer.Option(
+        help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented numbers, to "
+        f"try {tried} without Kafka.",
+        show_default=default,
+    )
 
 
 def check_bootstrap(addresses: str) -> None:

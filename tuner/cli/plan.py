@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from tuner.cli import options
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.output import write_output
-from tuner.cli.shared_options import with_options
+from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.present.console import OUT, say, warn
@@ -35,7 +36,7 @@ def init(
     write_output(path, starter_text(bootstrap, str(path)))
     say(f"wrote {path}; next: tuner plan {path}")
     if as_json:
-        options.print_written(path, as_json=True)
+        print_written(path, as_json=True)
 
 
 def schema() -> None:
@@ -45,7 +46,7 @@ def schema() -> None:
     Examples:
         tuner schema > study.schema.json
     """
-    options.print_json(json_schema())
+    print_json(json_schema())
 
 
 @with_options(StudyFromOptions)
@@ -68,15 +69,15 @@ def plan(
         tuner plan --record-bytes 1000 --current producer.properties --trials 40 --rounds 6
         tuner plan --method grid --knob linger.ms=0,5,20 --knob compression.type=none,lz4 --repeats 3
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     spec, _ = asked.new_or_same_study()
     asked.check_limits(spec)
     spaces = spaces_of(spec)
     record = plan_record(spec, spaces, mb_per_s, [target.label for target in spec.targets])
     if as_json:
-        options.print_json(record)
+        print_json(record)
     elif as_csv:
-        options.print_csv(plan_csv(record))
+        print_csv(plan_csv(record))
     else:
         print_plan(spec, spaces, record, OUT)
         if warning := plan_warning(spec, mb_per_s):

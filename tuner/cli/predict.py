@@ -11,9 +11,10 @@ import typer
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.predict_options import PredictOptions
-from tuner.cli.shared_options import with_options
+from tuner.cli.printing import print_json
 from tuner.model.errors import NothingToTell
 from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
@@ -96,7 +97,7 @@ def _show(source: Source, asked: Question, limits: Retention | None, *, as_json:
     if isinstance(wanted, str):
         raise NothingToTell(f"{source.name} can't predict this: {wanted}")
     if as_json:
-        options.print_json(prediction_record(source, calibration, told, limits))
+        print_json(prediction_record(source, calibration, told, limits))
         return
     OUT.show(*prediction_lines(source, calibration, told, limits))
 
@@ -108,7 +109,7 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
     if len(reasons) == len(told):
         raise NothingToTell(f"{source.name} can't predict this: {reasons[-1]}")
     if as_json:
-        options.print_json(prediction_record(source, calibration, told, setting=sweep.setting))
+        print_json(prediction_record(source, calibration, told, setting=sweep.setting))
     else:
         OUT.show(*sweep_lines(source, sweep.setting, told))
     if png is not None:

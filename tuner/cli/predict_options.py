@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from runners.workload import MOST_RATE_RECORDS_PER_S
-from tuner.cli import options
+from tuner.cli import options, workload_options
 from tuner.prediction.retention import Retention
 
 Pairs = Annotated[
@@ -16,14 +16,7 @@ Pairs = Annotated[
         "-X", metavar="KEY=VALUE", help="A producer property to change, such as linger.ms=20. It may be repeated."
     ),
 ]
-RecordBytes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|N:W,...",
-        help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
-        show_default="the first of the study",
-    ),
-]
+RecordBytes = Annotated[str | None, workload_options.record_sizes(default="the first of the study")]
 Rate = Annotated[
     float | None,
     typer.Option(

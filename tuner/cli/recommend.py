@@ -7,8 +7,8 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.recommend_options import RecommendOptions, form_asked
-from tuner.cli.shared_options import with_options
 from tuner.cli.shown_recommendations import show_found
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal

@@ -19,10 +19,11 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_pairs
 from tuner.cli import options
 from tuner.cli.at_service import Study, recommendations, service
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.predict_options import PredictOptions
+from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.recommend_options import ExplainOptions, RecommendOptions, form_asked
-from tuner.cli.shared_options import with_options
 from tuner.cli.shown_recommendations import show_found
 from tuner.cli.shown_studies import print_studies
 from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
@@ -93,12 +94,12 @@ def front(
         tuner --server https://tuner.example front orders --record-bytes 1000
         tuner --server https://tuner.example front orders --csv > front.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         if as_json:
-            options.print_json(client.front(study, record_bytes))
+            print_json(client.front(study, record_bytes))
         elif as_csv:
-            options.print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
+            print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
             typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
         if not as_json and not _is_finished(client, study):
@@ -122,12 +123,12 @@ def grid(
         tuner --server https://tuner.example grid lingers
         tuner --server https://tuner.example grid lingers --csv > grid.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         if as_json:
-            options.print_json(client.grid(study, record_bytes))
+            print_json(client.grid(study, record_bytes))
         elif as_csv:
-            options.print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
+            print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
         else:
             text = client.text(study, "grid", record_bytes=record_bytes)
             typer.echo(printable(text), nl=False)
@@ -205,7 +206,7 @@ def report(
     with service() as client:
         page = client.text(study, "report")
     write_output(path, page, force=force)
-    options.print_written(path, as_json=as_json)
+    print_written(path, as_json=as_json)
 
 
 def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
@@ -216,14 +217,14 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
         tuner --server https://tuner.example studies
         tuner --server https://tuner.example studies --csv > studies.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     with service() as client:
         views = list(client.studies())
         found = {view["name"]: _listed(client, view) for view in views}
     if as_json:
         # The service says more about a study than the list shows.
         shown = [{**view, **found[view["name"]].as_json(), "state": view["state"]} for view in views]
-        options.print_json(document("studies", studies=shown))
+        print_json(document("studies", studies=shown))
     else:
         print_studies(newest_first([*found.values()]), as_json=False, as_csv=as_csv)
 
@@ -254,7 +255,7 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
         text = client.text(study, "explanation", form="json" if as_json else "text", **query)
         finished = _is_finished(client, study)
     if as_json:
-        options.print_json(json.loads(text))
+        print_json(json.loads(text))
     else:
         typer.echo(printable(text), nl=False)
     if not finished:
@@ -301,7 +302,7 @@ def predict(study: Study, asked: PredictOptions, as_json: options.Json = False) 
                 warn(SIMULATED)
             if record["assumed"]:
                 warn(record["assumed"])
-            options.print_json(record)
+            print_json(record)
         else:
             typer.echo(printable(client.text(study, "prediction", **request)), nl=False)
 
@@ -322,14 +323,14 @@ def compare(
     Example:
         tuner --server https://tuner.example compare before after --html fronts.html
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     check_output(html, force=force)
     with service() as client:
         found = client.comparison(first, second)
         if as_json:
-            options.print_json(found)
+            print_json(found)
         elif as_csv:
-            options.print_csv(comparison_csv(found))
+            print_csv(comparison_csv(found))
         else:
             typer.echo(printable(client.comparison_text(first, second)), nl=False)
         for difference in found["differences"]:

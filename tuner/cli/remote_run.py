@@ -25,7 +25,8 @@ from tuner.cli.at_service import (
     show_recommendations,
 )
 from tuner.cli.interruption import Interrupted
-from tuner.cli.shared_options import with_options
+from tuner.cli.options_from_dataclass import with_options
+from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions, option_of
 from tuner.client import Client, ServiceRefused
@@ -114,16 +115,16 @@ def plan(
         tuner --server https://tuner.example plan orders.yaml
         tuner --server https://tuner.example plan --quick --record-bytes 500 --target lab
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     text = asked.text_for_service(target)
     kind = media_type(asked.study_file, text)
     with service() as client, _naming_options(asked):
         record = client.plan(text, mb_per_s, kind)
         warnings = record.pop("warnings")
         if as_json:
-            options.print_json(record)
+            print_json(record)
         elif as_csv:
-            options.print_csv(plan_csv(record))
+            print_csv(plan_csv(record))
         else:
             typer.echo(printable(client.plan_text(text, mb_per_s, kind)), nl=False)
         for warning in () if as_json else warnings:
@@ -167,7 +168,7 @@ def cancel(study: Study, as_json: options.Json = False) -> None:
 
 def _print_state(view: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        options.print_json(view)
+        print_json(view)
     else:
         typer.echo(view["state"])
 

@@ -25,7 +25,8 @@ from tuner.cli.at_service import (
     show_recommendations,
 )
 from tuner.cli.confirm_options import ConfirmOptions
-from tuner.cli.shared_options import with_options
+from tuner.cli.options_from_dataclass import with_options
+from tuner.cli.printing import print_json
 from tuner.cli.shown_judgement import end_unless_passed, print_judgement
 from tuner.cli.study_arguments import NewName, NewStudyFile, Yes
 from tuner.cli.study_from_options import StudyFromOptions
@@ -120,7 +121,7 @@ def verify(
         view = at.verify({key: value for key, value in request.items() if value is not None})
         if view["kind"] == "verification":
             if as_json:
-                options.print_json(view)
+                print_json(view)
             end_unless_passed(view)
         name = view["name"]
         if not silent:
@@ -159,7 +160,7 @@ def fork(
         say(f"{name}: {made['trials_taken_over']} of {made['trials_there']} trials of {study} taken over")
         say(f"to continue: tuner --server {client.url} resume {name}")
     if as_json:
-        options.print_json(made)
+        print_json(made)
 
 
 def rm(
@@ -187,7 +188,7 @@ def rm(
             client.remove(name)
             say(f"removed {name}")
     if as_json:
-        options.print_json(document("removed", removed=chosen))
+        print_json(document("removed", removed=chosen))
 
 
 def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = False) -> None:
@@ -204,7 +205,7 @@ def sync(study: Study, as_json: options.Json = False, quiet: options.Quiet = Fal
             ended = follow(client, study, silent=True, after=_NO_TRIAL)
         check_ended(client, study, ended, *_states_after(before))
     if as_json:
-        options.print_json(document("sync", study=study, state=ended))
+        print_json(document("sync", study=study, state=ended))
     elif not quiet:
         OUT.show(f"the MLflow of the service is up to date with {study}")
 

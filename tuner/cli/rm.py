@@ -7,6 +7,7 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.asking import agreed
+from tuner.cli.printing import print_json
 from tuner.cli.study_arguments import Yes
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED
@@ -44,4 +45,4 @@ def rm(
         if in_mlflow:
             say(f"the runs of {folder.name} in MLflow stay; delete them on MLflow's pages, which `tuner ui` opens")
     if as_json:
-        options.print_json(document("removed", removed=[folder.name for folder in found]))
+        print_json(document("removed", removed=[folder.name for folder in found]))

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from runners.reporting import counted
 from tuner.cli import options
-from tuner.cli.shared_options import with_options
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.cli.study_run import Mlflow, print_found, run_with_view
 from tuner.course import estimate

@@ -11,6 +11,7 @@ from runners.clusters.topic_reader import TopicReader
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.printing import print_json
 from tuner.present.console import say
 from tuner.present.sample_view import print_sample, sample_record, sampled_study
 
@@ -58,7 +59,7 @@ def sample(
         counted.add(reader.newest(extent, records), largest_bytes)
     found = counted.result(len(extent.ends))
     if as_json:
-        options.print_json(sample_record(topic, found))
+        print_json(sample_record(topic, found))
     else:
         print_sample(topic, found)
     if output is None:

@@ -8,6 +8,7 @@ import typer
 
 from runners.reporting import one_line
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.model.document import document
 from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config
@@ -101,7 +102,7 @@ def add(
     """
     token = _file(config).add(name, role)
     if as_json:
-        options.print_json(document("token", name=name, role=str(role), token=token))
+        print_json(document("token", name=name, role=str(role), token=token))
     else:
         typer.echo(token)
     say(f"keep this token, it is not shown again; {name} has the role {role}")
@@ -118,7 +119,7 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
     found = _file(config).tokens()
     if as_json:
         rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in found]
-        options.print_json(document("tokens", tokens=rows))
+        print_json(document("tokens", tokens=rows))
         return
     OUT.show(*(f"{each.name}  {each.role}  {each.created_at}" for each in found))
 
@@ -138,7 +139,7 @@ def remove(
     _file(config).remove(name)
     say(f"the token of {name} is revoked")
     if as_json:
-        options.print_json(document("token_removed", name=name))
+        print_json(document("token_removed", name=name))
 
 
 def _file(config: Path | None) -> TokenFile:

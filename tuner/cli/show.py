@@ -14,6 +14,7 @@ from rich.live import Live
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
+from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.shown_studies import print_studies_here
 from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.present.comparison_view import comparison_csv, print_comparison
@@ -59,7 +60,7 @@ def status(
     if as_json:
         for found in seen:
             # With --watch, each change is one JSON document on one line.
-            options.print_json(found.as_json(), indent=None if watch else 2)
+            print_json(found.as_json(), indent=None if watch else 2)
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
             for found in seen:
@@ -111,14 +112,14 @@ def front(
         tuner front overnight --record-bytes 1000 --json
         tuner front overnight --csv > front.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     if as_json:
-        options.print_json(fronts_record(results, sizes))
+        print_json(fronts_record(results, sizes))
         return
     if as_csv:
-        options.print_csv(front_csv(*sizes))
+        print_csv(front_csv(*sizes))
     for size in () if as_csv else sizes:
         rows = front_rows(size)
         print_front(results, size, rows, OUT)
@@ -147,14 +148,14 @@ def grid(
         tuner grid lingers
         tuner grid lingers --record-bytes 1000 --csv > grid.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     if as_json:
-        options.print_json(grid_record(results.name, tables))
+        print_json(grid_record(results.name, tables))
     elif as_csv:
-        options.print_csv(grid_csv(tables))
+        print_csv(grid_csv(tables))
     else:
         for size, found in tables.items():
             print_grid(results.name, size, found, OUT)
@@ -190,7 +191,7 @@ def report(
         output = write_report(results, results.folder / REPORT_FILE)
     else:
         write_output(output, report_page(results), force=force)
-    options.print_written(output, as_json=as_json)
+    print_written(output, as_json=as_json)
 
 
 def compare(
@@ -221,15 +222,15 @@ def compare(
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
         tuner compare before after --csv > compared.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     check_output(html, force=force)
     check_picture(png, force=force)
     studies = (load_study(first).results, load_study(second).results)
     found = comparison(*studies)
     if as_json:
-        options.print_json(found.as_json())
+        print_json(found.as_json())
     elif as_csv:
-        options.print_csv(comparison_csv(found.as_json()))
+        print_csv(comparison_csv(found.as_json()))
     else:
         print_comparison(found, OUT)
     for difference in found.differences:

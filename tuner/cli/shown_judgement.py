@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.verification_view import shortcomings, verification_warnings
 
@@ -20,7 +20,7 @@ def print_judgement(record: Mapping[str, Any], text: str, *, as_json: bool, quie
         quiet: Whether to leave out everything but results and warnings.
     """
     if as_json:
-        options.print_json(record)
+        print_json(record)
     else:
         OUT.show(text)
         if not quiet:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 
-from tuner.cli import options
+from tuner.cli.printing import print_csv, print_json
 from tuner.model.document import document
 from tuner.model.errors import EXPECTED, StudyNotFound
 from tuner.model.facts import EXPERIMENT
@@ -32,9 +32,9 @@ def print_studies_here(*, as_json: bool, as_csv: bool) -> None:
 def print_studies(found: list[ListedStudy], *, as_json: bool, as_csv: bool) -> None:
     """Print the list of studies in the form that the user asked for."""
     if as_json:
-        options.print_json(document("studies", studies=[each.as_json() for each in found]))
+        print_json(document("studies", studies=[each.as_json() for each in found]))
     elif as_csv:
-        options.print_csv(study_csv(found))
+        print_csv(study_csv(found))
     elif not found:
         say("there is no study yet; `tuner run` makes one")
     else:

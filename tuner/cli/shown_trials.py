@@ -9,8 +9,8 @@ import typer
 
 from objectives.outcome import COMPARED
 from runners.reporting import counted
-from tuner.cli import options
 from tuner.cli.output import check_output, write_output
+from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say
@@ -31,7 +31,7 @@ def check_trials_output(parquet: Path | None, *, as_json: bool, as_csv: bool, fo
     Raises:
         typer.BadParameter: Two forms were given, the file can't be written, or pyarrow is missing.
     """
-    options.check_one_form(json=as_json, csv=as_csv, parquet=parquet is not None)
+    check_one_form(json=as_json, csv=as_csv, parquet=parquet is not None)
     if parquet is not None and importlib.util.find_spec("pyarrow") is None:
         raise typer.BadParameter(
             "--parquet needs the package pyarrow, but it is not installed; install it, or use --csv"
@@ -56,9 +56,9 @@ def show_trials(
         write_output(parquet, trials_parquet(frame), force=force)
         say(f"{counted(len(frame), 'trial')} written to {parquet}")
     elif as_json:
-        options.print_json(trials_record(study, frame, objectives))
+        print_json(trials_record(study, frame, objectives))
     elif as_csv:
-        options.print_csv(trials_csv(frame))
+        print_csv(trials_csv(frame))
     else:
         metrics = [name for name in objectives or COMPARED if name in frame]
         OUT.show(*_trial_lines(frame, metrics))

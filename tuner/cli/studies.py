@@ -3,6 +3,7 @@
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.output import Force
+from tuner.cli.printing import check_one_form
 from tuner.cli.shown_studies import print_studies_here
 from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
 from tuner.cli.study_arguments import ShownSize
@@ -16,7 +17,7 @@ def studies(as_json: options.Json = False, as_csv: options.Csv = False) -> None:
         tuner studies
         tuner studies --csv > studies.csv
     """
-    options.check_one_form(json=as_json, csv=as_csv)
+    check_one_form(json=as_json, csv=as_csv)
     print_studies_here(as_json=as_json, as_csv=as_csv)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.producer_file import FileClient
-from tuner.cli import confirm_options, options
+from tuner.cli import confirm_options, options, workload_options
 from tuner.model.spec import Executor, Goal, Method, NewBroker
 
 _FILE: Final = "Without a file"
@@ -53,12 +53,11 @@ class StudyOptions:
     ] = None
     client: Annotated[
         str | None,
-        typer.Option(
-            metavar="librdkafka|java|java:VERSION",
-            help="The client that is searched and measured. java is the newest known version of Kafka's Java producer; "
-            "java:3.9.1 is version 3.9.1. With a study file for another client, the study is named NAME-java.",
-            show_default="librdkafka",
-            rich_help_panel=_FILE,
+        workload_options.client(
+            "that is searched and measured",
+            " With a study file for another client, the study is named NAME-java.",
+            default="librdkafka",
+            panel=_FILE,
         ),
     ] = None
     current_client: Annotated[
@@ -126,18 +125,8 @@ class StudyOptions:
             rich_help_panel=_FILE,
         ),
     ] = None
-    compressibility: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of each value that compression removes, from 0 (random bytes) to 0.99.",
-            show_default="0.5",
-            rich_help_panel=_FILE,
-        ),
-    ] = None
-    key_bytes: Annotated[
-        int | None,
-        typer.Option(help="Bytes of a record's key; 0 sends no keys.", show_default="0", rich_help_panel=_FILE),
-    ] = None
+    compressibility: Annotated[float | None, workload_options.compressibility(_FILE, "0.5")] = None
+    key_bytes: Annotated[int | None, workload_options.key_bytes(_FILE, "0")] = None
     partitions: Annotated[
         int | None,
         typer.Option(help="Partitions of the topics that are created.", show_default="3", rich_help_panel=_FILE),
@@ -174,16 +163,7 @@ class StudyOptions:
     bootstrap: options.Bootstrap = None
     command_config: options.CommandConfig = None
     container: options.Container = None
-    brokers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=9,
-            help="Number of brokers to start on this machine without --bootstrap.",
-            show_default="1",
-            rich_help_panel=_TARGET,
-        ),
-    ] = None
+    brokers: options.Brokers = None
     topic: Annotated[
         str | None,
         typer.Option(
@@ -320,13 +300,7 @@ class StudyOptions:
             rich_help_panel=_CONFIRM,
         ),
     ] = None
-    executor: Annotated[
-        Executor | None,
-        typer.Option(
-            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
-            "numbers, to try a study without Kafka."
-        ),
-    ] = None
+    executor: Annotated[Executor | None, options.executor("a study")] = None
     ray_address: Annotated[
         str | None,
         typer.Option(

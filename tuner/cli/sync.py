@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from runners.reporting import counted
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.model.document import document
 from tuner.model.errors import ExitCode
 from tuner.model.facts import EXPERIMENT
@@ -46,7 +47,7 @@ def sync_study(
             extra_artifacts=None if EXPERIMENT in facts else write_all_artifacts,
         )
     if as_json:
-        options.print_json(document("sync", study=folder.name, **asdict(outcome)))
+        print_json(document("sync", study=folder.name, **asdict(outcome)))
     elif outcome.error is None and not quiet:
         OUT.show(
             f"MLflow at {outcome.uri} is up to date with {folder.name}: {counted(outcome.runs_written, 'run')} written"

@@ -11,6 +11,7 @@ from search_spaces.producer_file import FileClient
 from search_spaces.translation import translate_file
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
+from tuner.cli.printing import print_json
 from tuner.present.console import ERR, OUT, say
 from tuner.present.translation_view import translated_text, translation_lines, translation_record
 
@@ -61,7 +62,7 @@ def translate(
     if output is not None:
         write_output(output, text, force=force)
     if as_json:
-        options.print_json(translation_record(translation, file))
+        print_json(translation_record(translation, file))
     else:
         table = ERR if output is None else OUT
         table.show(*translation_lines(translation, file))

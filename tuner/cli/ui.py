@@ -9,6 +9,7 @@ import typer
 
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.cli.printing import print_json
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec
@@ -53,7 +54,7 @@ def ui(
     place = _tracking_location(results, tracking_uri)
     if place.is_web:
         if as_json:
-            _print_json(results, place, None)
+            _print_address(results, place, None)
         elif results is None:
             OUT.show(place.shown)
         else:
@@ -68,7 +69,7 @@ def ui(
         say(f"port {port} is taken, so MLflow listens on {chosen}")
     address = f"http://{host}:{chosen}"
     if as_json:
-        _print_json(results, place, address)
+        _print_address(results, place, address)
     else:
         OUT.show(f"MLflow at {address} shows {place.shown}; Ctrl-C stops it")
         if results is not None:
@@ -87,7 +88,7 @@ def _print_links(results: StudyResults, place: TrackingLocation, address: str | 
     OUT.show(*(f"{name}: {link}" for name, link in links.items()))
 
 
-def _print_json(results: StudyResults | None, place: TrackingLocation, address: str | None) -> None:
+def _print_address(results: StudyResults | None, place: TrackingLocation, address: str | None) -> None:
     """Print the address of MLflow, and the links to a study's views there, as one JSON document."""
     links: dict[str, str] = {}
     if results is not None:
@@ -97,7 +98,7 @@ def _print_json(results: StudyResults | None, place: TrackingLocation, address: 
             say(f"no links to the study: {error}")
     study = None if results is None else results.name
     shown = {"study": study, "address": address or place.shown, "shows": place.shown, "links": links}
-    options.print_json(document("ui", **shown))
+    print_json(document("ui", **shown))
 
 
 def _tracking_location(results: StudyResults | None, uri: str | None) -> TrackingLocation:

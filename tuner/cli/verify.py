@@ -12,8 +12,9 @@ from search_spaces.properties_file import named_file
 from tuner.api import load_study
 from tuner.cli import options, verify_options
 from tuner.cli.kept_study import kept_study
+from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
-from tuner.cli.shared_options import with_options
+from tuner.cli.printing import print_json
 from tuner.cli.shown_judgement import end_unless_passed, print_judgement
 from tuner.cli.verify_options import VerifyOptions
 from tuner.course.verifying import judgement_before, measuring_like
@@ -33,14 +34,7 @@ def verify(
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
-    executor: Annotated[
-        Executor | None,
-        typer.Option(
-            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
-            "numbers, to try the command without Kafka.",
-            show_default="local, or as --study",
-        ),
-    ] = None,
+    executor: Annotated[Executor | None, options.executor(default="local, or as --study")] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -127,7 +121,7 @@ def verify(
     spec = terms.study(spec)
     if judgement.refused:
         if as_json:
-            options.print_json(judgement.as_json())
+            print_json(judgement.as_json())
         end_unless_passed(judgement.as_json())
     results = run_own_study(spec, text, stem, storage, silent=quiet or as_json, rates=rates)
     judgement = judgement.after(results, replace(spec, name=results.name), terms)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from search_spaces.producer_file import FileClient
-from tuner.cli import options
+from tuner.cli import confirm_options, options, workload_options
 from tuner.results.judgement import check_gain_asked, verification_rounds
 
 FILE_CLIENT: Final = "give --file-client java"
@@ -39,12 +39,7 @@ RecordBytes = Annotated[
 ]
 MeasuredClient = Annotated[
     str | None,
-    typer.Option(
-        metavar="librdkafka|java|java:VERSION",
-        help="The client that is measured, with both configs. java is the newest known version of Kafka's Java "
-        "producer; java:3.9.1 is version 3.9.1.",
-        show_default="librdkafka, or as --study",
-    ),
+    workload_options.client("that is measured, with both configs", default="librdkafka, or as --study"),
 ]
 ForClient = Annotated[
     FileClient,
@@ -62,22 +57,8 @@ Rounds = Annotated[
         "once.",
     ),
 ]
-MaxRounds = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        show_default="20",
-        help="Maximum number of rounds, used where the result is still uncertain.",
-    ),
-]
-WidthRatio = Annotated[
-    float,
-    typer.Option(
-        min=0.001,
-        help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.1 for "
-        "a tenth.",
-    ),
-]
+MaxRounds = Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")]
+WidthRatio = Annotated[float, confirm_options.width_ratio(True, example="0.1 for a tenth")]
 MinGain = Annotated[
     float | None,
     typer.Option(
@@ -98,20 +79,8 @@ AllowWeaker = Annotated[
         "one side means that latencies can't be compared.",
     ),
 ]
-Seconds = Annotated[
-    float | None,
-    typer.Option(
-        help="Seconds of load that are measured, at full speed and again at the fixed rate.",
-        show_default="10, or as --study",
-    ),
-]
-Warmup = Annotated[
-    float | None,
-    typer.Option(
-        help="Seconds of load before the measurement, at full speed and again at the fixed rate.",
-        show_default="2, or as --study",
-    ),
-]
+Seconds = Annotated[float | None, workload_options.seconds(twice=True, default="10, or as --study")]
+Warmup = Annotated[float | None, workload_options.warmup(twice=True, default="2, or as --study")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,65 +1,90 @@
 """Options of a load that several commands have, each with its help text. The commands show them in different panels."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-MeasuredClient = Annotated[
-    str,
-    typer.Option(
-        metavar="librdkafka|java|java:VERSION",
-        help="The client that is measured. java is the newest known version of Kafka's Java producer; java:3.9.1 "
-        "is version 3.9.1.",
-    ),
-]
+Panel = str | None
+"""The panel of the help in which an option is shown; None for the panel of all other options."""
+Default = str | bool
+"""What holds without an option, in words; True if it is the default of the parameter."""
+_TWICE: Final = ", at full speed and again at the fixed rate"
 
 
-def record_sizes(panel: str) -> Any:
-    """Return the option for a record size or a mix of sizes, shown in a panel of the help."""
+def client(which: str = "that is measured", also: str = "", *, default: Default = True, panel: Panel = None) -> Any:
+    """Return the option for the client.
+
+    Args:
+        which: Which client it is, in words.
+        also: What the help text says at its end, after a blank.
+        default: See `Default`.
+        panel: See `Panel`.
+    """
     return typer.Option(
-        metavar="N|N:W,...",
-        help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+        metavar="librdkafka|java|java:VERSION",
+        help=f"The client {which}. java is the newest known version of Kafka's Java producer; java:3.9.1 is version "
+        f"3.9.1.{also}",
+        show_default=default,
         rich_help_panel=panel,
     )
 
 
-def key_bytes(panel: str) -> Any:
-    """Return the option for the size of the keys, shown in a panel of the help."""
-    return typer.Option(help="Bytes of a record's key; 0 sends no keys.", rich_help_panel=panel)
+MeasuredClient = Annotated[str, client()]
 
 
-def compressibility(panel: str) -> Any:
-    """Return the option for the compressibility of the values, shown in a panel of the help."""
+def record_sizes(panel: Panel = None, default: Default = True) -> Any:
+    """Return the option for a record size or a mix of sizes."""
     return typer.Option(
-        help="Share of each value that compression removes, from 0 (random bytes) to 0.99.", rich_help_panel=panel
+        metavar="N|N:W,...",
+        help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+        show_default=default,
+        rich_help_panel=panel,
     )
 
 
-def partitions(panel: str) -> Any:
-    """Return the option for the partitions of the one topic that the command creates, shown in a panel of the help."""
+def key_bytes(panel: Panel, default: Default = True) -> Any:
+    """Return the option for the size of the keys."""
+    return typer.Option(help="Bytes of a record's key; 0 sends no keys.", show_default=default, rich_help_panel=panel)
+
+
+def compressibility(panel: Panel, default: Default = True) -> Any:
+    """Return the option for the compressibility of the values."""
+    return typer.Option(
+        help="Share of each value that compression removes, from 0 (random bytes) to 0.99.",
+        show_default=default,
+        rich_help_panel=panel,
+    )
+
+
+def partitions(panel: Panel) -> Any:
+    """Return the option for the partitions of the one topic that the command creates."""
     return typer.Option(help="Partitions of the topic that is created.", rich_help_panel=panel)
 
 
-def replication(panel: str) -> Any:
-    """Return the option for the replicas of the one topic that the command creates, shown in a panel of the help."""
+def replication(panel: Panel) -> Any:
+    """Return the option for the replicas of the one topic that the command creates."""
     return typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel=panel)
 
 
-def seed(panel: str) -> Any:
-    """Return the option for the seed of the payload, shown in a panel of the help."""
+def seed(panel: Panel) -> Any:
+    """Return the option for the seed of the payload."""
     return typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel=panel)
 
 
-def seconds(*names: str, panel: str | None = None) -> Any:
+def seconds(*names: str, panel: Panel = None, twice: bool = False, default: Default = True) -> Any:
     """Return the option for the measured seconds.
 
     Args:
         names: The names of the option; by default the name of the parameter.
-        panel: The panel of the help in which it is shown; None for the panel of all other options.
+        panel: See `Panel`.
+        twice: Whether the load is at full speed and again at the fixed rate.
+        default: See `Default`.
     """
-    return typer.Option(*names, help="Seconds of load that are measured.", rich_help_panel=panel)
+    text = f"Seconds of load that are measured{_TWICE if twice else ''}."
+    return typer.Option(*names, help=text, show_default=default, rich_help_panel=panel)
 
 
-def warmup(panel: str | None = None) -> Any:
-    """Return the option for the seconds before the measurement, shown in a panel of the help."""
-    return typer.Option(help="Seconds of load before the measurement.", rich_help_panel=panel)
+def warmup(panel: Panel = None, *, twice: bool = False, default: Default = True) -> Any:
+    """Return the option for the seconds before the measurement; see `seconds` for the arguments."""
+    text = f"Seconds of load before the measurement{_TWICE if twice else ''}."
+    return typer.Option(help=text, show_default=default, rich_help_panel=panel)
