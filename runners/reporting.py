@@ -58,5 +58,13 @@ def percent(ratio: float | None) -> str:
     return f"{100 * ratio:.0f} %"
 
 
+def duration(seconds: float) -> str:
+    """Return a duration as text: `40 s`, `12 min`, `2 h 05 min`."""
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
+
+
 def silent(_: str) -> None:
     """Ignore a sentence for the user. This is the default if a caller passes no function that shows sentences."""

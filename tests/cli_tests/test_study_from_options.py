@@ -11,6 +11,7 @@ import pytest
 import typer
 import yaml
 
+from runners.reporting import duration
 from search_spaces.client import java, librdkafka
 from search_spaces.parameters import KnobChange
 from tests.docs_tests.pages import ROOT
@@ -20,7 +21,6 @@ from tuner.cli import options
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.course import estimate
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, NewBroker, PhaseSpec, SearchSpec, StudySpec
-from tuner.present.text_view import duration
 from tuner.study_file import read_study_file
 
 _FILE = """\

@@ -3,7 +3,7 @@
 import pytest
 
 from objectives.ratios import Ratio, short
-from runners.reporting import counted
+from runners.reporting import counted, duration
 from tuner.present.wording import gain, gain_headings, number, over_sizes
 
 
@@ -53,3 +53,11 @@ def test_the_errors_of_several_record_sizes_add_up() -> None:
 def test_an_uncertain_ratio_has_two_digits() -> None:
     assert str(Ratio(1.732, 0.418, 7.234, 8, 0.2, 10.0)) == "1.7 (0.42 to 7.2)"
     assert str(Ratio(1.732, 1.018, 7.234, 8, 0.2, 10.0)) == "1.73 (1.02 to 7.23)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (40, "40 s"), (59.6, "1 min"), (720, "12 min"), (3_570, "1 h 00 min"), (7_500, "2 h 05 min")],
+)
+def test_a_duration_has_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

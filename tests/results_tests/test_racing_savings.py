@@ -43,7 +43,7 @@ def test_the_savings_are_one_sentence() -> None:
         str(raced)
         == "1 of 3 trials were stopped early (the baseline's not counted); this saved 24 s, 24 % of the search's load"
     )
-    assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
+    assert "saved 4 min, " in str(replace(raced, saved_s=250.0))
     assert "saved 2 h 05 min" in str(replace(raced, saved_s=7_500.0))
 
 

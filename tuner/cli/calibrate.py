@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runners.reporting import counted
+from runners.reporting import counted, duration
 from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options, workload_options
@@ -21,7 +21,6 @@ from tuner.prediction.observations import observations_in
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say
 from tuner.present.prediction_view import calibration_lines, calibration_record
-from tuner.present.text_view import duration
 from tuner.storage.home import storage_at
 
 _STEM: Final = "calibration"

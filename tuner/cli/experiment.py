@@ -1,6 +1,5 @@
 """`tuner experiment`: fixed lists of measurements, in rounds; those of five papers come with the tuner."""
 
-import datetime
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from runners.pools.ray_cluster import RayCluster
+from runners.reporting import duration
 from tuner.cli import options
 from tuner.cli.experiment_run import run_experiment_shown
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
@@ -74,7 +74,7 @@ def list_experiments(as_json: options.Json = False) -> None:
         print_json(document("experiments", experiments=listed))
         return
     rows = [
-        (full.name, str(len(full.rows)), _taken(quick.planned_s), _taken(full.planned_s), full.about)
+        (full.name, str(len(full.rows)), duration(quick.planned_s), duration(full.planned_s), full.about)
         for full, quick in found
     ]
     OUT.show(*aligned([("experiment", "rows", "--quick takes", "takes", "measures"), *rows], right=False))
@@ -149,7 +149,7 @@ def run(
         seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
         count = sum(spec.measurements for spec, _ in planned)
         searching = "the searches and " if any(spec.searches for spec, _ in planned) else ""
-        say(f"{searching}{count} measurements take about {_taken(seconds)} and send at most {most / 1e9:,.0f} GB")
+        say(f"{searching}{count} measurements take about {duration(seconds)} and send at most {most / 1e9:,.0f} GB")
     found = []
     for spec, text in planned:
         found.append(run_experiment_shown(spec, text, silent=silent, mlflow=mlflow, mix_environments=mix_environments))
@@ -289,7 +289,3 @@ def _at(
 
 def _print(results: ExperimentResults) -> None:
     OUT.show(*experiment_lines(results))
-
-
-def _taken(seconds: float) -> str:
-    return str(datetime.timedelta(seconds=round(seconds)))

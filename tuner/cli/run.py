@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from runners.reporting import counted
+from runners.reporting import counted, duration
 from tuner.cli import options
 from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.study_from_options import StudyFromOptions
@@ -13,7 +13,6 @@ from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
-from tuner.present.text_view import duration
 from tuner.present.wording import not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from runners.reporting import counted
+from runners.reporting import counted, duration
 from runners.workload import RecordSizes
 from search_spaces.client import Client, ClientKind
 from search_spaces.space import SearchSpace
@@ -17,7 +17,6 @@ from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.changes import changed_values
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
-from tuner.present.text_view import duration
 from tuner.present.wording import shown_value
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, trials_in_all

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from runners.reporting import counted
+from runners.reporting import counted, duration
 from tuner.model.trial import StudyState
 from tuner.present.console import Unwrapped
 from tuner.present.report.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
@@ -108,11 +108,3 @@ def _best(size: SizeStatus) -> str:
         + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")
         for best in size.best
     )
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people: `40 s`, `12 min`, `2 h 05 min`."""
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

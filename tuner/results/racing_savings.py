@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from runners.reporting import duration
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 
 
@@ -49,13 +50,5 @@ class RacingSavings:
             return ""
         return (
             f"{self.stopped} of {self.searched} trials were stopped early (the baseline's not counted); this saved "
-            f"{_duration(self.saved_s)}, {100 * self.saved_ratio:.0f} % of the search's load"
+            f"{duration(self.saved_s)}, {100 * self.saved_ratio:.0f} % of the search's load"
         )
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import short
-from runners.reporting import counted
+from runners.reporting import counted, duration
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
@@ -21,7 +21,6 @@ from tuner.present.report import front_table, interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.view import ReportView
-from tuner.present.text_view import duration
 from tuner.results.by_goal import labels, recommendations_by_goal
 from tuner.results.comparison import StudyComparison
 from tuner.results.experiment_results import ExperimentResults

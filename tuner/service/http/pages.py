@@ -10,11 +10,11 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import Ratio, short
+from runners.reporting import duration
 from tuner.model.spec import Goal
 from tuner.present.report.assets import STYLE
 from tuner.present.status import Recommended
 from tuner.present.study_list import BestGain
-from tuner.present.text_view import duration
 from tuner.present.wording import metric_name, number, title
 from tuner.service.queue.job import AT_WORK
 
