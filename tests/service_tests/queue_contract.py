@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
-from tuner.service.queue.job import JobState, QueuedJob, Submission, Task, Verb
+from tuner.service.queue.job import JobState, QueuedJob, Submission, Task, TaskKind
 from tuner.service.queue.job_queue import JobQueue
 
 Open = Callable[[], JobQueue]
@@ -278,11 +278,11 @@ class JobQueueContract:
     ) -> None:
         bring(queue, "first", state)
         assert queue.move("first", state, note="why", crashes=2).task == Task()
-        job = queue.assign("first", Verb.CONFIRM, {"rounds": 3})
+        job = queue.assign("first", TaskKind.CONFIRM, {"rounds": 3})
         assert (job.state, job.note, job.crashes) == (JobState.QUEUED, "", 0)
-        assert reopen().find("first").task == Task(Verb.CONFIRM, {"rounds": 3}, then)
+        assert reopen().find("first").task == Task(TaskKind.CONFIRM, {"rounds": 3}, then)
         running = claimed(queue)
-        assert running.task.verb is Verb.CONFIRM
+        assert running.task.kind is TaskKind.CONFIRM
         if then is not JobState.COMPLETE:
             with pytest.raises(WrongMove):
                 queue.move("first", then)  # a client must not end what a process still does
@@ -297,45 +297,45 @@ class JobQueueContract:
         elif state is JobState.CANCELLED:
             queue.move("first", state)
         with pytest.raises(WrongMove, match="to confirm, a study must be complete, paused or failed"):
-            queue.assign("first", Verb.CONFIRM, {})
+            queue.assign("first", TaskKind.CONFIRM, {})
         assert queue.find("first").task == Task()
         with pytest.raises(JobNotFound):
-            queue.assign("other", Verb.SYNC, {})
+            queue.assign("other", TaskKind.SYNC, {})
 
-    @pytest.mark.parametrize("verb", [Verb.CONFIRM, Verb.VERIFY])
+    @pytest.mark.parametrize("kind", [TaskKind.CONFIRM, TaskKind.VERIFY])
     @pytest.mark.parametrize("state", [JobState.PAUSED, JobState.FAILED])
     def test_a_task_that_has_not_ended_is_not_replaced_by_another(
-        self, queue: JobQueue, verb: Verb, state: JobState
+        self, queue: JobQueue, kind: TaskKind, state: JobState
     ) -> None:
-        task = Task(verb, {"rounds": 3})
+        task = Task(kind, {"rounds": 3})
         queue.submit(replace(submission("first"), task=task))
         claimed(queue)
         if state is JobState.PAUSED:
             queue.move("first", JobState.PAUSING)
         queue.move("first", state, owner="a")
-        with pytest.raises(WrongMove, match=f"has not ended its task {verb}, which would be lost; resume first first"):
-            queue.assign("first", Verb.SYNC, {})
+        with pytest.raises(WrongMove, match=f"has not ended its task {kind}, which would be lost; resume first first"):
+            queue.assign("first", TaskKind.SYNC, {})
         assert (queue.find("first").state, queue.find("first").task) == (state, task)
-        assert queue.assign("first", verb, {"rounds": 4}).task.options == {"rounds": 4}
+        assert queue.assign("first", kind, {"rounds": 4}).task.options == {"rounds": 4}
 
     @pytest.mark.parametrize("state", [JobState.COMPLETE, JobState.PAUSED])
     def test_a_study_whose_task_failed_gets_the_state_back_that_it_had_before(
         self, queue: JobQueue, state: JobState
     ) -> None:
         bring(queue, "first", state)
-        for verb in (Verb.SYNC, Verb.CONFIRM, Verb.CONFIRM):
-            assert queue.assign("first", verb, {}).task == Task(verb, {}, state)
+        for kind in (TaskKind.SYNC, TaskKind.CONFIRM, TaskKind.CONFIRM):
+            assert queue.assign("first", kind, {}).task == Task(kind, {}, state)
             claimed(queue)
             queue.move("first", JobState.FAILED, owner="a")
 
-    @pytest.mark.parametrize("verb", [Verb.CONFIRM, Verb.SYNC])
+    @pytest.mark.parametrize("kind", [TaskKind.CONFIRM, TaskKind.SYNC])
     @pytest.mark.parametrize("then", [JobState.COMPLETE, JobState.PAUSED])
     @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.CANCELLING, JobState.PAUSED, JobState.FAILED])
     def test_a_cancelled_task_gives_the_study_its_state_back(
-        self, queue: JobQueue, monkeypatch: pytest.MonkeyPatch, verb: Verb, then: JobState, state: JobState
+        self, queue: JobQueue, monkeypatch: pytest.MonkeyPatch, kind: TaskKind, then: JobState, state: JobState
     ) -> None:
         bring(queue, "first", then)
-        queue.assign("first", verb, {})
+        queue.assign("first", kind, {})
         if state is not JobState.QUEUED:
             claimed(queue)
             queue.move("first", JobState.PAUSING if state is JobState.PAUSED else state, note="why")
@@ -349,17 +349,17 @@ class JobQueueContract:
             )
             cancelled = queue.move("first", JobState.CANCELLED)
         assert (cancelled.state, cancelled.note, cancelled.task) == (then, "", Task())
-        assert queue.assign("first", verb, {}).state is JobState.QUEUED
+        assert queue.assign("first", kind, {}).state is JobState.QUEUED
 
     def test_a_cancelled_verification_is_cancelled_for_good(self, queue: JobQueue) -> None:
-        queue.submit(replace(submission("first"), task=Task(Verb.VERIFY)))
+        queue.submit(replace(submission("first"), task=Task(TaskKind.VERIFY)))
         assert queue.move("first", JobState.CANCELLED).state is JobState.CANCELLED
 
     def test_a_changed_study_file_replaces_the_task(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         claimed(queue)
         queue.move("first", JobState.COMPLETE)
-        queue.assign("first", Verb.SYNC, {})
+        queue.assign("first", TaskKind.SYNC, {})
         job, _ = queue.submit(submission("first", digest="new"))
         assert job.task == Task()
 
@@ -400,7 +400,7 @@ class JobQueueContract:
         with queue.removing("first"):
             for change in (
                 lambda: reopen().move("first", JobState.QUEUED),
-                lambda: reopen().assign("first", Verb.SYNC, {}),
+                lambda: reopen().assign("first", TaskKind.SYNC, {}),
                 lambda: reopen().submit(submission("first", digest="other")),
             ):
                 with pytest.raises((WrongMove, NameTaken)):

@@ -21,7 +21,7 @@ from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import load_results
 from tuner.service.http.tokens import TokenRole
 from tuner.service.http.work import VerificationAsked
-from tuner.service.queue.job import JobState, Submission, Task, Verb
+from tuner.service.queue.job import JobState, Submission, Task, TaskKind
 from tuner.service.queue.job_queue import open_queue
 from tuner.storage.home import ROOT_VARIABLE
 
@@ -242,7 +242,7 @@ def test_a_removed_study_is_gone_and_its_name_is_free(served: Serving) -> None:
 
 @pytest.mark.campaign
 def test_a_complete_study_is_complete_again_after_a_task_that_failed_first(served: Serving) -> None:
-    failed = Task(Verb.CONFIRM, {"rounds": 2}, JobState.COMPLETE).as_text()
+    failed = Task(TaskKind.CONFIRM, {"rounds": 2}, JobState.COMPLETE).as_text()
     with closing(sqlite3.connect(served.root / QUEUE_FILE)) as db, db:
         db.execute("UPDATE jobs SET state = 'failed', task = ? WHERE name = 'orders'", [failed])
     refused = at(served, "sync", "orders")

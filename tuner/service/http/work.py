@@ -29,7 +29,7 @@ from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
-from tuner.service.queue.job import JobState, Task, Verb
+from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
 from tuner.storage.files import SERVICE_FILES, remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
@@ -128,7 +128,9 @@ class Work:
                 )
 
         await run_in_threadpool(check)
-        return await self._assigned(name, Verb.CONFIRM, {k: value for k, value in options.items() if value is not None})
+        return await self._assigned(
+            name, TaskKind.CONFIRM, {k: value for k, value in options.items() if value is not None}
+        )
 
     async def sync(self, name: str) -> dict[str, Any]:
         """Put the task of bringing MLflow up to date with a study into the queue, and return the study.
@@ -140,7 +142,7 @@ class Work:
         """
         if not self.studies.config.mirrored:
             raise Problem(422, "invalid", "this service copies no studies to MLflow (mlflow.enabled: false)")
-        return await self._assigned(name, Verb.SYNC, {})
+        return await self._assigned(name, TaskKind.SYNC, {})
 
     async def remove(self, name: str) -> dict[str, Any]:
         """Remove a study for good: from the queue, from the storage, and its folder.
@@ -240,7 +242,7 @@ class Work:
             submission, _ = submission_of(text, self.studies.config, os.environ, submitted_by, searched=False)
             options = {"terms": terms.as_json(), "rates": rates, "file": asked.file}
             with suppress(NameTaken):  # another client has just taken the name
-                self.studies.queue.submit(replace(submission, task=Task(Verb.VERIFY, options)), must_be_new=True)
+                self.studies.queue.submit(replace(submission, task=Task(TaskKind.VERIFY, options)), must_be_new=True)
                 return name
 
     def _like(self, asked: VerificationAsked, name: str) -> tuple[str, dict[str, float]]:
@@ -289,8 +291,8 @@ class Work:
 
         return await run_in_threadpool(planned)
 
-    async def _assigned(self, name: str, verb: Verb, options: Mapping[str, Any]) -> dict[str, Any]:
-        await run_in_threadpool(self.studies.queue.assign, name, verb, options)
+    async def _assigned(self, name: str, kind: TaskKind, options: Mapping[str, Any]) -> dict[str, Any]:
+        await run_in_threadpool(self.studies.queue.assign, name, kind, options)
         self.studies.supervisor.wake()
         return await self.studies.show(name)
 

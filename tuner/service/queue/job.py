@@ -46,7 +46,7 @@ _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
 """The states that may follow each state. Only `JobQueue.claim` changes a study from queued to running."""
 
 
-class Verb(StrEnum):
+class TaskKind(StrEnum):
     """What the process of a study does."""
 
     RUN = "run"
@@ -61,18 +61,18 @@ class Task:
     """What the service does with a study: run it, confirm it again, verify a config, or copy it to MLflow.
 
     Attributes:
-        verb: The verb.
-        options: The options of the verb, as JSON values.
+        kind: What the process does.
+        options: The options of the task, as JSON values.
         then: The state of the study when the process has done its task.
     """
 
-    verb: Verb = Verb.RUN
+    kind: TaskKind = TaskKind.RUN
     options: Mapping[str, Any] = field(default_factory=dict)
     then: JobState = JobState.COMPLETE
 
     def as_text(self) -> str:
-        """Return the task as one line of JSON."""
-        return json.dumps({"verb": self.verb, "options": dict(self.options), "then": self.then})
+        """Return the task as one line of JSON, in which the kind is called `verb`, as in the queues that are stored."""
+        return json.dumps({"verb": self.kind, "options": dict(self.options), "then": self.then})
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -80,7 +80,7 @@ class Task:
         if not text:
             return cls()
         told = json.loads(text)
-        return cls(Verb(told["verb"]), told["options"], JobState(told["then"]))
+        return cls(TaskKind(told["verb"]), told["options"], JobState(told["then"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def check_changeable(job: QueuedJob) -> None:
         )
 
 
-def task_after(job: QueuedJob, verb: Verb, options: Mapping[str, Any]) -> Task:
+def task_after(job: QueuedJob, kind: TaskKind, options: Mapping[str, Any]) -> Task:
     """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
 
     A study that has failed is paused afterwards, because it can be resumed as well. If it was another task than its run
@@ -173,16 +173,16 @@ def task_after(job: QueuedJob, verb: Verb, options: Mapping[str, Any]) -> Task:
         WrongMove: The study is waiting or running, was cancelled, or has another task to do.
     """
     if job.state not in AT_REST:
-        raise WrongMove(f"to {verb}, a study must be complete, paused or failed, but {job.name} is {job.state}")
+        raise WrongMove(f"to {kind}, a study must be complete, paused or failed, but {job.name} is {job.state}")
     if job.state is JobState.COMPLETE:
-        return Task(verb, options, JobState.COMPLETE)
+        return Task(kind, options, JobState.COMPLETE)
     left = job.task
-    if left.verb in (Verb.CONFIRM, Verb.VERIFY) and left.verb is not verb:
+    if left.kind in (TaskKind.CONFIRM, TaskKind.VERIFY) and left.kind is not kind:
         raise WrongMove(
-            f"to {verb}, a study must have nothing else to do, but {job.name} is {job.state} and has not ended its "
-            f"task {left.verb}, which would be lost; resume {job.name} first"
+            f"to {kind}, a study must have nothing else to do, but {job.name} is {job.state} and has not ended its "
+            f"task {left.kind}, which would be lost; resume {job.name} first"
         )
-    return Task(verb, options, JobState.PAUSED if left.verb is Verb.RUN else left.then)
+    return Task(kind, options, JobState.PAUSED if left.kind is TaskKind.RUN else left.then)
 
 
 def cancels_task(job: QueuedJob, to: JobState) -> bool:
@@ -191,7 +191,9 @@ def cancels_task(job: QueuedJob, to: JobState) -> bool:
     A confirmation or a copy to MLflow is a task of a study that was at rest. If it is cancelled, the study is not.
     """
     return (
-        to is JobState.CANCELLED and job.state is not JobState.CANCELLED and job.task.verb in (Verb.CONFIRM, Verb.SYNC)
+        to is JobState.CANCELLED
+        and job.state is not JobState.CANCELLED
+        and job.task.kind in (TaskKind.CONFIRM, TaskKind.SYNC)
     )
 
 

@@ -20,7 +20,7 @@ from tuner.service.queue.job import (
     QueuedJob,
     Submission,
     Task,
-    Verb,
+    TaskKind,
     cancels_task,
     check_changeable,
     check_move,
@@ -144,13 +144,13 @@ class JobQueue:
 
         return self._table.change(put)
 
-    def assign(self, name: str, verb: Verb, options: Mapping[str, Any]) -> QueuedJob:
+    def assign(self, name: str, kind: TaskKind, options: Mapping[str, Any]) -> QueuedJob:
         """Put a study that is at rest back into the queue with a task, such as another confirmation.
 
         Args:
             name: The name of the study.
-            verb: What the study's process does.
-            options: The options of the verb, as JSON values.
+            kind: What the study's process does.
+            options: The options of the task, as JSON values.
 
         Raises:
             JobNotFound: No study has this name.
@@ -159,9 +159,9 @@ class JobQueue:
 
         def put(ask: Ask, again: bool) -> QueuedJob:
             job = _named(ask, name)
-            if again and job.state is JobState.QUEUED and (job.task.verb, job.task.options) == (verb, options):
+            if again and job.state is JobState.QUEUED and (job.task.kind, job.task.options) == (kind, options):
                 return job  # the first attempt has done it
-            ask(_ASSIGN, task_after(job, verb, options).as_text(), str(JobState.QUEUED), name)
+            ask(_ASSIGN, task_after(job, kind, options).as_text(), str(JobState.QUEUED), name)
             return _named(ask, name)
 
         return self._table.change(put)

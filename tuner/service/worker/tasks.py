@@ -17,7 +17,7 @@ from tuner.results.judgement import Judgement, Terms
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.service.config import ServiceConfig
-from tuner.service.queue.job import Task, Verb
+from tuner.service.queue.job import Task, TaskKind
 from tuner.service.submission import spec_of
 from tuner.storage.home import storage_at
 from tuner.tracking import sync
@@ -37,7 +37,7 @@ def do(task: Task, text: str, folder: Path, config: ServiceConfig) -> None:
         StudyError: The study can't be run, confirmed or copied.
         RunnerError: The cluster can't be used.
     """
-    spec, changes = spec_of(text, config, os.environ, searched=task.verb is not Verb.VERIFY)
+    spec, changes = spec_of(text, config, os.environ, searched=task.kind is not TaskKind.VERIFY)
     # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
     for name in config.secret_variables:
         os.environ.pop(name, None)
@@ -46,17 +46,17 @@ def do(task: Task, text: str, folder: Path, config: ServiceConfig) -> None:
             view.say(str(change))
         if changes:
             text = "\n".join([text, *(f"# {change}" for change in changes), ""])
-        match task.verb:
-            case Verb.RUN:
+        match task.kind:
+            case TaskKind.RUN:
                 study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
                 if not recommendations(study.results, tell=view.say):
                     raise NoFeasibleConfig(none_keeps_constraints(spec.name))
-            case Verb.CONFIRM:
+            case TaskKind.CONFIRM:
                 again = confirmed_with(spec, dict(task.options))
                 run_study(again, text=text, folder=folder, reporter=view, mlflow=config.mirrored, searching=False)
-            case Verb.VERIFY:
+            case TaskKind.VERIFY:
                 _verify(spec, text, folder, dict(task.options), view)
-            case Verb.SYNC:
+            case TaskKind.SYNC:
                 _sync(spec, folder)
 
 
