@@ -340,12 +340,13 @@ def recommend(
     """
     from tuner.model.spec import Goal
     from tuner.results.recommend import recommend
+    from tuner.results.recommendation import Conditions
 
     if allow_loss is not None and not 0 <= allow_loss <= 1:
         raise ValueError(f"allow_loss must be from 0 to 1, but got {allow_loss}; 0.1 allows a loss of 10 %")
     loaded = _loaded(study)
     size = loaded.size().record_bytes if record_bytes is None else _size_text(record_bytes)
-    return recommend(loaded.results, size, None if goal is None else Goal(goal), allow_loss=allow_loss)
+    return recommend(loaded.results, size, None if goal is None else Goal(goal), Conditions(allow_loss=allow_loss))
 
 
 def front(study: "Study | str | Path", record_bytes: int | str | None = None) -> "pd.DataFrame":

@@ -97,6 +97,13 @@ def test_a_missing_metric_keeps_no_condition() -> None:
     assert not Conditions(min_mb_per_s=1).kept_by({"latency_p99_ms": 1.0})
 
 
+def test_an_allowed_loss_is_no_limit() -> None:
+    asked = Conditions(max_p99_ms=10, allow_loss=0.2)
+    assert (asked.limited, asked.options) == (True, ("--max-p99-ms", "10", "--allow-loss", "0.2"))
+    assert not Conditions(allow_loss=0.2).limited
+    assert recommend(study(), "1000", Goal.BALANCED, Conditions(allow_loss=0.2)).limits == ("--allow-loss", "0.2")
+
+
 def test_one_trial_proves_no_gain() -> None:
     found = recommend(study(), "1000", Goal.THROUGHPUT)
     assert found.gains == {}
@@ -266,11 +273,11 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
     kept = recommend(study(trials), "1000", Goal.BALANCED)
     assert kept.is_baseline
     assert "it may lose more than 10 % in one of them" in kept.how
-    taken = recommend(study(trials), "1000", Goal.BALANCED, allow_loss=0.25)
+    taken = recommend(study(trials), "1000", Goal.BALANCED, Conditions(allow_loss=0.25))
     assert (taken.config.values, taken.proven) == (FASTEST, True)
     by_study = study(trials, facts={"client_version": "2.16.0", "allow_loss": 0.25})
     assert recommend(by_study, "1000", Goal.BALANCED).config.values == FASTEST
-    assert recommend(by_study, "1000", Goal.BALANCED, allow_loss=0.1).is_baseline
+    assert recommend(by_study, "1000", Goal.BALANCED, Conditions(allow_loss=0.1)).is_baseline
 
 
 @pytest.mark.parametrize(
@@ -290,7 +297,7 @@ def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...],
     price = found.prices["latency_p99_ms"]
     assert (price.cost, price.ratio.level, "mb_per_s" in found.prices) == (cost, 0.975, False)
     assert found.gains["mb_per_s"].level >= (0.95 if cost is SideEffect.KEEPS else 0.975)
-    all_allowed = recommend(study(trials), "1000", Goal.THROUGHPUT, allow_loss=1.0)
+    all_allowed = recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(allow_loss=1.0))
     assert all_allowed.prices["latency_p99_ms"].cost is SideEffect.KEEPS
 
 

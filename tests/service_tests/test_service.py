@@ -25,6 +25,7 @@ from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export, offered
 from tuner.present.wording import number
 from tuner.results.recommend import recommend
+from tuner.results.recommendation import Conditions
 from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
@@ -125,7 +126,7 @@ def test_a_form_of_another_client_is_refused(served: Serving) -> None:
 
 def test_a_client_can_set_allow_loss(served: Serving) -> None:
     found = served.client.recommend("overnight", "1000", "balanced", allow_loss=0).text
-    expected = recommend(load_results(served.root / "overnight"), "1000", Goal.BALANCED, allow_loss=0)
+    expected = recommend(load_results(served.root / "overnight"), "1000", Goal.BALANCED, Conditions(allow_loss=0))
     assert found == export(expected, Format.JSON)
 
 

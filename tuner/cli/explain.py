@@ -12,7 +12,6 @@ from tuner.present.why import print_explanations
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
 from tuner.results.recommend import recommend_each
-from tuner.results.recommendation import Conditions
 
 
 @with_options(ExplainOptions)
@@ -29,8 +28,7 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
     """
     loaded = load_study(study)
     results = loaded.results
-    conditions = Conditions(asked.max_p99_ms, asked.min_mb_per_s)
-    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, conditions, asked.allow_loss)
+    recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         print_json(explanations_record(results.name, found))

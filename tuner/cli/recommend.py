@@ -8,14 +8,13 @@ import typer
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.options_from_dataclass import with_options
-from tuner.cli.recommend_options import RecommendOptions, form_asked
+from tuner.cli.recommend_options import ExplainOptions, RecommendOptions, form_asked
 from tuner.cli.shown_recommendations import show_found
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.spec import Goal
 from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
 from tuner.results.recommend import preferred, recommend_each
-from tuner.results.recommendation import Conditions, Recommendation
+from tuner.results.recommendation import Recommendation
 
 
 @with_options(RecommendOptions)
@@ -50,24 +49,21 @@ def recommend(
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
     form = form_asked(asked.form, as_json=asked.as_json)
-    record_bytes, goal, allow_loss = asked.record_bytes, asked.goal, asked.allow_loss
-    conditions = Conditions(asked.max_p99_ms, asked.min_mb_per_s)
     if tracking_uri is not None:
-        if allow_loss is not None:
+        if asked.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
-        found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
+        found, missing = [_from_mlflow(tracking_uri, study, asked)], ""
     else:
-        found, missing = recommend_each(load_study(study).results, record_bytes, goal, conditions, allow_loss)
+        found, missing = recommend_each(load_study(study).results, asked.record_bytes, asked.goal, asked.conditions)
     show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
     if tracking_uri is None and asked.output is None and form is Format.TABLE:
-        say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
+        say(f"why: {_explain_command(study, asked)}")
     if missing:
         raise NoFeasibleConfig(missing)
 
 
-def _from_mlflow(
-    uri: str, study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
-) -> Recommendation:
+def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendation:
+    record_bytes, goal, conditions = asked.record_bytes, asked.goal, asked.conditions
     if record_bytes is None:
         raise typer.BadParameter("--tracking-uri needs --record-bytes, because MLflow has one run per record size")
     # Imported here, because importing MLflow takes seconds.
@@ -79,23 +75,17 @@ def _from_mlflow(
         records = [recommend_from_tracking(uri, study, record_bytes, goal)]
     found = [each for record in records if conditions.kept_by((each := recommendation_of(record)).metrics)]
     if not found:
-        asked = "any goal" if goal is None else f"goal {goal}"
+        which = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
             f"a config must keep --max-p99-ms and --min-mb-per-s, but MLflow has no such config of {study} for records "
-            f"of {record_bytes} B and {asked}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
+            f"of {record_bytes} B and {which}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
             "consider the whole front"
         )
     return preferred(found)
 
 
-def _explain_command(
-    study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions, allow_loss: float | None
-) -> str:
-    """Return the `tuner explain` command for a recommendation that was made with the same arguments."""
-    asked = (
-        ("--record-bytes", record_bytes),
-        ("--goal", goal),
-        ("--allow-loss", allow_loss),
-    )
-    given = [word for option, value in asked if value is not None for word in (option, str(value))]
-    return shlex.join(["tuner", "explain", study, *given, *conditions.options])
+def _explain_command(study: str, asked: ExplainOptions) -> str:
+    """Return the `tuner explain` command for a recommendation that was made with the same options."""
+    named = (("--record-bytes", asked.record_bytes), ("--goal", asked.goal))
+    given = [word for option, value in named if value is not None for word in (option, str(value))]
+    return shlex.join(["tuner", "explain", study, *given, *asked.conditions.options])

@@ -13,6 +13,7 @@ from tuner.cli import options
 from tuner.cli.output import Force
 from tuner.model.spec import Goal
 from tuner.present.export import Format
+from tuner.results.recommendation import Conditions
 
 RecordBytes = Annotated[
     str | None,
@@ -89,6 +90,11 @@ class ExplainOptions:
     max_p99_ms: MaxP99Ms = None
     min_mb_per_s: MinMbPerS = None
     allow_loss: AllowLoss = None
+
+    @property
+    def conditions(self) -> Conditions:
+        """What was asked of the config, in addition to the study's own constraints."""
+        return Conditions(self.max_p99_ms, self.min_mb_per_s, self.allow_loss)
 
 
 @dataclass(frozen=True, kw_only=True)

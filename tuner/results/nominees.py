@@ -16,9 +16,7 @@ some 10 s.
 """
 
 
-def pick(
-    results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS, allow_loss: float = ALLOW_LOSS
-) -> Trial | None:
+def pick(results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITIONS) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front can be recommended.
 
     Trials are compared by their measured numbers; their gains need not be proven. The trial's config keeps the
@@ -26,11 +24,11 @@ def pick(
     lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
     rounds.
 
-    For the goal balanced, configs that lose no more than `allow_loss` in any objective come before all others. Among
-    them, the best is the one whose gains over the baseline have the largest product.
+    For the goal balanced, configs that lose no more than the conditions allow in any objective come before all others.
+    Among them, the best is the one whose gains over the baseline have the largest product.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)
+    return max(fit, key=lambda trial: results.goal_rank(trial, goal, conditions.allowed_loss), default=None)
 
 
 def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = ALLOW_LOSS) -> tuple[Trial, ...]:

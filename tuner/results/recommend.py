@@ -26,7 +26,6 @@ def recommend(
     record_bytes: str,
     goal: Goal | None = None,
     conditions: Conditions = NO_CONDITIONS,
-    allow_loss: float | None = None,
 ) -> Recommendation:
     """Return the config to use for a goal, or the one to follow if no goal is given.
 
@@ -43,9 +42,7 @@ def recommend(
         record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
             recommendation carries a warning.
         goal: What the config should be best at; None to try all goals.
-        conditions: Limits that the config must keep.
-        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
-            that was not asked for; by default as the study says.
+        conditions: Limits that the config must keep, and the loss that is allowed.
 
     Raises:
         NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
@@ -53,11 +50,10 @@ def recommend(
     """
     try:
         if goal is not None:
-            found = _for_goal(study, record_bytes, goal, conditions, allow_loss)
+            found = _for_goal(study, record_bytes, goal, conditions)
         else:
-            found = _preferred(study, record_bytes, conditions, allow_loss)
-        loss = () if allow_loss is None else ("--allow-loss", f"{allow_loss:.12g}")
-        return replace(found, limits=(*conditions.options, *loss))
+            found = _preferred(study, record_bytes, conditions)
+        return replace(found, limits=conditions.options)
     except NoFeasibleConfig as error:
         if not study.sizes or study.size(record_bytes) is not None:
             raise
@@ -73,7 +69,6 @@ def recommend_each(
     record_bytes: str | None,
     goal: Goal | None,
     conditions: Conditions = NO_CONDITIONS,
-    allow_loss: float | None = None,
 ) -> tuple[list[Recommendation], str]:
     """Return the recommendations of a study, and the reasons why some record sizes have none.
 
@@ -82,7 +77,6 @@ def recommend_each(
         record_bytes: The record size or mix, as for `recommend`; None for all sizes of the study.
         goal: As for `recommend`; it is the same for all sizes.
         conditions: As for `recommend`.
-        allow_loss: As for `recommend`.
 
     Raises:
         NoFeasibleConfig: There is no recommendation for any of the sizes.
@@ -91,7 +85,7 @@ def recommend_each(
     found, missing = [], []
     for size in sizes:
         try:
-            found.append(recommend(study, size, goal, conditions, allow_loss))
+            found.append(recommend(study, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     why = "; ".join(missing)
@@ -148,15 +142,13 @@ def _mean_gain(found: Recommendation) -> float:
     return fmean([log(gains[metric].value) for metric in found.objectives if metric in gains] or [0.0])
 
 
-def _preferred(
-    study: StudyResults, record_bytes: str, conditions: Conditions, allow_loss: float | None
-) -> Recommendation:
+def _preferred(study: StudyResults, record_bytes: str, conditions: Conditions) -> Recommendation:
     """Return the recommendation to follow if no goal was asked for."""
     found: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):
         try:
-            found.append(_for_goal(study, record_bytes, each, conditions, allow_loss))
+            found.append(_for_goal(study, record_bytes, each, conditions))
         except NoFeasibleConfig as error:
             missing.append(error)
     if not found:
@@ -164,9 +156,7 @@ def _preferred(
     return preferred(found)
 
 
-def _for_goal(
-    study: StudyResults, record_bytes: str, goal: Goal, conditions: Conditions, allow_loss: float | None
-) -> Recommendation:
+def _for_goal(study: StudyResults, record_bytes: str, goal: Goal, conditions: Conditions) -> Recommendation:
     """Return the config to use for a goal; see `recommend`."""
     results, warnings = _nearest(study, record_bytes)
     if study.simulated:
@@ -182,13 +172,14 @@ def _for_goal(
             f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
             f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
         )
-    allowed = study.allow_loss if allow_loss is None else allow_loss
-    if found := _proven(study, results, goal, conditions, allowed, warnings):
+    if conditions.allow_loss is None:
+        conditions = replace(conditions, allow_loss=study.allow_loss)
+    if found := _proven(study, results, goal, conditions, warnings):
         return found
-    chosen_by_trial = pick(results, goal, conditions, allowed)
+    chosen_by_trial = pick(results, goal, conditions)
     baseline_fits = _baseline_fits(results, conditions)
     # That the baseline keeps the limits when it is measured again is no reason to recommend an unproven config.
-    limited = bool(study.facts.get(CONSTRAINTS)) or conditions != NO_CONDITIONS
+    limited = bool(study.facts.get(CONSTRAINTS)) or conditions.limited
     decided = (
         results.confirmations
         or results.without_winner
@@ -197,9 +188,9 @@ def _for_goal(
     )
     if baseline_fits and decided:
         others = [each for each in goals_of(study.objectives) if each is not goal]
-        proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
+        proven = {each: _proven(study, results, each, conditions, warnings) for each in others}
         alternatives = {each: found for each, found in proven.items() if found is not None}
-        how = baseline_is_kept(results, goal, allowed)
+        how = baseline_is_kept(results, goal, conditions.allowed_loss)
         kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
         return replace(kept, alternatives=alternatives)
     if baseline_fits:
@@ -225,25 +216,21 @@ def _for_goal(
 
 
 def _proven(
-    study: StudyResults,
-    results: SizeResults,
-    goal: Goal,
-    conditions: Conditions,
-    allow_loss: float,
-    warnings: list[str],
+    study: StudyResults, results: SizeResults, goal: Goal, conditions: Conditions, warnings: list[str]
 ) -> Recommendation | None:
     """Return the recommendation of the best config that is proven better for a goal; None if there is none."""
     confirmed = [
         each
         for each in results.confirmations
-        if _wins(results, each, goal, conditions, allow_loss) and not results.lost_records(each.fingerprint)
+        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
     ]
     if not confirmed:
         return None
     # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
     winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
     metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    prices = {name: Price.of(each, allow_loss) for name, each in winner.gains_with_prices.items() if name not in asked}
+    loss = conditions.allowed_loss
+    prices = {name: Price.of(each, loss) for name, each in winner.gains_with_prices.items() if name not in asked}
     gains = dict(winner.gains)
     if metric is None:
         # What decided that nothing is lost is shown, but no gain that one more stall would undo.
@@ -331,14 +318,12 @@ def _recommendation(
     )
 
 
-def _wins(
-    results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions, allow_loss: float
-) -> bool:
+def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
     """Return whether a confirmed config is proven better for a goal, and keeps all constraints and conditions."""
     # Only metrics that the study optimises can reject a config. In a study that optimises the p95, a p99 that a few
     # stalls made worse rejects no config.
     return (
-        confirmation.proves(goal, results.objectives, allow_loss)
+        confirmation.proves(goal, results.objectives, conditions.allowed_loss)
         and not confirmation.broken
         and conditions.kept_by(confirmation.values)
     )

@@ -8,27 +8,44 @@ from typing import Final, Self
 
 from objectives.ratios import Ratio
 from search_spaces.producer_config import ProducerConfig
-from tuner.model.spec import Goal
+from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Limits that a recommended config must keep, in addition to the study's own constraints.
+    """What was asked of a recommended config, in addition to the study's own constraints.
 
     Attributes:
         max_p99_ms: Upper limit of the p99 latency at the study's fixed rate; None is no limit.
         min_mb_per_s: Lower limit of the throughput; None is no limit.
+        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
+            that was not asked for; None is as the study says.
     """
 
     max_p99_ms: float | None = None
     min_mb_per_s: float | None = None
+    allow_loss: float | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of `tuner recommend` that set these limits, as words: `("--max-p99-ms", "10")`."""
-        given = {"--max-p99-ms": self.max_p99_ms, "--min-mb-per-s": self.min_mb_per_s}
+        """The options of `tuner recommend` that ask for this, as words: `("--max-p99-ms", "10")`."""
+        given = {
+            "--max-p99-ms": self.max_p99_ms,
+            "--min-mb-per-s": self.min_mb_per_s,
+            "--allow-loss": self.allow_loss,
+        }
         return tuple(word for name, value in given.items() if value is not None for word in (name, f"{value:.12g}"))
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit that a config can break."""
+        return self.max_p99_ms is not None or self.min_mb_per_s is not None
+
+    @property
+    def allowed_loss(self) -> float:
+        """The part of an objective that a balanced config may give up, by default `ALLOW_LOSS`."""
+        return ALLOW_LOSS if self.allow_loss is None else self.allow_loss
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
         """Return whether the metrics keep both limits; a limit is not kept if its metric is missing."""

@@ -140,8 +140,8 @@ def _recommendation(kept: KeptResults, study: str, store: ResultsStore, given: M
 
 def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[Recommendation], str]:
     goal = Goal(given["goal"]) if given.get("goal") else None
-    conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"))
-    return recommend_each(results, given.get("record_bytes"), goal, conditions, given.get("allow_loss"))
+    conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"), given.get("allow_loss"))
+    return recommend_each(results, given.get("record_bytes"), goal, conditions)
 
 
 def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
