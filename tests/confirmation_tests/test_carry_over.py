@@ -11,6 +11,7 @@ from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of
 from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import next_step
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import recommend
@@ -34,7 +35,7 @@ def measured(winners: int, slower: float, seed: int, noise: float = 0.02, gap_s:
     """
     random, configs = Random(seed), {each.fingerprint: each for each in map(ProducerConfig.parse, [{}, *WINNERS])}
     done = [baseline(), trial(1, config=WINNERS[0]), trial(2, config=WINNERS[-1])]
-    while step := next_step(plan_for(winners, gap_s), configs, done, BASELINE, OBJECTIVES, seed):
+    while step := next_step(MeasuredPlan(plan_for(winners, gap_s), done, BASELINE, OBJECTIVES), configs, seed):
         if gap_s and len(step.order) == winners + 1:
             done.append(trial(len(done), kind=Kind.BURN_IN, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == baseline().fingerprint else 1 - slower

@@ -9,12 +9,14 @@ import pytest
 from objectives.scoring import Constraint
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, plan_of, results, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.recommend import recommend
 from tuner.results.study_results import StudyResults
 
 FAST = {"linger.ms": "1"}
+BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}
 Round = tuple[float, float, float]
 """Throughput, p99 latency, and share of the fixed rate."""
 
@@ -33,7 +35,7 @@ def rounds_with(ours: list[Round], theirs: list[Round]) -> list[Trial]:
 def confirmed(ours: list[Round], theirs: list[Round], *constraints: Constraint) -> Confirmation:
     trials = rounds_with(ours, theirs)
     plan = plan_of(trials, constraints=constraints)
-    (found,) = confirmations_of(trials, [plan], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+    (found,) = confirmations_of([MeasuredPlan(plan, trials, BASELINE, OBJECTIVES)])
     return found
 
 
@@ -59,7 +61,7 @@ def test_rounds_whose_measurement_broke_off_are_named() -> None:
     trials[of_config[1]] = replace(trials[of_config[1]], attempts=2)
     trials[of_config[3]] = replace(trials[of_config[3]], state=State.FAILED, metrics={})
     plan = plan_of(trials)
-    (found,) = confirmations_of(trials, [plan], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+    (found,) = confirmations_of([MeasuredPlan(plan, trials, BASELINE, OBJECTIVES)])
     assert found.gains["mb_per_s"].rounds == 3
     assert (
         "in round 2, the config's measurement broke off and was made again, because a broker or a worker was lost or "
@@ -116,7 +118,7 @@ def test_a_config_that_misses_the_rate_in_half_of_its_rounds_breaks_it() -> None
 def test_a_metric_without_a_value_in_a_round_is_named() -> None:
     trials = rounds_with([(150, 5, 1.0)] * 4, [(100, 10, 1.0)] * 4)
     trials[3] = trial(3, 150, None, kind=Kind.CONFIRM, round=1, config=FAST)
-    (found,) = confirmations_of(trials, [plan_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+    (found,) = confirmations_of([MeasuredPlan(plan_of(trials), trials, BASELINE, OBJECTIVES)])
     assert found.gains["latency_p99_ms"].rounds == 3
     assert "in round 2, the config or the baseline has no latency_p99_ms" in found.caveats
 

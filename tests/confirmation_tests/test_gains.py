@@ -6,6 +6,7 @@ from objectives.ratios import claim_level, ratio_of
 from tests.helpers.trials import OBJECTIVES, baseline, confirming, failed, plan_of, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.trial import Kind, Trial
 
 FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
@@ -13,7 +14,9 @@ BASE = baseline().fingerprint
 
 
 def confirmed(trials: list[Trial], plan: ConfirmationPlan | None = None) -> tuple[Confirmation, ...]:
-    return confirmations_of(trials, [plan or plan_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+    return confirmations_of(
+        [MeasuredPlan(plan or plan_of(trials), trials, {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)]
+    )
 
 
 def only(trials: list[Trial]) -> Confirmation:
@@ -95,7 +98,7 @@ def test_without_rounds_of_the_baseline_there_is_no_result() -> None:
         "rounds of an earlier confirmation do not count"
     )
     assert confirmed([each for each in trials if each.fingerprint != BASE]) == ()
-    assert confirmations_of(trials, [], {}, OBJECTIVES) == ()
+    assert confirmations_of([]) == ()
 
 
 def test_a_metric_that_a_round_lacks_has_no_gain() -> None:

@@ -11,6 +11,7 @@ from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.order import measured_before, measured_rounds, order_of_round
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import next_step
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 
@@ -43,7 +44,7 @@ def measured(
     """
     configs = {each.fingerprint: each for each in map(ProducerConfig.parse, [{}, *WINNERS])}
     done = list(stored)
-    while step := next_step(plan_for(winners, rounds, gap_s), configs, done, BASELINE, OBJECTIVES, seed):
+    while step := next_step(MeasuredPlan(plan_for(winners, rounds, gap_s), done, BASELINE, OBJECTIVES), configs, seed):
         if gap_s and len(step.order) == winners + 1:
             done.append(trial(len(done), kind=Kind.BURN_IN, config=dict(step.config.values)))
         factor = 1.0 if done[-1].fingerprint == BASE else 1 - carry_over
@@ -77,7 +78,7 @@ def test_chance_decides_the_first_order() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_carry_over_cancels_out_in_the_gains(winners: int, seed: int, gap_s: float) -> None:
     trials = measured(winners, 8, 0.1, seed, [baseline()], gap_s)
-    found = confirmations_of(trials, [plan_for(winners, 8)], BASELINE, OBJECTIVES)
+    found = confirmations_of([MeasuredPlan(plan_for(winners, 8), trials, BASELINE, OBJECTIVES)])
     assert len(found) == winners
     for each in found:
         # In a random order, each of these gains is 1.03 to 1.05 in the mean.

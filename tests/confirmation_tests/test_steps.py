@@ -13,7 +13,7 @@ from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import least_steps, most_steps, next_step
-from tuner.confirmation.winners import winners_of
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, Trial
 
@@ -43,6 +43,10 @@ def plan(**changes: object) -> ConfirmationPlan:
     return ConfirmationPlan(**{**good, **changes})  # type: ignore[arg-type]
 
 
+def measured(asked: ConfirmationPlan, trials: list[Trial]) -> MeasuredPlan:
+    return MeasuredPlan(asked, trials, BASELINE, OBJECTIVES)
+
+
 def carried_out(
     asked: ConfirmationPlan,
     measure: Measure,
@@ -52,7 +56,7 @@ def carried_out(
 ) -> list[Trial]:
     """Return the trials of a whole confirmation, with the values that `measure` returns."""
     done, random = list(trials or []), Random(0)
-    while step := next_step(asked, configs, done, BASELINE, OBJECTIVES, seed=1):
+    while step := next_step(measured(asked, done), configs, seed=1):
         kept: dict[str, Any] = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
         number = len(done)
         done.append(failed(number, **kept) if fail(number) else trial(number, *measure(step.config, random), **kept))
@@ -83,9 +87,9 @@ def test_repeats_choose_among_several_nominees_of_a_goal() -> None:
     trials = carried_out(asked, steady)
     looked = {fingerprint(FAST): 2, fingerprint(FASTER): 2, fingerprint({}): 2}
     assert rounds(trials, Kind.SECOND_LOOK) == looked, "a single nominee needs no repeats, but the baseline does"
-    winners = winners_of(asked, trials, BASELINE, OBJECTIVES)
+    winners = measured(asked, trials).winners
     assert winners == {Goal.THROUGHPUT: fingerprint(FASTER), Goal.LATENCY: fingerprint(QUICK)}
-    assert winners_of(asked, trials[:3], BASELINE, OBJECTIVES) == {}, "there is no winner before all repeats are there"
+    assert measured(asked, trials[:3]).winners == {}, "there is no winner before all repeats are there"
 
 
 def test_a_nominee_that_loses_records_in_a_repeat_can_t_win() -> None:
@@ -99,7 +103,7 @@ def test_a_nominee_that_loses_records_in_a_repeat_can_t_win() -> None:
         for n, (config, numbers, delivered) in enumerate([(FAST, (115.0, 40.0), 1.0), (FASTER, (125.0, 60.0), 0.9)] * 2)
     ]
     trials = carried_out(asked, losing, looked)
-    assert winners_of(asked, trials, BASELINE, OBJECTIVES)[Goal.THROUGHPUT] == fingerprint(FAST)
+    assert measured(asked, trials).winners[Goal.THROUGHPUT] == fingerprint(FAST)
 
 
 def test_each_round_has_baseline_and_winners_in_a_new_order() -> None:
@@ -155,7 +159,7 @@ def test_rounds_end_at_once_if_records_are_lost() -> None:
         trial(0, config={}, kind=Kind.CONFIRM, round=0),
         trial(1, config=QUICK, kind=Kind.CONFIRM, round=0, metrics={"delivered_ratio": 0.9}),
     ]
-    assert next_step(asked, CONFIGS, trials, BASELINE, OBJECTIVES, seed=1) is None
+    assert next_step(measured(asked, trials), CONFIGS, seed=1) is None
 
 
 def test_checks_after_every_round_rarely_call_an_equal_config_worse() -> None:
@@ -164,11 +168,11 @@ def test_checks_after_every_round_rarely_call_an_equal_config_worse() -> None:
     random = Random(5)
     for _ in range(200):
         trials: list[Trial] = []
-        while step := next_step(asked, CONFIGS, trials, BASELINE, OBJECTIVES, seed=1):
+        while step := next_step(measured(asked, trials), CONFIGS, seed=1):
             numbers = 100 * random.lognormvariate(0, 0.1), 10 * random.lognormvariate(0, 0.1)
             kept: dict[str, Any] = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
             trials.append(trial(len(trials), *numbers, **kept))
-        (found,) = confirmations_of(trials, [asked], BASELINE, OBJECTIVES)
+        (found,) = confirmations_of([measured(asked, trials)])
         wrong += any(gain.high < 1.0 for gain in found.gains.values())
     assert wrong <= 0.05 * 200 + 6, "5 %, plus two standard errors"
 
@@ -217,7 +221,7 @@ def test_it_can_be_continued_after_any_measurement() -> None:
     whole = carried_out(asked, steady)
     steps = [(each.kind, each.round, each.fingerprint) for each in whole]
     for kept in range(len(whole)):
-        step = next_step(asked, CONFIGS, whole[:kept], BASELINE, OBJECTIVES, seed=1)
+        step = next_step(measured(asked, whole[:kept]), CONFIGS, seed=1)
         assert step is not None
         assert (step.kind, step.round, step.config.fingerprint) == steps[kept]
 
@@ -229,7 +233,7 @@ def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
     assert later.first_round > max(each.round for each in earlier if each.round is not None)
     trials = carried_out(later, steady, earlier)
     assert len(trials) > len(earlier)
-    found = {each.fingerprint: each for each in confirmations_of(trials, [later], BASELINE, OBJECTIVES)}
+    found = {each.fingerprint: each for each in confirmations_of([measured(later, trials)])}
     assert found[fingerprint(FASTER)].gains["mb_per_s"].rounds == 8
     assert found[fingerprint(FASTER)].better("mb_per_s")
     assert found[fingerprint(FASTER)].goals == {Goal.THROUGHPUT}
@@ -237,7 +241,7 @@ def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
 
 
 def test_without_nominees_nothing_is_measured() -> None:
-    assert next_step(plan(nominees={}), CONFIGS, [], BASELINE, OBJECTIVES, seed=0) is None
+    assert next_step(measured(plan(nominees={}), []), CONFIGS, seed=0) is None
 
 
 def test_a_stored_plan_is_read_back_unchanged() -> None:

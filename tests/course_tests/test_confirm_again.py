@@ -14,6 +14,7 @@ from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of
 from tuner.confirmation.gains import confirmations_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.facts import CONFIRMING
@@ -196,7 +197,7 @@ def test_each_confirmation_of_an_unproven_claim_is_stricter() -> None:
             "a goal alone does not start anew"
         )
     assert [plan.error_rate for plan in plans] == [confirmation_error_rate(number) for number in (1, 2, 3)]
-    found = confirmations_of(trials, plans, {}, OBJECTIVES)
+    found = confirmations_of([MeasuredPlan(each, trials, {}, OBJECTIVES) for each in plans])
     assert found[0].gains["mb_per_s"].level == pytest.approx(1 - 2 * confirmation_error_rate(3))
 
 
@@ -299,4 +300,4 @@ def test_a_plan_stored_by_an_older_release_is_read() -> None:
     (read,) = plans_in({CONFIRMING: {SIZE: alone}}, SIZE)
     assert read == plan_of(trials)
     assert plans_in({CONFIRMING: {SIZE: alone}}, "100") == plans_in({}, SIZE) == ()
-    assert len(confirmations_of(trials, [read], {}, OBJECTIVES)) == 1
+    assert len(confirmations_of([MeasuredPlan(read, trials, {}, OBJECTIVES)])) == 1

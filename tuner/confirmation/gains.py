@@ -11,9 +11,9 @@ from objectives.scoring import HELD_RATE, Constraint, Objective
 from objectives.stalls import TAIL_LATENCIES, allowing_for_stall
 from tuner.confirmation.caveats import caveats_of
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of, rounds_of
-from tuner.confirmation.winners import decisions, has_all_repeats, refused_in_repeats, winners_of
-from tuner.model.goals import goal_metrics, goal_rank
+from tuner.confirmation.rounds import Rounds, broken, holds_rate, means_of
+from tuner.confirmation.winners import MeasuredPlan, decisions
+from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 
@@ -104,11 +104,7 @@ class Confirmation:
 
 
 def confirmations_of(
-    trials: Sequence[Trial],
-    plans: Sequence[ConfirmationPlan],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-    constraints: Sequence[Constraint] | None = None,
+    confirmed: Sequence[MeasuredPlan], constraints: Sequence[Constraint] | None = None
 ) -> tuple[Confirmation, ...]:
     """Compare each config that was confirmed with the baseline.
 
@@ -117,10 +113,7 @@ def confirmations_of(
     earlier confirmation stands until then.
 
     Args:
-        trials: The trials of the record size.
-        plans: The plans of the record size's confirmations, the oldest first.
-        baseline_metrics: The baseline's metrics from the search.
-        objectives: The objectives of the study.
+        confirmed: The record size's confirmations, the oldest first.
         constraints: The study's present constraints; None if those of each confirmation's plan hold.
 
     Returns:
@@ -131,12 +124,10 @@ def confirmations_of(
     decided: set[Goal] = set()
     # Configs and goals that a later confirmation has answered. Its answer holds.
     answered: set[tuple[str, Goal]] = set()
-    for plan, tested in reversed(list(zip(plans, _tested(trials, plans, baseline_metrics, objectives), strict=True))):
-        winners = winners_of(plan, trials, baseline_metrics, objectives)
-        refused = refused_in_repeats(plan, trials, baseline_metrics, objectives)
-        without = _without_winner(plan, winners, trials, refused)
-        decided |= without
-        answered |= {(fingerprint, goal) for fingerprint in refused for goal in Goal}
+    for measured, tested in reversed(list(zip(confirmed, _tested(confirmed), strict=True))):
+        winners = measured.winners
+        decided |= measured.without_winner
+        answered |= {(fingerprint, goal) for fingerprint in measured.refused for goal in Goal}
         goals_here: set[Goal] = set()
         for fingerprint, rounds in tested.rounds.items():
             own = {goal: each for (config, goal), each in tested.decisions.items() if config == fingerprint}
@@ -147,10 +138,10 @@ def confirmations_of(
             answered |= {(fingerprint, goal) for goal in goals}
             goals -= decided
             if goals or proven_in_mean or all(each.fingerprint != fingerprint for each in found):
-                ranks = _ranks(plan, trials, fingerprint, baseline_metrics, objectives)
-                limits = plan.constraints if constraints is None else constraints
+                ranks = measured.ranks_of(fingerprint)
+                limits = measured.plan.constraints if constraints is None else constraints
                 by_goal = _ByGoal(goals, proven_in_mean, ranks, own, len(winners))
-                found.append(_confirmation(fingerprint, by_goal, rounds, objectives, plan, limits))
+                found.append(_confirmation(fingerprint, by_goal, rounds, measured, limits))
                 answered |= {(fingerprint, goal) for goal in found[-1].proven}
                 goals_here |= goals
         decided |= goals_here
@@ -165,22 +156,17 @@ class _Tested:
     decisions: Mapping[tuple[str, Goal], Decision]
 
 
-def _tested(
-    trials: Sequence[Trial],
-    plans: Sequence[ConfirmationPlan],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-) -> list[_Tested]:
-    """Return what each confirmation has tested, in the order of the plans."""
-    measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
+def _tested(confirmed: Sequence[MeasuredPlan]) -> list[_Tested]:
+    """Return what each confirmation has tested, in their order."""
     found: list[_Tested] = []
     known: set[tuple[str, Goal]] = set()
-    for plan in plans:
-        enough = 2 if plan is plans[0] else max(2, plan.rounds)
-        all_rounds = {each: rounds_of(plan, trials, each) for each in measured if each != plan.baseline}
+    for measured in confirmed:
+        plan = measured.plan
+        enough = 2 if measured is confirmed[0] else max(2, plan.rounds)
+        configs = dict.fromkeys(trial.fingerprint for trial in measured.trials if trial.kind is Kind.CONFIRM)
+        all_rounds = {each: measured.rounds_of(each) for each in configs if each != plan.baseline}
         rounds = {each: rounds for each, rounds in all_rounds.items() if len(rounds.ours) >= enough}
-        winners = winners_of(plan, trials, baseline_metrics, objectives)
-        decided = decisions(plan, winners, rounds, objectives, known)
+        decided = decisions(measured, rounds, known)
         known |= {claim for claim, decision in decided.items() if decision.proven}
         found.append(_Tested(rounds, decided))
     return found
@@ -235,12 +221,7 @@ def baseline_again(
     return None
 
 
-def goals_without_winner(
-    trials: Sequence[Trial],
-    plans: Sequence[ConfirmationPlan],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-) -> frozenset[Goal]:
+def goals_without_winner(confirmed: Sequence[MeasuredPlan]) -> frozenset[Goal]:
     """Return the goals that have no winner, because each of their nominees broke a constraint in its repeats.
 
     The nominees of a goal are the configs that the search found best for the goal. For each goal, the newest
@@ -248,40 +229,10 @@ def goals_without_winner(
     """
     refused: set[Goal] = set()
     decided: set[Goal] = set()
-    for plan in reversed(plans):
-        winners = winners_of(plan, trials, baseline_metrics, objectives)
-        broke = refused_in_repeats(plan, trials, baseline_metrics, objectives)
-        without = _without_winner(plan, winners, trials, broke)
-        refused |= without - decided
-        decided |= without | winners.keys()
+    for each in reversed(confirmed):
+        refused |= each.without_winner - decided
+        decided |= each.without_winner | each.winners.keys()
     return frozenset(refused)
-
-
-def _without_winner(
-    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], broke: frozenset[str]
-) -> frozenset[Goal]:
-    """Return the goals for which one confirmation has found no winner, because each nominee broke a constraint."""
-    if not plan.looks or not has_all_repeats(plan, trials):
-        return frozenset()
-    found = (goal for goal, nominees in plan.nominees.items() if nominees and broke.issuperset(nominees))
-    return frozenset(found).difference(winners)
-
-
-def _ranks(
-    plan: ConfirmationPlan,
-    trials: Sequence[Trial],
-    fingerprint: str,
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-) -> dict[Goal, tuple[bool, float]]:
-    """Return a config's sort key for each goal before the rounds: from its repeats, or else from the search."""
-    done = [each for each in trials if each.state is State.COMPLETE]
-    looks = plan.trials_of(Kind.SECOND_LOOK, done)
-    ours = [each for each in looks if each.fingerprint == fingerprint]
-    theirs = [each for each in looks if each.fingerprint == plan.baseline]
-    ours = ours or [each for each in done if each.kind is Kind.SEARCH and each.fingerprint == fingerprint]
-    reference = {**baseline_metrics, **means_of(theirs)}
-    return {goal: goal_rank(goal, means_of(ours), reference, objectives, plan.allow_loss) for goal in Goal}
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,10 +258,10 @@ def _confirmation(
     fingerprint: str,
     by_goal: _ByGoal,
     rounds: Rounds,
-    objectives: Sequence[Objective],
-    plan: ConfirmationPlan,
+    measured: MeasuredPlan,
     constraints: Sequence[Constraint],
 ) -> Confirmation:
+    plan, objectives = measured.plan, measured.objectives
     untested, own = claim_level(by_goal.claims, plan.error_rate), by_goal.decisions
     together = goal_metrics(Goal.BALANCED, objectives)
     levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}

@@ -28,11 +28,10 @@ from objectives.stalls import rounds_to_survive, stall_allowance
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
 from tuner.confirmation.order import measured_rounds, order_of_round
-from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import Rounds, rounds_of
-from tuner.confirmation.winners import decisions, to_be_repeated, winners_of
+from tuner.confirmation.rounds import Rounds
+from tuner.confirmation.winners import MeasuredPlan, decisions, to_be_repeated
 from tuner.model.goals import goal_metrics, goals_of
-from tuner.model.spec import ConfirmSpec, Goal
+from tuner.model.spec import ConfirmSpec
 from tuner.model.trial import Kind, Trial
 
 _CERTAIN: Final = 0.999
@@ -56,27 +55,18 @@ class Step:
     order: tuple[ProducerConfig, ...] = ()
 
 
-def next_step(
-    plan: ConfirmationPlan,
-    configs: Mapping[str, ProducerConfig],
-    trials: Sequence[Trial],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-    seed: int,
-) -> Step | None:
+def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], seed: int) -> Step | None:
     """Return the next measurement of a confirmation, or None if the confirmation is complete.
 
     A measurement that failed is not repeated.
 
     Args:
-        plan: The plan of the confirmation.
+        measured: The confirmation so far.
         configs: The baseline, the nominees (the best configs of the search for each goal) and those measured beside
             them, by fingerprint.
-        trials: All trials of the record size so far.
-        baseline_metrics: The baseline's metrics from the search.
-        objectives: The objectives of the study.
         seed: Decides between orders within a round that are equally good.
     """
+    plan, trials = measured.plan, measured.trials
     there = {(trial.kind, trial.round, trial.fingerprint) for trial in plan.counted(trials)}
 
     def missing(kind: Kind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
@@ -84,11 +74,11 @@ def next_step(
         asked = {each for each in fingerprints if (kind, number, each) not in there}
         if not asked:
             return None
-        measured = measured_rounds(trials, plan.trials_of(kind, trials))
-        last: str | None = measured[number][0] if number in measured else _last_measured(trials)
+        done = measured_rounds(trials, plan.trials_of(kind, trials))
+        last: str | None = done[number][0] if number in done else _last_measured(trials)
         if kind is Kind.CONFIRM and plan.begins_anew:
             last = None
-        earlier = [measured[each] for each in sorted(measured) if each < number]
+        earlier = [done[each] for each in sorted(done) if each < number]
         order = order_of_round(fingerprints, earlier, last, f"{seed} {kind} {number}")
         left = tuple(configs[each] for each in order if each in asked)
         return Step(kind, number, left[0], left)
@@ -96,21 +86,19 @@ def next_step(
     for look in range(plan.looks):
         if step := missing(Kind.SECOND_LOOK, look, to_be_repeated(plan)):
             return step
-    winners = winners_of(plan, trials, baseline_metrics, objectives)
-    if not winners or _are_decided(plan, winners, trials, objectives):
+    if not measured.winners or _are_decided(measured):
         return None
     for number in range(plan.rounds):
-        if step := missing(Kind.CONFIRM, number, [plan.baseline, *winners.values(), *plan.beside]):
+        if step := missing(Kind.CONFIRM, number, [plan.baseline, *measured.winners.values(), *plan.beside]):
             return step
-    needed = _rounds_needed(plan, winners, trials, objectives)
+    needed = _rounds_needed(measured)
     for number in range(plan.rounds, max(needed.values())):
         going_on = [fingerprint for fingerprint, rounds in needed.items() if rounds > number]
         if step := missing(Kind.CONFIRM, number, [plan.baseline, *going_on, *plan.beside]):
             return step
-    proven = _proven(plan, winners, trials, objectives)
     configs = dict(configs)
     in_ablation = []
-    for winner in proven:
+    for winner in _proven(measured):
         variants = variants_of(configs[winner], configs[plan.baseline]).values()
         configs |= {variant.fingerprint: variant for variant in variants}
         # A config with a single change has no variants: without the change it is the baseline, which the rounds have
@@ -122,9 +110,7 @@ def next_step(
     return None
 
 
-def _are_decided(
-    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
-) -> bool:
+def _are_decided(measured: MeasuredPlan) -> bool:
     """Return whether the rounds may end early, because their outcome is certain for every winner.
 
     The outcome for a winner is certain if it lost records, if one of its gains is certainly below the plan's
@@ -132,11 +118,10 @@ def _are_decided(
     could err. So a check uses intervals of the level `_CERTAIN`: 18 checks of two metrics add at most 1.8 % to the
     probability that a config is wrongly called worse.
     """
-    if plan.decides_at is None:
-        return False
-    return all(
-        _is_decided(rounds_of(plan, trials, each), plan.decides_at, plan.constraints, objectives)
-        for each in winners.values()
+    plan = measured.plan
+    return plan.decides_at is not None and all(
+        _is_decided(measured.rounds_of(each), plan.decides_at, plan.constraints, measured.objectives)
+        for each in measured.winners.values()
     )
 
 
@@ -177,9 +162,7 @@ def least_steps(spec: ConfirmSpec) -> int:
     return spec.looks * nominees + spec.rounds * (1 + len(spec.goals) + len(spec.beside))
 
 
-def _rounds_needed(
-    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
-) -> dict[str, int]:
+def _rounds_needed(measured: MeasuredPlan) -> dict[str, int]:
     """Return how many rounds each winner is measured in, by fingerprint.
 
     The number follows from the winner's first rounds. If they show no gain, the winner gets no more rounds, unless the
@@ -188,10 +171,11 @@ def _rounds_needed(
     as many rounds as a gain in a tail latency needs to be proven even with one more stall (`objectives.stalls`).
     The plan's `max_rounds` limits the number.
     """
+    plan, winners, objectives = measured.plan, measured.winners, measured.objectives
     level = claim_level(len(winners), plan.error_rate)
     needed = dict.fromkeys(winners.values(), plan.rounds)
     for fingerprint, goal in itertools.product(needed, goals_of(objectives)):
-        rounds = rounds_of(plan, trials, fingerprint)
+        rounds = measured.rounds_of(fingerprint)
         first = Rounds(rounds.ours[: rounds.first], rounds.theirs[: rounds.first], rounds.first)
         metrics = goal_metrics(goal, objectives)
         values = first.values(metrics)
@@ -207,14 +191,12 @@ def _rounds_needed(
     return needed
 
 
-def _proven(
-    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
-) -> list[str]:
+def _proven(measured: MeasuredPlan) -> list[str]:
     """Return the winners that are proven better than the baseline for some goal, and that break no constraint."""
-    rounds = {fingerprint: rounds_of(plan, trials, fingerprint) for fingerprint in dict.fromkeys(winners.values())}
-    decided = decisions(plan, winners, rounds, objectives)
+    rounds = {winner: measured.rounds_of(winner) for winner in dict.fromkeys(measured.winners.values())}
+    decided = decisions(measured, rounds)
     proven = dict.fromkeys(fingerprint for (fingerprint, _), decision in decided.items() if decision.proven)
-    return [each for each in proven if not rounds[each].broken(plan.constraints, objectives)]
+    return [each for each in proven if not rounds[each].broken(measured.plan.constraints, measured.objectives)]
 
 
 def _last_measured(trials: Sequence[Trial]) -> str:

@@ -1,94 +1,109 @@
 """The winner of each goal, and which configs the rounds prove better than the baseline."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from objectives.claims import LARGEST_SHARE, Decision, claims_about_configs
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import Rounds, broken, means_of
+from tuner.confirmation.rounds import Rounds, broken, means_of, rounds_of
 from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 
 
-def winners_of(
-    plan: ConfirmationPlan,
-    trials: Sequence[Trial],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-) -> dict[Goal, str]:
-    """Return the fingerprint of each goal's winner.
+@dataclass(frozen=True)
+class MeasuredPlan:
+    """The plan of a confirmation, and what was measured for it so far.
 
-    For each goal, the plan has nominees: the configs that the search found best for the goal. The nominees are measured
-    again, and the winner is the nominee that is best in these repeats. A single nominee is the winner without repeats.
-
-    Args:
-        plan: The plan of the confirmation.
-        trials: The trials of the record size.
-        baseline_metrics: The baseline's metrics from the search, for metrics that its repeats do not have.
-        objectives: The objectives of the study.
-
-    Returns:
-        The winners by goal. Empty until all repeats are measured. A goal has no winner if each of its nominees broke a
-        constraint in its repeats.
-    """
-    if not has_all_repeats(plan, trials):
-        return {}
-    looks = plan.trials_of(Kind.SECOND_LOOK, trials)
-    yardstick = _yardstick(plan, looks, baseline_metrics)
-    refused = refused_in_repeats(plan, trials, baseline_metrics, objectives)
-    found = {}
-    for goal, nominees in plan.nominees.items():
-        ranks = {}
-        for fingerprint in nominees:
-            means = means_of(_complete(looks, fingerprint))
-            if means and fingerprint not in refused:
-                ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives, plan.allow_loss)
-        if ranks and len(nominees) > 1 and plan.looks:
-            found[goal] = max(ranks, key=lambda fingerprint: ranks[fingerprint])
-        elif nominees and not (len(nominees) > 1 and plan.looks):
-            found[goal] = nominees[0]
-    return found
-
-
-def refused_in_repeats(
-    plan: ConfirmationPlan,
-    trials: Sequence[Trial],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-) -> frozenset[str]:
-    """Return the fingerprints of the nominees whose means over their repeats break a constraint of the study.
-
-    Args:
-        plan: The plan of the confirmation.
-        trials: The trials of the record size.
+    Attributes:
+        plan: The plan.
+        trials: The trials of the record size. They must not change, because what follows from them is computed once.
         baseline_metrics: The baseline's metrics from the search, for metrics that its repeats do not have.
         objectives: The objectives of the study.
     """
-    looks = plan.trials_of(Kind.SECOND_LOOK, trials)
-    yardstick = _yardstick(plan, looks, baseline_metrics)
-    means = {nominee: means_of(_complete(looks, nominee)) for each in plan.nominees.values() for nominee in each}
-    return frozenset(
-        nominee for nominee, each in means.items() if each and broken(each, yardstick, plan.constraints, objectives)
-    )
 
+    plan: ConfirmationPlan
+    trials: Sequence[Trial]
+    baseline_metrics: Mapping[str, float]
+    objectives: Sequence[Objective]
 
-def _yardstick(
-    plan: ConfirmationPlan, looks: Sequence[Trial], baseline_metrics: Mapping[str, float]
-) -> dict[str, float]:
-    """Return the baseline's metrics that the nominees are compared with.
+    @cached_property
+    def winners(self) -> Mapping[Goal, str]:
+        """The fingerprint of each goal's winner.
 
-    They are the means over the baseline's repeats, because the cluster may have slowed down since the search. Metrics
-    that the repeats lack have the values of the search.
-    """
-    return {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
+        For each goal, the plan has nominees: the configs that the search found best for the goal. The nominees are
+        measured again, and the winner is the nominee that is best in these repeats. A single nominee is the winner
+        without repeats. There are no winners until all repeats are measured. A goal has no winner if each of its
+        nominees broke a constraint in its repeats.
+        """
+        if not self.has_all_repeats:
+            return {}
+        found = {}
+        for goal, nominees in self.plan.nominees.items():
+            if nominees and not (len(nominees) > 1 and self.plan.looks):
+                found[goal] = nominees[0]
+            elif kept := [each for each in nominees if self._means.get(each) and each not in self.refused]:
+                found[goal] = max(kept, key=lambda each: self.ranks_of(each)[goal])
+        return found
 
+    @cached_property
+    def refused(self) -> frozenset[str]:
+        """The fingerprints of the nominees whose means over their repeats break a constraint of the study."""
+        return frozenset(
+            each
+            for nominees in self.plan.nominees.values()
+            for each in nominees
+            if (means := self._means.get(each))
+            and broken(means, self._yardstick, self.plan.constraints, self.objectives)
+        )
 
-def has_all_repeats(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
-    """Return whether each nominee that needs repeats was measured again as often as the plan says."""
-    nominees = to_be_repeated(plan) - {plan.baseline}
-    done = {(trial.round, trial.fingerprint) for trial in plan.trials_of(Kind.SECOND_LOOK, trials)}
-    return done >= {(plan.first_round + look, nominee) for look in range(plan.looks) for nominee in nominees}
+    @property
+    def without_winner(self) -> frozenset[Goal]:
+        """The goals that have no winner, because each of their nominees broke a constraint in its repeats."""
+        if not self.plan.looks or not self.has_all_repeats:
+            return frozenset()
+        found = (goal for goal, each in self.plan.nominees.items() if each and self.refused.issuperset(each))
+        return frozenset(found).difference(self.winners)
+
+    @cached_property
+    def has_all_repeats(self) -> bool:
+        """Whether each nominee that needs repeats was measured again as often as the plan says."""
+        plan = self.plan
+        nominees = to_be_repeated(plan) - {plan.baseline}
+        done = {(trial.round, trial.fingerprint) for trial in plan.trials_of(Kind.SECOND_LOOK, self.trials)}
+        return done >= {(plan.first_round + look, nominee) for look in range(plan.looks) for nominee in nominees}
+
+    def ranks_of(self, fingerprint: str) -> dict[Goal, tuple[bool, float]]:
+        """Return a config's sort key for each goal before the rounds: from its repeats, or else from the search."""
+        means = self._means.get(fingerprint)
+        if means is None:
+            searched = [each for each in self.trials if each.kind is Kind.SEARCH and each.state is State.COMPLETE]
+            means = means_of([each for each in searched if each.fingerprint == fingerprint])
+        return {goal: goal_rank(goal, means, self._yardstick, self.objectives, self.plan.allow_loss) for goal in Goal}
+
+    def rounds_of(self, fingerprint: str) -> Rounds:
+        """Return the rounds in which both a config and the baseline have a measurement."""
+        return rounds_of(self.plan, self.trials, fingerprint)
+
+    @cached_property
+    def _means(self) -> dict[str, dict[str, float]]:
+        """The means of each config over its repeats, by fingerprint."""
+        by_config: dict[str, list[Trial]] = {}
+        for trial in self.plan.trials_of(Kind.SECOND_LOOK, self.trials):
+            if trial.state is State.COMPLETE:
+                by_config.setdefault(trial.fingerprint, []).append(trial)
+        return {fingerprint: means_of(trials) for fingerprint, trials in by_config.items()}
+
+    @cached_property
+    def _yardstick(self) -> dict[str, float]:
+        """The baseline's metrics that the nominees are compared with.
+
+        They are the means over the baseline's repeats, because the cluster may have slowed down since the search.
+        Metrics that the repeats lack have the values of the search.
+        """
+        return {**self.baseline_metrics, **self._means.get(self.plan.baseline, {})}
 
 
 def to_be_repeated(plan: ConfirmationPlan) -> set[str]:
@@ -102,11 +117,7 @@ def to_be_repeated(plan: ConfirmationPlan) -> set[str]:
 
 
 def decisions(
-    plan: ConfirmationPlan,
-    winners: Mapping[Goal, str],
-    rounds: Mapping[str, Rounds],
-    objectives: Sequence[Objective],
-    known: Collection[tuple[str, Goal]] = (),
+    measured: MeasuredPlan, rounds: Mapping[str, Rounds], known: Collection[tuple[str, Goal]] = ()
 ) -> dict[tuple[str, Goal], Decision]:
     """Decide for which goals the rounds prove each config better than the baseline.
 
@@ -114,10 +125,8 @@ def decisions(
     here; `Confirmation.proves` checks it.
 
     Args:
-        plan: The plan of the confirmation.
-        winners: The winner of each goal, by fingerprint.
+        measured: The confirmation.
         rounds: The rounds of each config, by fingerprint.
-        objectives: The objectives of the study.
         known: The pairs of config and goal that an earlier confirmation has proven. They are tested again at 95 %,
             outside the accepted error probability of this confirmation: if such a claim is false, the error was counted
             when the claim was proven.
@@ -125,9 +134,9 @@ def decisions(
     Returns:
         The decision for each pair of config (by fingerprint) and goal that was tested, or that has a gain to report.
     """
-    goals = {goal: goal_metrics(goal, objectives) for goal in Goal}
+    goals = {goal: goal_metrics(goal, measured.objectives) for goal in Goal}
     # In a study with one objective, two goals may be about the same metric. Then they are one claim.
-    nominated = {(fingerprint, goals[goal]) for goal, fingerprint in winners.items()}
+    nominated = {(fingerprint, goals[goal]) for goal, fingerprint in measured.winners.items()}
     again = {(fingerprint, goals[goal]) for fingerprint, goal in known}
     p_values = {
         (fingerprint, metrics): each.p_value(metrics)
@@ -136,7 +145,7 @@ def decisions(
         if (fingerprint, metrics) in nominated or each.values(metrics) is not None
     }
     new = {claim: p for claim, p in p_values.items() if claim not in again}
-    decided = claims_about_configs(new, nominated - again, plan.error_rate)
+    decided = claims_about_configs(new, nominated - again, measured.plan.error_rate)
     decided |= {claim: Decision(p <= LARGEST_SHARE, LARGEST_SHARE) for claim, p in p_values.items() if claim in again}
     return {
         (fingerprint, goal): decided[fingerprint, metrics]
@@ -144,8 +153,3 @@ def decisions(
         for goal, metrics in goals.items()
         if (fingerprint, metrics) in decided
     }
-
-
-def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:
-    """Return the trials of one config that have a measurement."""
-    return [trial for trial in trials if trial.fingerprint == fingerprint and trial.state is State.COMPLETE]

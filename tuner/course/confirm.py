@@ -11,7 +11,7 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.stored_plans import add_plan, leave_out, plan_of
-from tuner.confirmation.winners import winners_of
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.course.budget import Kept
 from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
@@ -19,7 +19,6 @@ from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.nominees import nominees
-from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults
 
 
@@ -48,10 +47,11 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
     configs = _configs(loop, results, plan)
     announced: set[Kind] = set()
 
+    def measured_plan() -> MeasuredPlan:
+        return MeasuredPlan(plan, search.trials, results.baseline_metrics, results.objectives)
+
     def following() -> Step | None:
-        return next_step(
-            plan, configs, search.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
-        )
+        return next_step(measured_plan(), configs, loop.spec.search.seed)
 
     if half := _of_half_a_round(plan, following(), search.trials):
         plan = leave_out(loop.store, str(size), plan, half)
@@ -62,7 +62,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
             # On newly started brokers, `Sessions` makes the burn-in runs of each round.
             anew = step.kind is Kind.CONFIRM and plan.new_broker
             if not anew and not announced & {Kind.CONFIRM, Kind.ABLATION}:
-                for config in _to_burn_in(step.kind, plan, configs, results, search):
+                for config in _to_burn_in(step.kind, measured_plan(), configs):
                     burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
@@ -114,19 +114,17 @@ def _of_half_a_round(plan: ConfirmationPlan, step: Step | None, trials: Sequence
     return tuple(trial.number for trial in plan.trials_of(step.kind, trials) if trial.round == step.round)
 
 
-def _to_burn_in(
-    kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, search: SearchState
-) -> list[ProducerConfig]:
+def _to_burn_in(kind: Kind, measured: MeasuredPlan, configs: Mapping[str, ProducerConfig]) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of the given kind.
 
     The baseline is left out, because it was measured until it was stable before the search. For an ablation, which
     measures the winners with one change undone at a time, only the winners themselves are returned.
     """
+    plan = measured.plan
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
-        winners = winners_of(plan, search.trials, results.baseline_metrics, results.objectives)
-        asked = [*winners.values(), *(plan.beside if kind is Kind.CONFIRM else ())]
+        asked = [*measured.winners.values(), *(plan.beside if kind is Kind.CONFIRM else ())]
     return [configs[each] for each in dict.fromkeys(asked)]
 
 

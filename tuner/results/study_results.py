@@ -19,6 +19,7 @@ from tuner.confirmation.gains import (
     goals_without_winner,
 )
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.confirmation.winners import MeasuredPlan
 from tuner.model.errors import NotAStudy, RecordDamaged
 from tuner.model.facts import (
     ALLOWED_LOSS,
@@ -374,6 +375,7 @@ def size_results(
     trials = [_judged_again(trial, limits, estimates, now) for trial in trials]
     baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
     front, near = fronts(trials, objectives, baseline, estimates)
+    confirmed = [MeasuredPlan(plan, trials, medians, objectives) for plan in plans]
     return SizeResults(
         record_bytes=record_bytes,
         objectives=objectives,
@@ -385,8 +387,8 @@ def size_results(
         near_front=near,
         hypervolume=volumes(trials, objectives, baseline, estimates, medians),
         rate_records_per_s=rate_records_per_s,
-        confirmations=confirmations_of(trials, plans, medians, objectives, constraints),
-        without_winner=goals_without_winner(trials, plans, medians, objectives),
+        confirmations=confirmations_of(confirmed, constraints),
+        without_winner=goals_without_winner(confirmed),
         nothing_to_confirm=tuple(plans[-1].nominees) if plans and plans[-1].is_empty else (),
         baseline_again=again,
         carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
