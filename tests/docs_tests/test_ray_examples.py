@@ -67,7 +67,7 @@ def test_a_group_lies_in_the_zone_that_it_offers(group: dict[str, Any]) -> None:
 
 def test_the_example_study_uses_the_zones_of_the_manifest() -> None:
     spec, _ = read_study_file(ROOT / "examples" / "zones.yaml", {})
-    assert {resource_of(zone) for zone in spec.placement} == set().union(*map(zones_of, GROUPS))
+    assert {resource_of(zone) for zone in spec.placement.zones} == set().union(*map(zones_of, GROUPS))
     assert spec.workload.producers == sum(group["replicas"] for group in GROUPS)
 
 

@@ -1,18 +1,20 @@
 """Experiment files: what rows they make, and what is refused."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
+from runners.errors import RayUnfit
 from runners.pools.placement import Placement
-from runners.pools.ray_cluster import RayCluster
+from runners.pools.ray_cluster import Code, RayCluster
 from tests.helpers.small_experiment import SEARCHES, SMALL, small
 from tuner.experiment_file import named_experiments, paper_experiments, parse_experiment
 from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.experiment_file.searches import on_ray
 from tuner.model.row import BROKERS_ANEW_S, BestOf
-from tuner.model.spec import Goal
+from tuner.model.spec import Goal, RaySpec
 from tuner.study_file import StudyFileError
 
 
@@ -186,7 +188,7 @@ rows:
 
 def test_rows_may_run_in_zones_of_a_ray_cluster() -> None:
     spec = small(ZONES)
-    assert spec.ray == RayCluster("head:6379", wait_s=300.0, this_host_only=True)
+    assert spec.ray.cluster([spec.target]) == RayCluster("head:6379", wait_s=300.0, this_host_only=True)
     assert {row.name: row.setup.placement for row in spec.rows} == {
         "both": Placement(("a", "b")),
         "one": Placement(("b",), "c"),
@@ -210,6 +212,14 @@ def test_zones_that_do_not_fit_are_refused(right: str, wrong: str, said: str) ->
         small(ZONES.replace(right, wrong, 1))
 
 
+def test_settings_of_ray_are_kept_for_an_address_that_an_option_gives() -> None:
+    spec = small(ZONES.replace('ray_address: "head:6379"', "ray_code: installed"))
+    assert spec.ray == RaySpec(None, Code.INSTALLED, 300.0)
+    with pytest.raises(RayUnfit, match="placement names zones"):
+        spec.check_zones()
+    replace(spec, ray=replace(spec.ray, address="head:6379")).check_zones()
+
+
 def test_a_search_runs_where_the_rows_run() -> None:
     spec = small(
         """
@@ -221,8 +231,8 @@ def test_a_search_runs_where_the_rows_run() -> None:
         """
     )
     (search,) = spec.searches
-    assert (search.study.ray_address, search.study.placement, search.study.consumer_zone) == ("head:6379", ("a",), "b")
-    assert on_ray(search, "other:1").study.ray_address == "other:1"
+    assert (search.study.ray.address, search.study.placement) == ("head:6379", Placement(("a",), "b"))
+    assert on_ray(search, "other:1").study.ray.address == "other:1"
 
 
 @pytest.mark.parametrize("name", sorted(named_experiments()))

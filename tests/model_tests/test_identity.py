@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
+from runners.pools.placement import Placement
 from runners.workload import RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
@@ -19,6 +20,7 @@ from tuner.model.spec import (
     Goal,
     Method,
     PhaseSpec,
+    RaySpec,
     SafetySpec,
     SearchSpec,
     StudySpec,
@@ -81,8 +83,8 @@ CHANGED: list[tuple[str, dict[str, Any]]] = [
     ("search.baseline_every: 10 in the study, 5 now", {"search": SearchSpec(baseline_every=5)}),
     ("search.grid_steps: 3 in the study, 4 now", {"search": SearchSpec(grid_steps=4)}),
     ("executor.kind: ray or local in the study, simulated now", {"executor": Executor.SIMULATED}),
-    ("executor.placement: not set in the study, a, b now", {"placement": ("a", "b")}),
-    ("executor.consumer_zone: not set in the study, b now", {"consumer_zone": "b"}),
+    ("executor.placement: not set in the study, a, b now", {"placement": Placement(("a", "b"))}),
+    ("executor.consumer_zone: not set in the study, b now", {"placement": Placement(consumer_zone="b")}),
 ]
 MAY_CHANGE: list[dict[str, Any]] = [
     {"name": "other"},
@@ -95,7 +97,7 @@ MAY_CHANGE: list[dict[str, Any]] = [
     {"tracking": TrackingSpec(uri="http://mlflow:5000", enabled=False)},
     {"safety": SafetySpec(max_failures_in_a_row=1)},
     {"executor": Executor.LOCAL},
-    {"ray_address": "ray://head:10001"},
+    {"ray": RaySpec("head:6379")},
     {"targets": (Target(connection={"ssl.ca.location": "/ca.pem"}),)},
 ]
 

@@ -21,7 +21,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.search_spaces_tests.spaces import spaces
 from tests.search_tests.test_bayesian import config_at, row_of
-from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.spec import Method, RaySpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
@@ -158,7 +158,7 @@ def test_some_searches_expect_nothing() -> None:
     for other in (
         replace(spec, search=replace(spec.search, method=Method.TPE)),
         replace(spec, search=replace(spec.search, performance_model=False)),
-        replace(spec, workload=replace(spec.workload, producers=2), ray_address="auto"),
+        replace(spec, workload=replace(spec.workload, producers=2), ray=RaySpec("auto")),
         replace(spec, objectives=(Objective("client_cpu_ms_per_mb"),)),
     ):
         assert expectation_of(other, SIZE, space, 10_000.0) is None

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from runners.pools.placement import Placement
 from runners.pools.ray_cluster import Code
 from search_spaces.guarantee import DURABILITY
 from search_spaces.parameters import KnobChange
 from tests.study_file_tests.corpus import ENVIRON, EXAMPLES, GOOD, load
 from tuner.model.errors import ExitCode, exit_code_of
-from tuner.model.spec import Executor, Method, PhaseSpec
+from tuner.model.spec import Executor, Method, PhaseSpec, RaySpec
 from tuner.study_file import StudyFileError, read_study_file
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.yaml"))
@@ -77,9 +78,8 @@ def test_the_settings_of_a_night_are_read() -> None:
     assert spec.safety.broker_wait_s == 7200
     assert spec.safety.min_free_disk_bytes == 0
     assert spec.tracking.enabled is False
-    assert (spec.executor, spec.ray_address, spec.ray_code) == (Executor.RAY, "head:6379", Code.INSTALLED)
-    assert (spec.ray_wait_s, spec.placement) == (300, ("a",))
-    assert (spec.workload.consumers, spec.consumer_zone) == (2, "b")
+    assert (spec.executor, spec.ray) == (Executor.RAY, RaySpec("head:6379", Code.INSTALLED, 300))
+    assert (spec.workload.consumers, spec.placement) == (2, Placement(("a",), "b"))
 
 
 def test_properties_become_the_clients_own_values() -> None:

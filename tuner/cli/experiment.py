@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from runners.pools.ray_cluster import RayCluster
 from runners.reporting import duration
 from tuner.cli import options
 from tuner.cli.experiment_run import run_experiment_shown
@@ -277,13 +276,9 @@ def _at(
         searches = tuple(on_cluster(each, bootstrap, command_config) for each in spec.searches)
         target = options.target_of(bootstrap, command_config, topic=spec.target.topic, like=spec.target.like)
         spec = replace(spec, target=target, searches=searches)
-    here_only = spec.target.of_this_host_only
     if ray_address is not None:
-        ray = replace(spec.ray, address=ray_address) if spec.ray else RayCluster(ray_address)
         searches = tuple(on_ray(each, ray_address) for each in spec.searches)
-        spec = replace(spec, ray=ray, searches=searches)
-    if spec.ray is not None:
-        spec = replace(spec, ray=replace(spec.ray, this_host_only=here_only))
+        spec = replace(spec, ray=replace(spec.ray, address=ray_address), searches=searches)
     return spec if rounds is None else replace(spec, rounds=rounds)
 
 

@@ -105,7 +105,7 @@ class StudyFromOptions(StudyOptions):
         """
         options.check_round_options(self.rounds, self.max_rounds)
         spec, text = self._from_options() if self.study_file is None else self._from_file(self.study_file)
-        return replace(spec, ray_address=self.ray_address or spec.ray_address), text
+        return replace(spec, ray=replace(spec.ray, address=self.ray_address or spec.ray.address)), text
 
     def new_or_same_study(self, say: Callable[[str], None] | None = None) -> tuple[StudySpec, str]:
         """Return the study like `study`, under a name that no study with other settings has.

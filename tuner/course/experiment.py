@@ -138,7 +138,7 @@ def _begin(spec: ExperimentSpec, text: str, store: ResultsStore) -> None:
 
 def _equipment(spec: ExperimentSpec, folder: Path, simulated: Runner | None) -> Equipment:
     """Return what an experiment measures with."""
-    ray = spec.ray if simulated is None else None
+    ray = spec.ray.cluster([spec.target]) if simulated is None else None
     setups = [row.setup for row in spec.rows if row.setup.producers]
     return Equipment(
         name=spec.name,

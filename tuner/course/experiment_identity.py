@@ -63,9 +63,11 @@ def _row_identity(row: Row) -> dict[str, Any]:
     load = {**asdict(row.workload), "record_sizes": str(row.workload.record_sizes)}
     # The first release with experiments did not have these settings.
     load = {name: value for name, value in load.items() if name not in _ADDED or value != _ADDED[name]}
-    setup = {name: value for name, value in asdict(row.setup).items() if value not in (None, ())}
-    if row.setup.zones:
-        setup["zones"] = list(row.setup.zones)  # as it is stored
+    setup = asdict(row.setup)
+    setup |= setup.pop("placement")
+    setup = {name: value for name, value in setup.items() if value not in (None, ())}
+    if row.setup.placement.zones:
+        setup["zones"] = list(row.setup.placement.zones)  # as it is stored
     return {"client": row.config.client.identity, "config": row.config.values, "load": load, **setup}
 
 

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from runners.clusters.temporary import remove_folders_of_dead
 from runners.errors import TargetError
-from runners.pools.placement import Placement
-from runners.pools.ray_cluster import RayCluster
 from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
@@ -107,7 +105,7 @@ def run_study(
         RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
         TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
     """
-    spec.check_zones()
+    spec.ray.check_zones(spec.placement, "executor.")
     kept = storage or storage_at()
     with ExitStack() as stack:
         # At the end, as the last processes of a run that was killed just before may still write to its folders.
@@ -236,8 +234,8 @@ def _equipment(spec: StudySpec, folder: Path, simulated: Runner | None) -> Equip
         topic_facts=partial(_topic_facts, load.saturating(load.record_sizes[0])),
         simulated=simulated,
         on_ray=on_ray,
-        ray=_ray_cluster(spec) if on_ray else None,
-        ray_jobs=[(Placement(spec.placement, spec.consumer_zone), load.producers)],
+        ray=spec.ray.cluster(spec.targets) if on_ray else None,
+        ray_jobs=[(spec.placement, load.producers)],
     )
 
 
@@ -247,15 +245,3 @@ def _topic_facts(workload: Workload, target: OpenTarget | None) -> dict[str, Any
         return {TOPIC_MAX_MESSAGE_BYTES: DEFAULT_MAX_MESSAGE_BYTES}
     with target.topic_for_run()(workload) as topic:
         return {TOPIC_MAX_MESSAGE_BYTES: topic.max_message_bytes, TOPIC_SHAPE: topic_shape(topic)}
-
-
-def _ray_cluster(spec: StudySpec) -> RayCluster | None:
-    """Return the Ray cluster that the study names; None if Ray is to be started on this host."""
-    if spec.ray_address is None:
-        return None
-    return RayCluster(
-        spec.ray_address,
-        spec.ray_code,
-        spec.ray_wait_s,
-        this_host_only=any(target.of_this_host_only for target in spec.targets),
-    )

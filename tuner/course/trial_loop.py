@@ -130,7 +130,7 @@ class TrialLoop:
                 race=race,
                 run_to_end=run_to_end,
                 ready_bytes=ready_bytes,
-                setup=Setup(load.producers, zones=self.spec.placement, consumer_zone=self.spec.consumer_zone),
+                setup=Setup(load.producers, placement=self.spec.placement),
             )
         )
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runners.errors import WorkloadRefused
-from runners.pools.ray_cluster import RayCluster
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -24,6 +23,7 @@ from tuner.experiment_file.sections import (
 from tuner.model.experiment import ExperimentSpec, Search
 from tuner.model.paper import FEWEST_FOR_TREND, Finding
 from tuner.model.row import Row, RowValue, setting_text
+from tuner.model.spec import RaySpec
 from tuner.model.target import Target
 from tuner.study_file.checking import FileForm
 from tuner.study_file.errors import (
@@ -142,14 +142,8 @@ class Builder:
             tracking=file.tracking.spec(),
             safety=replace(file.safety.spec(), max_bytes_per_trial=self._most_bytes),
             searches=searches,
-            ray=self._ray(target),
+            ray=RaySpec(file.executor.ray_address, file.executor.ray_code, file.executor.ray_wait),
         )
-
-    def _ray(self, target: Target) -> RayCluster | None:
-        asked = self.file.executor
-        if asked.ray_address is None:
-            return None
-        return RayCluster(asked.ray_address, asked.ray_code, asked.ray_wait, target.of_this_host_only)
 
     def _rows(self) -> Iterator[Row]:
         file = self.file

@@ -148,4 +148,4 @@ def on_ray(search: Search, address: str) -> Search:
     if search.study.executor is not Executor.RAY:
         return search
     text = changed_text(search.text, {"executor": {"ray_address": address}})
-    return replace(search, text=text, study=replace(search.study, ray_address=address))
+    return replace(search, text=text, study=replace(search.study, ray=replace(search.study.ray, address=address)))

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from objectives.row_metrics import ROW_METRICS
+from runners.pools.placement import Placement
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
@@ -199,8 +200,7 @@ class LoadSection(Section):
             self.stored_bytes,
             self.min_insync_replicas,
             self.broker_killed_after,
-            tuple(self.placement),
-            self.consumer_zone,
+            Placement(tuple(self.placement), self.consumer_zone),
         )
 
 

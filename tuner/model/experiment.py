@@ -9,15 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
-from runners.pools.placement import zones_without_ray
-from runners.pools.ray_cluster import RayCluster
 from runners.workload import Workload
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.paper import Finding, PaperValue
 from tuner.model.row import BROKERS_TO_LOSE_ONE, Row
 from tuner.model.setup import Setup
-from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, SafetySpec, StudySpec, TrackingSpec
+from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, RaySpec, SafetySpec, StudySpec, TrackingSpec
 from tuner.model.target import Target
 
 ROW_BURN_IN_S: Final = 3.0
@@ -77,7 +75,7 @@ class ExperimentSpec:
         tracking: Where the experiment is shown in MLflow.
         safety: Limits that protect the cluster.
         searches: The studies that run first.
-        ray: The Ray cluster whose nodes run the clients; None if they run on this host.
+        ray: The Ray cluster whose nodes run the clients; without its address, they run on this host.
     """
 
     name: str
@@ -97,7 +95,7 @@ class ExperimentSpec:
     tracking: TrackingSpec = field(default_factory=TrackingSpec)
     safety: SafetySpec = field(default_factory=SafetySpec)
     searches: tuple[Search, ...] = ()
-    ray: RayCluster | None = None
+    ray: RaySpec = field(default_factory=RaySpec)
 
     def __post_init__(self) -> None:
         """Check that the target can do what the rows ask of it.
@@ -159,18 +157,9 @@ class ExperimentSpec:
         return replace(self, rows=tuple(rows))
 
     def check_zones(self) -> None:
-        """Check that there is a Ray cluster if rows name its zones. The file need not name it: an option can.
-
-        Raises:
-            RayUnfit: There is none.
-        """
-        if self.ray is not None:
-            return
+        """Check that there is a Ray cluster if rows name its zones; see `RaySpec.check_zones`."""
         for row in self.rows:
-            if row.setup.zones:
-                raise zones_without_ray("placement", ", ".join(row.setup.zones))
-            if row.setup.consumer_zone is not None:
-                raise zones_without_ray("consumer_zone", row.setup.consumer_zone)
+            self.ray.check_zones(row.setup.placement)
 
     @property
     def burn_ins(self) -> tuple[Row, ...]:

@@ -33,7 +33,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
     Budgets and tracking are left out, because they may change between two runs of the study. Secrets are left out too.
     Constraints may change as well, but are kept here, so that a change is noticed and the trials are judged again.
     """
-    load = spec.workload
+    load, zones, consumer_zone = spec.workload, spec.placement.zones, spec.placement.consumer_zone
     return {
         "target": [_target(target) for target in spec.targets],
         "workload": {
@@ -71,8 +71,8 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
         },
         "executor": "simulated" if spec.executor == "simulated" else "real",
         # Left out if empty, so that studies that older releases stored without them can still be resumed.
-        **({"placement": list(spec.placement)} if spec.placement else {}),
-        **({"consumer_zone": spec.consumer_zone} if spec.consumer_zone is not None else {}),
+        **({"placement": list(zones)} if zones else {}),
+        **({"consumer_zone": consumer_zone} if consumer_zone is not None else {}),
         **({"verified": [config.values for config in spec.confirm.configs]} if spec.confirm.configs else {}),
     }
 

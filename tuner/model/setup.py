@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from runners.pools.placement import Placement
+from runners.pools.placement import ANYWHERE, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,7 @@ class Setup:
         min_insync_replicas: The topic's `min.insync.replicas`; None for the brokers' default.
         broker_killed_s: Seconds after the start of the measured phase at which the broker that leads partition 0 is
             killed; None if no broker is killed.
-        zones: Zones of a Ray cluster in which the producers run, assigned in turn; empty allows any node.
-        consumer_zone: Zone of a Ray cluster in which the consumers run; None if they run beside the first producer.
+        placement: The zones of a Ray cluster in which the producers and the consumers run.
     """
 
     producers: int = 1
@@ -26,13 +25,7 @@ class Setup:
     stored_bytes: int = 0
     min_insync_replicas: int | None = None
     broker_killed_s: float | None = None
-    zones: tuple[str, ...] = ()
-    consumer_zone: str | None = None
-
-    @property
-    def placement(self) -> Placement:
-        """Where the producers and the consumers run."""
-        return Placement(self.zones, self.consumer_zone)
+    placement: Placement = ANYWHERE
 
 
 ONE_PRODUCER: Final = Setup()

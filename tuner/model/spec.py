@@ -1,13 +1,13 @@
 """The specification of a study as plain values, read from a study file by `tuner.study_file` or made in Python."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from objectives.scoring import Constraint, Objective
-from runners.pools.placement import zones_without_ray
-from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
+from runners.pools.placement import ANYWHERE, Placement, zones_without_ray
+from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code, RayCluster
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client
 from search_spaces.guarantee import Guarantee
@@ -337,6 +337,46 @@ class SafetySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RaySpec:
+    """The Ray cluster that runs the loads.
+
+    Attributes:
+        address: Address of an existing Ray cluster; None if there is none.
+        code: Whether its workers run this process's code or the code installed on the nodes.
+        wait_s: Seconds to wait for its nodes.
+    """
+
+    address: str | None = None
+    code: Code = Code.SHIP
+    wait_s: float = DEFAULT_WAIT_S
+
+    def __post_init__(self) -> None:
+        """Raise `RayUnfit` for an address that `RayCluster` refuses."""
+        self.cluster(())
+
+    def cluster(self, targets: Iterable[Target]) -> RayCluster | None:
+        """Return the Ray cluster, whose nodes send to the given targets; None if there is none."""
+        if self.address is None:
+            return None
+        return RayCluster(self.address, self.code, self.wait_s, any(each.of_this_host_only for each in targets))
+
+    def check_zones(self, placement: Placement, section: str = "") -> None:
+        """Check that there is a Ray cluster if its zones are named. The file need not name it: an option can.
+
+        Args:
+            placement: The zones.
+            section: The section of the file that names them, such as `executor.`.
+
+        Raises:
+            RayUnfit: There is none.
+        """
+        if self.address is None and placement.zones:
+            raise zones_without_ray(f"{section}placement", ", ".join(placement.zones))
+        if self.address is None and placement.consumer_zone is not None:
+            raise zones_without_ray(f"{section}consumer_zone", placement.consumer_zone)
+
+
+@dataclass(frozen=True, slots=True)
 class StudySpec:
     """The specification of a whole study.
 
@@ -355,11 +395,8 @@ class StudySpec:
         tracking: Where the study is shown in MLflow.
         safety: Limits that protect the targets.
         executor: Where benchmarks run.
-        ray_address: Address of an existing Ray cluster; None starts Ray on this host.
-        ray_code: Whether the workers of the Ray cluster run this process's code or the code installed on the nodes.
-        ray_wait_s: Seconds to wait for the nodes of the Ray cluster.
-        placement: Zones of the Ray cluster in which a trial's producers run, assigned in turn; empty allows any node.
-        consumer_zone: Zone of the Ray cluster in which its consumers run; None if they run beside the first producer.
+        ray: The Ray cluster; without its address, Ray is started on this host.
+        placement: The zones of the Ray cluster in which a trial's producers and consumers run.
     """
 
     name: str
@@ -376,24 +413,8 @@ class StudySpec:
     tracking: TrackingSpec = TrackingSpec()
     safety: SafetySpec = SafetySpec()
     executor: Executor = Executor.RAY
-    ray_address: str | None = None
-    ray_code: Code = Code.SHIP
-    ray_wait_s: float = DEFAULT_WAIT_S
-    placement: tuple[str, ...] = ()
-    consumer_zone: str | None = None
-
-    def check_zones(self) -> None:
-        """Check that there is a Ray cluster if the study names its zones. The file need not name it: an option can.
-
-        Raises:
-            RayUnfit: There is none.
-        """
-        if self.ray_address is not None:
-            return
-        if self.placement:
-            raise zones_without_ray("executor.placement", ", ".join(self.placement))
-        if self.consumer_zone is not None:
-            raise zones_without_ray("executor.consumer_zone", self.consumer_zone)
+    ray: RaySpec = RaySpec()
+    placement: Placement = ANYWHERE
 
     @property
     def client(self) -> Client:

@@ -24,8 +24,8 @@ _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "stored before": lambda row: f"{row.setup.stored_bytes / 1e9:g} GB" if row.setup.stored_bytes else "-",
     "consumers": lambda row: str(row.workload.consumers or "-"),
     "link": lambda row: "without" if row.setup.same_zone else "-",
-    "producers in": lambda row: ", ".join(row.setup.zones) or "-",
-    "consumers in": lambda row: row.setup.consumer_zone or "-",
+    "producers in": lambda row: ", ".join(row.setup.placement.zones) or "-",
+    "consumers in": lambda row: row.setup.placement.consumer_zone or "-",
     "rate": lambda row: (
         "full speed" if row.workload.rate_records_per_s is None else f"{row.workload.rate_records_per_s:g}/s"
     ),
@@ -137,8 +137,8 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
                 "row": row.name,
                 "varied": dict(row.varied),
                 "producers": row.setup.producers,
-                "placement": list(row.setup.zones),
-                "consumer_zone": row.setup.consumer_zone,
+                "placement": list(row.setup.placement.zones),
+                "consumer_zone": row.setup.placement.consumer_zone,
                 "config": None if row.best_of is not None else row.config.values,
                 "best_of": None if row.best_of is None else asdict(row.best_of),
                 **{name: value for name, value in asdict(row.workload).items() if name != "record_sizes"},

@@ -150,7 +150,7 @@ def begins_with_model(spec: StudySpec) -> bool:
     objectives, for loads with bursts, and for several producers on a Ray cluster, which run on several hosts.
     """
     load = spec.workload
-    on_one_host = load.producers == 1 or spec.ray_address is None
+    on_one_host = load.producers == 1 or spec.ray.address is None
     described = on_one_host and load.peak_ratio == 1
     known = {*_THROUGHPUTS, *_DEVIATIONS} & {objective.metric for objective in spec.objectives}
     return spec.search.method is Method.BAYESIAN and spec.search.performance_model and described and bool(known)

@@ -120,7 +120,7 @@ def limited(
             broker_wait_s=most("safety.broker_wait", safety.broker_wait_s, limits.wait, " s"),
         ),
         executor=Executor.RAY if refused else spec.executor,
-        ray_wait_s=most("executor.ray_wait", spec.ray_wait_s, limits.wait, " s"),
+        ray=replace(spec.ray, wait_s=most("executor.ray_wait", spec.ray.wait_s, limits.wait, " s")),
     )
     return inside, tuple(changes)
 

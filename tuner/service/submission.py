@@ -78,7 +78,7 @@ def spec_of(
     study = replace(
         spec,
         targets=tuple(config.targets[name] for name in names),
-        ray_address=config.ray_address if spec.executor is Executor.RAY else None,
+        ray=replace(spec.ray, address=config.ray_address if spec.executor is Executor.RAY else None),
         tracking=tracking,
     )
     return study, changes

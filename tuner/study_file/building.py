@@ -6,6 +6,7 @@ from typing import Any
 
 from objectives.outcome import OF_CONSUMERS, OUTCOME_METRICS
 from runners.errors import WorkloadRefused
+from runners.pools.placement import Placement
 from search_spaces.catalogue import Value
 from search_spaces.client import Client
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
@@ -19,6 +20,7 @@ from tuner.model.spec import (
     Executor,
     Method,
     NewBroker,
+    RaySpec,
     SearchSpec,
     StudySpec,
     WorkloadSpec,
@@ -90,11 +92,8 @@ class Builder:
             tracking=file.tracking.spec(),
             safety=file.safety.spec(),
             executor=file.executor.kind,
-            ray_address=file.executor.ray_address,
-            ray_code=file.executor.ray_code,
-            ray_wait_s=file.executor.ray_wait,
-            placement=tuple(file.executor.placement),
-            consumer_zone=file.executor.consumer_zone,
+            ray=RaySpec(file.executor.ray_address, file.executor.ray_code, file.executor.ray_wait),
+            placement=Placement(tuple(file.executor.placement), file.executor.consumer_zone),
         )
 
     def _trials(self) -> int | None:
