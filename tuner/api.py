@@ -387,7 +387,6 @@ def optuna_study(
     from runners.workload import RecordSizes
     from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
     from tuner.search.optuna_export import export, open_storage
-    from tuner.search.schedule import space_of
     from tuner.study_file import parse_stored_study
 
     loaded = _loaded(study)
@@ -395,7 +394,7 @@ def optuna_study(
     kept = open_storage(storage) if isinstance(storage, str) else storage
     spec = parse_stored_study(loaded.results.study_file, name=loaded.name, origin=str(loaded.folder / "study.yaml"))
     topic_max = loaded.results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
-    space = space_of(spec, RecordSizes.parse(size.record_bytes), topic_max)
+    space = spec.space_of(RecordSizes.parse(size.record_bytes), topic_max)
     return export(loaded.results, size, space, kept)
 
 

@@ -17,7 +17,6 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State
 from tuner.results.study_results import StudyResults
 from tuner.search.optuna_export import NotThisStudy, OptunaStorageUnusable, export, open_storage
-from tuner.search.schedule import space_of
 
 TOPIC_MAX = 1_048_588
 
@@ -37,7 +36,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
 
 @pytest.fixture(scope="module")
 def space() -> SearchSpace:
-    return space_of(SPEC, RecordSizes.fixed(1000), TOPIC_MAX)
+    return SPEC.space_of(RecordSizes.fixed(1000), TOPIC_MAX)
 
 
 def test_exported_trials_have_params_values_constraints_and_attributes(

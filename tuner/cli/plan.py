@@ -13,7 +13,6 @@ from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan
-from tuner.search.schedule import spaces_of
 from tuner.study_file import json_schema, starter_text
 
 
@@ -72,7 +71,7 @@ def plan(
     check_one_form(json=as_json, csv=as_csv)
     spec, _ = asked.new_or_same_study()
     asked.check_limits(spec)
-    spaces = spaces_of(spec)
+    spaces = spec.spaces
     record = plan_record(spec, spaces, mb_per_s, [target.label for target in spec.targets])
     if as_json:
         print_json(record)

@@ -17,7 +17,6 @@ from tuner.present.wording import not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
-from tuner.search.schedule import spaces_of
 from tuner.storage.home import storage_at, study_folder
 
 
@@ -78,7 +77,7 @@ def run(
 
 def _say_time(spec: StudySpec, *, quick: bool) -> None:
     """Print how long a new study takes, which is the time that `tuner plan` shows; nothing if it is not known."""
-    seconds = estimate.planned_s(spec, spaces_of(spec).values())
+    seconds = estimate.planned_s(spec, spec.spaces.values())
     if seconds is None:
         return
     less = ", and less if few rounds are needed" if spec.confirm.rounds else ""

@@ -22,7 +22,7 @@ from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 from tuner.search.expectation import ModelExpectation, expectation_of
-from tuner.search.schedule import is_in_grid, next_kind, space_of, trials_in_all
+from tuner.search.schedule import is_in_grid, next_kind, trials_in_all
 from tuner.search.starting_points import starting_points_of
 from tuner.search.strategy import Strategy
 
@@ -58,7 +58,7 @@ def drive(
     """
     spec, store = loop.spec, loop.store
     burn_in = BurnIn(loop)
-    space_at = partial(space_of, spec, topic_max_message_bytes=topic_max_message_bytes)
+    space_at = partial(spec.space_of, topic_max_message_bytes=topic_max_message_bytes)
     sizes = spec.workload.record_sizes
     if searching:
         loop.totals = {size: trials_in_all(spec.search, space_at(size), spec.baseline) for size in sizes}

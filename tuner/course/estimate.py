@@ -11,7 +11,7 @@ from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
 from tuner.course.budget import next_occurrence
 from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, Method, StudySpec
-from tuner.search.schedule import spaces_of, trials_in_all
+from tuner.search.schedule import trials_in_all
 
 LEAST_TRIALS: Final = 6
 """The fewest trials per record size that are worth a confirmation: the baseline and five other configs."""
@@ -191,7 +191,7 @@ def _least_trials(spec: StudySpec) -> list[int]:
     if spec.search.method is Method.GRID:
         # An impossible search space is refused where it is searched.
         with contextlib.suppress(ConfigError):
-            counts = [trials_in_all(spec.search, space, spec.baseline) for space in spaces_of(spec).values()]
+            counts = [trials_in_all(spec.search, space, spec.baseline) for space in spec.spaces.values()]
     return [LEAST_TRIALS if count is None else min(LEAST_TRIALS, count) for count in counts]
 
 

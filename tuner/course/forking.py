@@ -33,7 +33,6 @@ from tuner.model.facts import (
 from tuner.model.identity import KEPT_BY_FORK, section_of, setting_changes, study_identity
 from tuner.model.spec import StudySpec
 from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
-from tuner.search.schedule import space_of
 from tuner.storage.protocols import ResultsStore, Storage
 
 _ENVIRONMENT: Final = (CLIENT_VERSION, BROKER_VERSION, HOST, CLUSTER, MACHINE, CLUSTER_IDS)
@@ -69,7 +68,7 @@ def trials_for(spec: StudySpec, source: str, facts: Mapping[str, Any], trials: I
     constraints = [str(each) for each in spec.constraints]
     judged_anew = "objectives" in sections or sorted(facts[IDENTITY]["constraints"]) != sorted(constraints)
     topic_max = facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
-    spaces = {str(size): space_of(spec, size, topic_max) for size in spec.workload.record_sizes}
+    spaces = {str(size): spec.space_of(size, topic_max) for size in spec.workload.record_sizes}
     found: list[Trial] = []
     for trial in trials:
         if trial.record_bytes not in spaces or (judged_anew and trial.stopped_early):

@@ -46,7 +46,6 @@ from tuner.results.changed_constraints import judged_by
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
-from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -126,7 +125,7 @@ def run_study(
             reporter.say(note)
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
         for size in spec.workload.record_sizes:
-            space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
+            spec.space_of(size)
         deadline = deadline_of(spec, store, now(), searching=searching)
         make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
         make_budget(()).check_deadline()

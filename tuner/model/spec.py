@@ -10,9 +10,12 @@ from runners.pools.placement import ANYWHERE, Placement, zones_without_ray
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code, RayCluster
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import Client
+from search_spaces.errors import NothingToSearch
 from search_spaces.guarantee import Guarantee
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
+from search_spaces.space import SearchSpace
 from tuner.model.errors import RequestRefused
 from tuner.model.target import Target
 
@@ -426,6 +429,32 @@ class StudySpec:
         """Further clients that given configs are for."""
         given = (*self.confirm.configs, *self.confirm.beside)
         return tuple(each for each in dict.fromkeys(config.client for config in given) if each != self.client)
+
+    def space_of(self, size: RecordSizes, topic_max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> SearchSpace:
+        """Return the search space of one record size.
+
+        Raises:
+            ConfigError: A knob has values that it can't have.
+            NothingToSearch: There is no knob to search, and no config was given.
+        """
+        space = SearchSpace.of(
+            size.largest_bytes,
+            self.baseline,
+            key_bytes=self.workload.key_bytes,
+            partitions=self.workload.partitions,
+            changes=self.space,
+            floor=self.floor,
+            topic_max_message_bytes=topic_max_message_bytes,
+            mean_record_bytes=size.mean_bytes,
+        )
+        if not space.has_choice and not self.confirm.configs:
+            raise NothingToSearch
+        return space
+
+    @property
+    def spaces(self) -> dict[RecordSizes, SearchSpace]:
+        """The search space of each record size, for topics with the usual maximum size of a message."""
+        return {size: self.space_of(size) for size in self.workload.record_sizes}
 
     @property
     def paced(self) -> bool:

@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from runners.workload import RecordSizes
-from search_spaces.errors import NothingToSearch
 from search_spaces.knobs import Stage
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
-from tuner.model.spec import Method, SearchSpec, StudySpec
+from tuner.model.spec import Method, SearchSpec
 from tuner.model.trial import Kind
 
 STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
@@ -45,36 +42,6 @@ def searched_from(space: SearchSpace, *, knows_effects: bool = False) -> dict[st
     if knows_effects:
         counts[Stage.SECOND] = min(1, counts[Stage.SECOND])
     return {name: counts[stage] for name, stage in stages.items()}
-
-
-def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
-    """Return the search space that a study has for one record size.
-
-    Raises:
-        ConfigError: The study file gives a knob values that it can't have, or leaves no knob to search.
-    """
-    space = SearchSpace.of(
-        size.largest_bytes,
-        spec.baseline,
-        key_bytes=spec.workload.key_bytes,
-        partitions=spec.workload.partitions,
-        changes=spec.space,
-        floor=spec.floor,
-        topic_max_message_bytes=topic_max_message_bytes,
-        mean_record_bytes=size.mean_bytes,
-    )
-    if not space.has_choice and not spec.confirm.configs:
-        raise NothingToSearch
-    return space
-
-
-def spaces_of(spec: StudySpec) -> dict[RecordSizes, SearchSpace]:
-    """Return the search space of each record size, for topics with the usual maximum size of a message.
-
-    Raises:
-        ConfigError: The study file gives a knob values that it can't have, or leaves no knob to search.
-    """
-    return {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:

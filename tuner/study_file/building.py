@@ -14,7 +14,6 @@ from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
-from search_spaces.space import SearchSpace
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -73,11 +72,9 @@ class Builder:
         self._check_consumers(baseline)
         self._check_load()
         self.problems.stop_if_any()
-        self._check_space(baseline)
-        self.problems.stop_if_any()
         file = self.file
         asked = file.objectives
-        return StudySpec(
+        spec = StudySpec(
             name=file.study.name or self.name,
             workload=_workload(file.workload),
             targets=targets,
@@ -95,6 +92,9 @@ class Builder:
             ray=RaySpec(file.executor.ray_address, file.executor.ray_code, file.executor.ray_wait),
             placement=Placement(tuple(file.executor.placement), file.executor.consumer_zone),
         )
+        self._check_space(spec)
+        self.problems.stop_if_any()
+        return spec
 
     def _trials(self) -> int | None:
         """Return the number of trials; None if the file sets only other limits, or if the grid is the limit."""
@@ -232,27 +232,17 @@ class Builder:
         if baseline.acks == 0:
             self.problems.add(place, "with acks=0 the producer is told no offsets, so end-to-end latency is unknown")
 
-    def _check_space(self, baseline: ProducerConfig) -> None:
+    def _check_space(self, spec: StudySpec) -> None:
         """Check that the search has at least one knob to change, for each record size.
 
         The topic's max.message.bytes is not known yet. Knobs are checked against it later, when the topic exists.
         """
-        workload = self.file.workload
-        for sizes in workload.record_bytes:
+        for size in spec.workload.record_sizes:
             try:
-                space = SearchSpace.of(
-                    sizes.largest_bytes,
-                    baseline,
-                    key_bytes=workload.key_bytes,
-                    partitions=workload.partitions,
-                    changes=self.file.space,
-                    floor=DURABILITY[self.file.durability],
-                    topic_max_message_bytes=DEFAULT_MAX_MESSAGE_BYTES + sizes.largest_bytes + workload.key_bytes,
-                    mean_record_bytes=sizes.mean_bytes,
-                )
-                if self.searched and not space.has_choice:
-                    raise NothingToSearch
+                spec.space_of(size, DEFAULT_MAX_MESSAGE_BYTES + size.largest_bytes + spec.workload.key_bytes)
             except ConfigError as error:
+                if isinstance(error, NothingToSearch) and not self.searched:
+                    continue  # the user names the configs
                 knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
                 place: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
                 self.problems.add(place, self.problems.words(error, ("space",), ("baseline",)))

@@ -24,7 +24,6 @@ from tuner.model.spec import Goal, check_rounds
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan
 from tuner.results.judgement import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
-from tuner.search.schedule import spaces_of
 from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
 from tuner.service.http.studies import NAME_PATTERN, Studies
@@ -279,7 +278,7 @@ class Work:
             submission, changes = submission_of(text, self.studies.config, os.environ)
             spec, _ = self._spec(text)
             check_limits(spec)
-            spaces = spaces_of(spec)
+            spaces = spec.spaces
             # The addresses of the clusters belong to the operator.
             record = plan_record(spec, spaces, mb_per_s, submission.targets)
             if as_text:
