@@ -18,7 +18,6 @@ from typing_extensions import override
 from benchmarks.planted import BASELINE, RECORD_BYTES, Machine, metrics_of
 from objectives.repeats import Drift
 from objectives.scoring import Objective, score
-from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from search_spaces.space import SearchSpace
@@ -172,7 +171,7 @@ class LightLoop(TrialLoop):
 
     @override
     def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
-        config, size = started.proposal.config, RecordSizes.parse(started.record_bytes)
+        config, size = started.proposal.config, started.size
         began, load_s = self.machine.now(), self.spec.trial_s
         windows: list[float] = []
         if until_ready:
@@ -204,7 +203,7 @@ class LightLoop(TrialLoop):
         started, trial = self._started
         self._started, self.place.busy = None, False
         self.store.append(trial)
-        self.searches[RecordSizes.parse(started.record_bytes)].add(trial)
+        self.searches[started.size].add(trial)
         self.budget.spend(trial)
         self.recent.append(trial)
         return started, trial

@@ -205,8 +205,8 @@ class RowLoop:
             TooManyFailures: Too many measurements in a row failed.
         """
         row, burns_in, safety = step.row, step.round is None, self.spec.safety
-        size = str(row.workload.record_sizes)
-        number = sum(trial.record_bytes == size for _, trial in self.store.trials())
+        size = row.workload.record_sizes
+        number = sum(trial.record_bytes == str(size) for _, trial in self.store.trials())
         kind = Kind.BURN_IN if burns_in else Kind.MEASUREMENT
         started = StartedTrial(
             size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name

@@ -8,12 +8,12 @@ from objectives.bottlenecks import Verdict
 from objectives.racing import Race, Stop
 from runners.errors import RunnerError
 from runners.measurement import Measurement, Window
-from runners.workload import Workload
+from runners.workload import RecordSizes, Workload
 from search_spaces.errors import ConfigError
 from search_spaces.guarantee import Guarantee
 from tuner.course.stopping import PhaseProgress
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.model.trial import Kind, Proposal, State, Trial, trial_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class StartedTrial:
     """A trial that was started.
 
     Attributes:
-        record_bytes: The record size, or the mix of record sizes, that the trial sends.
+        size: The record size, or the mix of record sizes, that the trial sends.
         number: The trial's number; the trials of each record size are numbered from 0.
         kind: Why the trial is run.
         proposal: The config to measure, and where it came from.
@@ -31,7 +31,7 @@ class StartedTrial:
         row: The row of the experiment that is measured; empty for the trial of a study.
     """
 
-    record_bytes: str
+    size: RecordSizes
     number: int
     kind: Kind
     proposal: Proposal
@@ -39,6 +39,11 @@ class StartedTrial:
     started_s: float
     round: int | None = None
     row: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name of the trial within its study: `1000/0007`."""
+        return trial_key(str(self.size), self.number)
 
     def ended(self, state: State, verdict: Verdict | None, ended_s: float) -> Trial:
         """Return the trial as it is known without its measured values, which the caller adds.
@@ -50,7 +55,7 @@ class StartedTrial:
         """
         config = self.proposal.config
         return Trial(
-            record_bytes=self.record_bytes,
+            record_bytes=str(self.size),
             number=self.number,
             kind=self.kind,
             state=state,

@@ -34,7 +34,6 @@ from tuner.model.trial import (
     Proposal,
     StudyState,
     Trial,
-    trial_key,
 )
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
@@ -89,7 +88,7 @@ class TrialLoop:
             rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None to leave this phase out.
             until_ready: Whether the saturating phase goes on without a pause until its throughput shows no trend.
         """
-        size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
+        size, load = started.size, self.spec.workload
         saturating = load.saturating(size)
         if until_ready:
             saturating = replace(saturating, warmup_s=0.0, measured_s=UNBROKEN_S)
@@ -103,10 +102,10 @@ class TrialLoop:
             self.reporter.window(standing, phase, window)
             self._tell_trial(standing, phase, f"{description}: {'paced' if phase == PACED else 'saturating'} phase")
 
-        safety, key = self.spec.safety, trial_key(started.record_bytes, started.number)
+        safety = self.spec.safety
         # The first burn-in of a record size goes on until the target is warm, whatever other sizes have sent.
         largest_bytes = 0.0 if until_ready else self._most_bytes()
-        max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, largest_bytes)
+        max_bytes = self.budget.reserve(started.key, safety.max_bytes_per_trial, self.bench.free, largest_bytes)
         self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
         metrics, race = tuple[str, ...](), None
         search = self.spec.search
@@ -145,7 +144,7 @@ class TrialLoop:
         """
         done = self.bench.next_done()
         started = done.job.started
-        search = self.searches[RecordSizes.parse(started.record_bytes)]
+        search = self.searches[started.size]
         trial, attachments = trial_of(
             done, self.spec.objectives, self.spec.constraints, search.baseline_metrics or None, time.monotonic()
         )
@@ -172,8 +171,7 @@ class TrialLoop:
     def count_interrupted(self, interrupted: Sequence[TrialDone]) -> None:
         """Count the bytes that trials had sent when the study was interrupted; the loads have ended."""
         for done in interrupted:
-            started = done.job.started
-            self.budget.interrupt(trial_key(started.record_bytes, started.number), done.sent_bytes)
+            self.budget.interrupt(done.job.started.key, done.sent_bytes)
         self.store.hurry()
         try:
             self.store.set_fact(RESERVED_BYTES, self.budget.reserved())
@@ -229,7 +227,7 @@ class TrialLoop:
         number = max([self.searches[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
         now = datetime.datetime.fromtimestamp(self.budget.now_s(), datetime.UTC)
-        return StartedTrial(str(size), number, kind, proposal, now, started_s, confirm_round)
+        return StartedTrial(size, number, kind, proposal, now, started_s, confirm_round)
 
     def may_start(self, kept_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
         """Return whether the next trial will probably keep to the study's time and to its byte budget.
@@ -263,7 +261,7 @@ class TrialLoop:
 
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""
-        size = RecordSizes.parse(started.record_bytes)
+        size = started.size
         return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.searches[size])
 
     def tell_progress(self, progress: Progress) -> None:
@@ -296,9 +294,9 @@ class TrialLoop:
 
     def _description(self, started: StartedTrial) -> str:
         """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
-        said = [f"{started.record_bytes} B, {KIND_WORDS[started.kind]} trial {started.number}"]
+        said = [f"{started.size} B, {KIND_WORDS[started.kind]} trial {started.number}"]
         if started.round is not None:
-            first = self.searches[RecordSizes.parse(started.record_bytes)].first_round
+            first = self.searches[started.size].first_round
             said.append(f"round {started.round - first + 1}")
         if started.kind not in (Kind.BASELINE, Kind.SEARCH):
             is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
