@@ -140,7 +140,7 @@ class InOrder(Strategy):
     @override
     def ask(self, index: int, starting_point: ProducerConfig | None = None) -> Proposal:
         codec = "lz4" if index % _PLANTED_EVERY == 0 else "none"
-        return Proposal(index, _config(f"{0.02 * (index + 1):.2f}", codec), {})
+        return Proposal(_config(f"{0.02 * (index + 1):.2f}", codec), index)
 
     @override
     def tell(self, trial: Trial, index: int | None = None) -> None:

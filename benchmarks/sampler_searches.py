@@ -130,7 +130,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
     index = 0
     while (kind := next_kind(len(made), spec.search)) is not None:
         began_s, asked = time.perf_counter(), False
-        proposal: Proposal | None = Proposal(index, problem.defaults, {})
+        proposal: Proposal | None = Proposal(problem.defaults)
         if kind is Kind.SEARCH:
             asked = not starting_points
             proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
@@ -175,7 +175,7 @@ def ask_costs_s(problem: Problem, entry: Entry, trials: int) -> list[float]:
     """Return the seconds that each of 20 proposals takes after the sampler has seen `trials` random trials."""
     strategy, chance = entry.make(problem, 0), ENTRIES["random"].make(problem, 1)
     for number in range(trials):
-        proposal = chance.ask(number) if number % 10 else Proposal(number, problem.defaults, {})
+        proposal = chance.ask(number) if number % 10 else Proposal(problem.defaults)
         assert proposal is not None
         kind = Kind.SEARCH if number % 10 else Kind.BASELINE
         strategy.tell(told(problem, number, kind, proposal, 0))

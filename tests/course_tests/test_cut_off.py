@@ -37,7 +37,7 @@ class Trying:
         self._pool = LocalPool()
         self.bench = Bench([SimulatedTarget(Steady(0.1))], self._pool, store.lost_leases, store.await_lease)
         workload = Workload(RecordSizes.fixed(1000), warmup_s=1.0, measured_s=WINDOWS - 1)
-        started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.BASELINE, Proposal(0, BASELINE, {}), utc_now(), 0.0)
+        started = StartedTrial(RecordSizes.fixed(1000), 0, Kind.BASELINE, Proposal(BASELINE), utc_now(), 0.0)
         self.bench.submit(TrialJob(started, ((SATURATED, workload),), 10**9, 0, self._on_window, (), None, True))
 
     def close(self) -> None:

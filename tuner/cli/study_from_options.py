@@ -84,11 +84,9 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The keys of a study file that each option sets, by the option's name in Python."""
 _WITH_A_FILE: Final = frozenset({"client", "search", "confirm", "executor"})
-"""The sections of a study file that options may change. With another client, the study gets another name.
-
-Trials depend on the keys in `_NEVER_CHANGED`.
-"""
+"""The sections of a given study file that options may change."""
 _NEVER_CHANGED: Final = frozenset({"search.method", "search.seed"})
+"""The keys of these sections that options may not change, because trials depend on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +247,10 @@ class StudyFromOptions(StudyOptions):
             )
 
     def _changed(self, text: str, name: str, file: Path, more: Mapping[str, Any] | None = None) -> str:
-        """Return the text of a study file with the settings of the options; the text itself if none is given."""
+        """Return the text of a study file with the settings of the options; the text itself if none is given.
+
+        With another client, the study gets another name.
+        """
         for option, keys in _KEYS.items():
             changeable = keys[0].partition(".")[0] in _WITH_A_FILE and keys[0] not in _NEVER_CHANGED
             if not changeable and getattr(self, option) not in (None, []):

@@ -38,7 +38,7 @@ _MOST_TRIES: Final = 4
 
 
 @dataclass(slots=True)
-class _UnderWay:
+class _RunningTrial:
     """A trial that is being measured.
 
     Attributes:
@@ -112,7 +112,7 @@ class Bench:
         self.on_interrupted: Callable[[Sequence[TrialDone]], None] | None = None
         self._stopped: list[int] = []
         self._beginning: dict[int, TrialDone] = {}
-        self._under_way: dict[int, _UnderWay] = {}
+        self._under_way: dict[int, _RunningTrial] = {}
         self._ended: dict[int, ExitStack] = {}
 
     @property
@@ -191,7 +191,7 @@ class Bench:
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
         self._give_back(index)
-        self._under_way[index] = _UnderWay(done, stack, topic, done.sent_bytes)
+        self._under_way[index] = _RunningTrial(done, stack, topic, done.sent_bytes)
         del self._beginning[index]
         done.sent_bytes += topic.filled_bytes
         self._run_phase(index)
@@ -275,7 +275,7 @@ class Bench:
                 ended.close()
 
 
-def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Watch:
+def _killing_a_broker(trial: _RunningTrial, workload: Workload, watch: Watch) -> Watch:
     """Return a function that also kills a broker at the end of a window, if the trial is to lose one at that moment."""
     killed_s = trial.done.job.setup.broker_killed_s
     if killed_s is None:
@@ -291,7 +291,7 @@ def _killing_a_broker(trial: _UnderWay, workload: Workload, watch: Watch) -> Wat
     return killing
 
 
-def _begin_attempt(trial: _UnderWay, rule: StopRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
+def _begin_attempt(trial: _RunningTrial, rule: StopRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
     """Return the runners of an attempt to measure a phase, and note how many records the topic holds before it.
 
     If the worker of the first attempt was lost, the topic holds the records that this worker has written. They must not
@@ -304,7 +304,7 @@ def _begin_attempt(trial: _UnderWay, rule: StopRule, workload: Workload, attempt
     return runners
 
 
-def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
+def _with_stored(seen: Measurement, trial: _RunningTrial) -> Measurement:
     """Add the number of records that the topic has stored to a measurement that several producers made.
 
     One of several producers can't count its own stored records, because all producers write to the same topic. The

@@ -249,8 +249,7 @@ class BurnIn:
     def _burn_in(
         self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_ready: bool = False
     ) -> Trial:
-        proposal = Proposal(0, config, {})
-        return self.loop.run_one(size, Kind.BURN_IN, proposal, rate_records_per_s, until_ready=until_ready)
+        return self.loop.run_one(size, Kind.BURN_IN, Proposal(config), rate_records_per_s, until_ready=until_ready)
 
     def _rates(self) -> dict[str, float]:
         return dict(self.loop.store.facts().get(RATES, {}))

@@ -82,7 +82,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
                 f"{size} B: the confirmation ends, as the next round would begin after the end of the study's time"
             )
             return
-        loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
+        loop.run_one(size, step.kind, Proposal(step.config), rate_records_per_s, step.round)
         burn_in.check_rate(size)
         measured += 1
 

@@ -160,10 +160,10 @@ def _next(
         kind = None if under_way else Kind.BASELINE
     if kind is None:
         return None
-    index = _next_index(search, under_way)
     if kind is Kind.BASELINE:
-        proposal: Proposal | None = Proposal(index, loop.spec.baseline, {})
+        proposal: Proposal | None = Proposal(loop.spec.baseline)
     else:
+        index = _next_index(search, under_way)
         proposal = strategy.ask(index, starting_points.pop(0) if starting_points else None)
     if proposal is None:
         if not under_way:

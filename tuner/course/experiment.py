@@ -209,7 +209,7 @@ class RowLoop:
         number = sum(trial.record_bytes == str(size) for _, trial in self.store.trials())
         kind = Kind.BURN_IN if burns_in else Kind.MEASUREMENT
         started = StartedTrial(
-            size, number, kind, Proposal(number, row.config, {}), utc_now(), time.monotonic(), step.round, row.name
+            size, number, kind, Proposal(row.config), utc_now(), time.monotonic(), step.round, row.name
         )
         self._tell_step(step)
         if not row.setup.producers:

@@ -68,8 +68,9 @@ class Sessions:
             if self.loop.may_start(None):
                 # The first burn-in run on a new broker lasts until the throughput shows no trend.
                 until_ready = self.plan.new_broker and place == 0
-                proposal = Proposal(0, config, {})
-                self.loop.run_one(self.size, Kind.BURN_IN, proposal, rate_records_per_s, until_ready=until_ready)
+                self.loop.run_one(
+                    self.size, Kind.BURN_IN, Proposal(config), rate_records_per_s, until_ready=until_ready
+                )
         return True
 
     def _wait(self, step: Step, number: int) -> bool:

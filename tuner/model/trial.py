@@ -205,15 +205,16 @@ class Proposal:
     """A config that the sampler proposes to measure.
 
     Attributes:
-        index: Index of the proposal, from 0; given back to the sampler with the result.
         config: The config.
+        index: Index of the proposal, from 0; given back to the sampler with the result. A config that no sampler has
+            proposed needs none.
         params: The sampler's parameters for this config.
         sampler_state: Data that the sampler wants stored with the trial.
     """
 
-    index: int
     config: ProducerConfig
-    params: Mapping[str, int | float | str]
+    index: int = 0
+    params: Mapping[str, int | float | str] = field(default_factory=dict)
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
 
 

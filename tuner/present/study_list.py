@@ -1,7 +1,5 @@
 """The list of studies: one line for each, with its state, its trials and its best proven gain."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -10,6 +8,7 @@ from typing import Any, Final
 from objectives.ratios import Ratio
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT, LIMITS, RECORD_SIZES, STARTED_AT, TARGET
 from tuner.model.trial import Progress, StudyState
+from tuner.present.csv_text import csv_of
 from tuner.present.status import is_alive
 from tuner.present.wording import aligned, gain, metric_name
 
@@ -157,19 +156,18 @@ def study_lines(studies: Sequence[ListedStudy]) -> list[str]:
 
 def study_csv(studies: Sequence[ListedStudy]) -> str:
     """Return the list as CSV. Several record sizes of a study stand in one column, with blanks between them."""
-    text = io.StringIO()
     gains = ("best_gain", "best_gain_low", "best_gain_high", "best_gain_metric", "best_gain_record_bytes")
     columns = ("name", "kind", "state", "target", "record_sizes", "trials_done", "trials_planned", *gains, "updated_at")
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(columns)
+    rows = []
     for each in studies:
         best = each.best_gain
         ratio = (best.ratio.value, best.ratio.low, best.ratio.high) if best else (None,) * 3
         of = (best.metric, best.record_bytes) if best else (None, None)
         trials = (each.trials_done, each.trials_planned)
         sizes = " ".join(each.record_sizes)
-        out.writerow((each.name, each.kind, each.state, each.target, sizes, *trials, *ratio, *of, each.updated_at))
-    return text.getvalue()
+        row = (each.name, each.kind, each.state, each.target, sizes, *trials, *ratio, *of, each.updated_at)
+        rows.append(dict(zip(columns, row, strict=True)))
+    return csv_of(rows, columns)
 
 
 def _time(at: str) -> float:

@@ -88,10 +88,10 @@ class Strategy:
             return self._sampler_proposal(index)
         params = self._space.space.params_of(starting_point)
         if params is None:
-            return Proposal(index, starting_point, {})
+            return Proposal(starting_point, index)
         self.study.enqueue_trial(params)
         self.study.sampler = RandomSampler(0)
-        return Proposal(index, starting_point, self._draw(index)[1])
+        return Proposal(starting_point, index, self._draw(index)[1])
 
     def _sampler_proposal(self, index: int) -> Proposal | None:
         """Return the sampler's proposal with a given index; None if the sampler has nothing left to propose."""
@@ -103,7 +103,7 @@ class Strategy:
         attributes = self.study.get_trials(deepcopy=False)[self._asked[index].number].system_attrs
         # NSGA-II stores the generation of a trial with the trial. Without it, a rebuilt study would start over.
         state = {name: value for name, value in attributes.items() if name.startswith("NSGA")}
-        return Proposal(index, config, params, state)
+        return Proposal(config, index, params, state)
 
     def _draw(self, index: int) -> tuple[ProducerConfig, dict[str, Any]]:
         """Ask the Optuna study for a trial, and return its config and its parameters."""
