@@ -14,7 +14,7 @@ from runners.java_client.heap import check_heap, default_heap_bytes
 from runners.java_client.jvm import Jvm
 from runners.java_client.keeping import kept_jvm
 from runners.java_client.load import JavaLoad, JavaResult
-from runners.java_client.reports import ClientTotals, JavaReport
+from runners.java_client.reports import ONE_SAMPLE, ClientTotals, JavaReport
 from runners.java_client.warm_up import warm_up
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.payload import PayloadPool
@@ -44,8 +44,7 @@ _SERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
 _OURS: Final = {
     "key.serializer": _SERIALIZER,
     "value.serializer": _SERIALIZER,
-    # The samples of the client's averages last as long as the producer; see `ClientTotals`.
-    "metrics.sample.window.ms": str(24 * 60 * 60 * 1000),
+    **ONE_SAMPLE,
 }
 """The properties that the load generator sets."""
 _NETWORK_THREAD: Final = "kafka-producer-"

@@ -18,7 +18,7 @@ from typing import IO, Any, Final, Self
 
 from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.clusters.temporary import temporary_folder
-from runners.errors import GeneratorError, WorkerLost
+from runners.errors import GeneratorError, LoadPaused, WorkerLost
 from runners.java_client.compiled import Harness
 from runners.load.payload import PayloadPool
 from runners.reporting import one_line
@@ -27,6 +27,8 @@ _LINES_KEPT: Final = 200
 _SHOWN_LINES: Final = 3
 _FAREWELL_S: Final = 5.0
 _START_S: Final = 60.0
+_SILENCE_S: Final = 10.0
+"""Seconds without a message of a load after which the process counts as stopped. A load sends ten a second."""
 _LOGGED: Final = re.compile(r"\[[^]]*\] [A-Z]+ \S+ - (\[(?:Producer|Consumer) clientId=[^]]*\] )?(?P<text>.*)")
 """A line of the client's log: its thread, the level, the class, the client and a text."""
 _OUT_OF_MEMORY: Final = "OutOfMemoryError"
@@ -63,6 +65,7 @@ class Jvm:
         """
         self.version, self.heap_bytes, self.warm = harness.version, heap_bytes, False
         self._pool: PayloadPool | None = None
+        self._silent_s = 0.0
         self._said: deque[str] = deque(maxlen=_LINES_KEPT)
         self._last_said: deque[str] = deque(maxlen=_SHOWN_LINES)  # also what complaints() has already returned
         self._out_of_memory = ""
@@ -130,6 +133,27 @@ class Jvm:
             raise TimeoutError from None
         if message is None:
             raise self._ended()
+        return message
+
+    def next_message(self, timeout_s: float) -> Message | None:
+        """Return the next message of a load; None if none has come in time.
+
+        Raises:
+            LoadPaused: None has come for so long that the process must have been stopped.
+            GeneratorError: The process has ended.
+        """
+        try:
+            message = self.receive(timeout_s)
+        except TimeoutError:
+            # The waits are counted, as a clock would also count the time for which this process itself stood still.
+            self._silent_s += timeout_s
+            if self._silent_s > _SILENCE_S:
+                raise LoadPaused(
+                    "the Java client's process must answer ten times a second, but was silent for "
+                    f"{_SILENCE_S:.0f} s; check whether it was stopped"
+                ) from None
+            return None
+        self._silent_s = 0.0
         return message
 
     def complaints(self) -> list[str]:

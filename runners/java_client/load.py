@@ -11,7 +11,7 @@ import psutil
 
 from runners.clock import NS_PER_S, Clock
 from runners.end_to_end import SampledDeliveries
-from runners.errors import DeliveryFailed, GeneratorError, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
+from runners.errors import DeliveryFailed, GeneratorError, RunnerError, TargetRefused, WorkloadRefused
 from runners.histogram import Histogram
 from runners.host.kernel_counters import thread_times
 from runners.host.probe import HostProbe
@@ -23,15 +23,13 @@ from runners.load.pacing import Bursts
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.pulse import Counted, Pulse, count
-from runners.load.watchdog import Watchdog
+from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import Cut, Windows
 from runners.measurement import Window
 from runners.runner import Phases, Watch, WatchDecision
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
-_SILENCE_S: Final = 10.0
-"""Seconds without an answer after which the Java process counts as stopped. It answers ten times a second."""
 _COMPLAINTS_KEPT: Final = 200
 _COLLECTOR: Final = -1
 
@@ -225,10 +223,7 @@ class JavaLoad:
                 gave_up = True
             if message["is"] == "ended":
                 break
-        if not self.heard.acknowledged:
-            raise DeliveryFailed(
-                f"a run must deliver at least one record, but the client gave up all records: {self.heard.failed}"
-            )
+        check_delivered(self.heard)
         return message
 
     def _await(self, kind: str) -> Message:
@@ -239,21 +234,10 @@ class JavaLoad:
 
     def _next(self) -> Message:
         """Return the next message, after looking whether the load can still give a measurement."""
-        looks = 0
-        while True:
-            try:
-                message = self.jvm.receive(_LOOK_S)
-            except TimeoutError:
-                looks += 1
-                self._look()
-                if looks * _LOOK_S > _SILENCE_S:
-                    raise LoadPaused(
-                        "the Java client's process must answer ten times a second, but was silent for "
-                        f"{_SILENCE_S:.0f} s; check whether it was stopped"
-                    ) from None
-            else:
-                self._take(message)
-                return message
+        while (message := self.jvm.next_message(_LOOK_S)) is None:
+            self._look()
+        self._take(message)
+        return message
 
     def _take(self, message: Message) -> None:
         if "at_ns" in message:

@@ -1,8 +1,8 @@
 """What the Java process reports: our counters, and the client's own metrics.
 
-Source: `KafkaProducerMetrics`, `SenderMetricsRegistry` and `BufferPool` of kafka-clients 2.8 to 4.3. The harness makes
-the samples of the client's averages last as long as the producer, so each average covers everything since the producer
-began. From the averages and their counts follow sums, and from two sums the mean in between.
+Source: `KafkaProducerMetrics`, `SenderMetricsRegistry` and `BufferPool` of kafka-clients 2.8 to 4.3. With
+`ONE_SAMPLE`, each average of a client covers everything since the client began. From the averages and their counts
+follow sums, and from two sums the mean in between.
 """
 
 import base64
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from runners.histogram import Histogram
 
 MS_TO_US: Final = 1e3
+ONE_SAMPLE: Final = {"metrics.sample.window.ms": str(24 * 60 * 60 * 1000)}
+"""The property with which the samples of a client's averages last as long as the client."""
 
 
 @dataclass(frozen=True, slots=True)

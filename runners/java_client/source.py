@@ -7,24 +7,22 @@ from typing import Any, Final
 import numpy as np
 from typing_extensions import override
 
-from runners.clock import NS_PER_S, SystemClock
+from runners.clock import SystemClock
 from runners.clusters.cluster import CLIENT_ID
 from runners.consumers.consumption import Arrivals, ReadCounts
 from runners.consumers.fetch_account import FetchReport
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.source import ReadCut, RecordSource
-from runners.errors import BrokerLost, LoadPaused, RunnerError, TargetRefused, WorkloadRefused
+from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
 from runners.java_client.compiled import Harness
 from runners.java_client.jvm import Jvm, Message
-from runners.java_client.reports import long_table
+from runners.java_client.reports import ONE_SAMPLE, long_table
 from runners.load.sums import Sum
 from runners.runner import Phases
 
 HEAP_BYTES: Final = 1 << 30
 """A consumer holds at most what it has fetched: 50 MiB by default (`fetch.max.bytes`), once more while it is parsed."""
 _OPEN_S: Final = 60.0
-_SILENCE_S: Final = 10.0
-"""Seconds without an answer after which the Java process counts as stopped. It answers ten times a second."""
 _MS_TO_US: Final = 1e3
 _OURS: Final = {
     "key.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
@@ -32,8 +30,7 @@ _OURS: Final = {
     "enable.auto.commit": "false",
     # Retention may remove the first records before they are fetched. The check of offsets shows what was left out.
     "auto.offset.reset": "earliest",
-    # The samples of the client's averages last as long as the consumer, so that sums follow from them.
-    "metrics.sample.window.ms": str(24 * 60 * 60 * 1000),
+    **ONE_SAMPLE,
 }
 """The properties that the load sets."""
 _INVALID: Final = "the properties must be valid for the Java client's consumer, but it reports: {}"
@@ -82,7 +79,6 @@ class JavaSource(RecordSource):
         self._jvm, self._stretches, self._reading = jvm, stretches, reading
         self._last: Message = {}
         self._reports: list[FetchReport] = []
-        self._heard_ns = SystemClock().now_ns()
         self._stopped = False
         jvm.send(
             {
@@ -133,21 +129,12 @@ class JavaSource(RecordSource):
     def begin(self, start_ns: int) -> None:
         phases = Phases.lasting(self._reading.warmup_s, self._reading.measured_s)
         self._jvm.send({"do": "read", "start_ns": start_ns, "ends_ns": phases.ends_ns})
-        self._heard_ns = start_ns
 
     @override
     def next_cut(self, timeout_s: float) -> ReadCut | None:
-        try:
-            message = self._jvm.receive(timeout_s)
-        except TimeoutError:
-            silent_s = (SystemClock().now_ns() - self._heard_ns) / NS_PER_S
-            if silent_s > _SILENCE_S and not self._last.get("ended") and not self._ended:
-                raise LoadPaused(
-                    f"the Java client's process must answer ten times a second, but was silent for {silent_s:.0f} s; "
-                    "check whether it was stopped"
-                ) from None
+        message = self._jvm.next_message(timeout_s)
+        if message is None:
             return None
-        self._heard_ns = SystemClock().now_ns()
         if message["is"] == "refused":
             raise _refusal(message)
         if not self._stopped or message["is"] == "ended":  # once the load is to stop, only the last report counts

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runners.clock import NS_PER_S, Clock
-from runners.errors import DeliveryFailed
 from runners.host.probe import HostProbe
 from runners.librdkafka.statistics import Account, StatisticsReport
 from runners.librdkafka.tally import Tally
@@ -20,7 +19,7 @@ from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
 from runners.load.pacing import Bursts, Schedule
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
-from runners.load.watchdog import Watchdog
+from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import Cut, Windows
 from runners.runner import Phases, Watch, WatchDecision
 from runners.workload import Workload
@@ -219,10 +218,7 @@ class Load:
             if self.watchdog.flush_is_over(self.tally):
                 self.client.purge()
             self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
-        if not self.tally.acknowledged:
-            raise DeliveryFailed(
-                f"a run must deliver at least one record, but the client gave up all records: {dict(self.tally.failed)}"
-            )
+        check_delivered(self.tally)
 
     def _await_last_report(self) -> None:
         """Wait for a statistics report of the client that covers all deliveries.

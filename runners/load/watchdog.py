@@ -113,6 +113,18 @@ class DeliveryReport(Protocol):
         """Return the client's error messages since a record was last acknowledged, oldest first."""
 
 
+def check_delivered(report: DeliveryReport) -> None:
+    """Check that a load, which has ended, has delivered at least one record.
+
+    Raises:
+        DeliveryFailed: The client gave up all records.
+    """
+    if not report.acknowledged:
+        raise DeliveryFailed(
+            f"a run must deliver at least one record, but the client gave up all records: {dict(report.failed)}"
+        )
+
+
 @dataclass(slots=True)
 class Watchdog:
     """Checks a few times a second whether the records that are sent or read can still give a measurement.
