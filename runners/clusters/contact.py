@@ -10,15 +10,17 @@ import re
 import shlex
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
 
 REQUEST_TIMEOUT_S = 20.0
+_ANSWER_TIMEOUT_S = REQUEST_TIMEOUT_S + 5.0
 
 _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 # The count of repetitions, as in "(after 1ms in state UP, 1 identical error(s) suppressed)". Who looks for the word
@@ -111,6 +113,13 @@ class Contact:
         """
         return self.admin.list_topics(timeout=timeout_s)
 
+    def describe(self, names: Sequence[str]) -> Mapping[str, "Future[Any]"]:
+        """Ask for the descriptions of topics, with our rights on them, and return the answers by name."""
+        futures: Mapping[str, Future[Any]] = self.admin.describe_topics(
+            TopicCollection(list(names)), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
+        )
+        return futures
+
     def complaints(self) -> list[str]:
         """Return the messages about failures that librdkafka has given so far, without duplicates, oldest first.
 
@@ -184,6 +193,26 @@ class Contact:
                 "`tuner cleanup` deletes it"
             )
         return advice
+
+
+def answer_to(future: "Future[Any]") -> Any:
+    """Wait for the answer to a request, and return it.
+
+    Raises:
+        KafkaException: The request failed, or the cluster did not answer in time.
+    """
+    try:
+        return future.result(timeout=_ANSWER_TIMEOUT_S)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
+
+
+def lacking(described: Any, needs: Iterable[str]) -> list[str]:
+    """Return which of these rights on a topic we lack, by its description. Their names are those in `kafka-acls`."""
+    # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the cluster
+    # does not report rights at all, and the requests that need them will show.
+    allowed = {operation_name(operation.name) for operation in described.authorized_operations or ()}
+    return [right for right in needs if allowed and right not in allowed]
 
 
 def operation_name(name: str) -> str:

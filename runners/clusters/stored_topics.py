@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, AdminRequest, Contact, operation_name
+from runners.clusters.contact import DESCRIBE, READ, REQUEST_TIMEOUT_S, AdminRequest, Contact, answer_to, lacking
+from runners.clusters.topic_admin import patiently
 from runners.errors import WorkloadRefused
-
-_ANSWER_TIMEOUT_S: Final = REQUEST_TIMEOUT_S + 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,8 @@ class StoredTopics:
     def one(self, name: str, since_ms: int | None = None) -> StoredTopic:
         """Return what lies in a topic that we want to read.
 
+        If a partition has no leader yet, this waits, because the topic may be new, or have lost a broker.
+
         Args:
             name: Its name.
             since_ms: The time from which records count as recent, in milliseconds since 1970; None if it does not
@@ -104,17 +105,24 @@ class StoredTopics:
             TargetRefused: We have no right to describe or to read it.
             BrokerLost: The cluster did not answer, or a partition has no leader.
         """
-        request = AdminRequest(f"describe topic {name}", (READ,), name)
-        described = self._described([name])[name]
-        if isinstance(described, KafkaException):
-            if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
-            raise self._contact.refusal(described, request)
-        if not _readable(described):
-            raise self._contact.missing_rights([READ], name)
-        (topic,) = self._stored(
-            [described], since_ms, AdminRequest(f"read the offsets of topic {name}", (DESCRIBE,), name)
-        )
+
+        def ask(not_yet: Sequence[int]) -> StoredTopic | None:
+            described = self._described([name])[name]
+            if isinstance(described, KafkaException):
+                if described.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {name!r}")
+                raise self._contact.refusal(described, AdminRequest(f"describe topic {name}", (READ,), name))
+            if missing := lacking(described, [READ]):
+                raise self._contact.missing_rights(missing, name)
+            try:
+                return self._stored([described], since_ms, strictly=True)[0]
+            except KafkaException as error:
+                if error.args[0].code() in not_yet:
+                    return None
+                request = AdminRequest(f"read the offsets of topic {name}", (DESCRIBE,), name)
+                raise self._contact.refusal(error, request) from None
+
+        topic: StoredTopic = patiently(ask)
         return topic
 
     def readable(self, since_ms: int) -> tuple[list[StoredTopic], list[str]]:
@@ -136,29 +144,25 @@ class StoredTopics:
         found = self._described(names) if names else {}
         # A topic whose description fails has just been deleted, or we may not see it after all.
         described = [each for each in found.values() if not isinstance(each, KafkaException) and not each.is_internal]
-        allowed = [each for each in described if _readable(each)]
-        refused = [each.name for each in described if not _readable(each)]
-        return self._stored(allowed, since_ms), refused
+        refused = [each.name for each in described if lacking(each, [READ])]
+        return self._stored([each for each in described if each.name not in refused], since_ms), refused
 
     def _described(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the description of each topic, or the error that describing it gave."""
-        futures = self._contact.admin.describe_topics(
-            TopicCollection(list(names)), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
-        )
-        return {name: _outcome(future) for name, future in futures.items()}
+        return {name: _outcome(future) for name, future in self._contact.describe(names).items()}
 
-    def _stored(
-        self, described: Iterable[Any], since_ms: int | None, strictly: AdminRequest | None = None
-    ) -> list[StoredTopic]:
+    def _stored(self, described: Sequence[Any], since_ms: int | None, *, strictly: bool = False) -> list[StoredTopic]:
         """Return what lies in topics that were described.
 
         Args:
             described: The descriptions of the topics.
             since_ms: The time from which records count as recent; None if it does not matter.
-            strictly: What to call the request in an error if the offsets of a partition are not known; None to leave
-                such a partition out.
+            strictly: Whether to raise an error if the offsets of a partition are not known, instead of leaving the
+                partition out.
+
+        Raises:
+            KafkaException: `strictly` is set, and the offsets of a partition are not known.
         """
-        described = list(described)
         leaders = {(topic.name, each.id): each.leader for topic in described for each in topic.partitions}
         asked = [place for place, leader in leaders.items() if leader is not None and leader.id >= 0]
         specs = {"begin": OffsetSpec.earliest(), "end": OffsetSpec.latest()}  # type: ignore[no-untyped-call]
@@ -169,9 +173,8 @@ class StoredTopics:
         for place in leaders:
             answers = {kind: _outcome(each[place]) for kind, each in futures.items() if place in each}
             failed = [each for each in answers.values() if isinstance(each, KafkaException)]
-            if strictly is not None and (failed or not answers):
-                none = KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
-                raise self._contact.refusal(failed[0] if failed else none, strictly)
+            if strictly and (failed or not answers):
+                raise failed[0] if failed else KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
             if answers and not failed:
                 offsets[place] = {kind: int(answer.offset) for kind, answer in answers.items()}
         topics = []
@@ -200,18 +203,9 @@ def _partition(number: int, leader: Any, offsets: Mapping[str, int]) -> StoredPa
     return StoredPartition(number, BrokerAddress(leader.id, leader.host, leader.port), begin, end, recent)
 
 
-def _readable(described: Any) -> bool:
-    # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the cluster
-    # does not report rights at all, and reading will show.
-    allowed = {operation_name(operation.name) for operation in described.authorized_operations or ()}
-    return not allowed or READ in allowed
-
-
 def _outcome(future: "Future[Any]") -> Any:
     """Return the result of a request, or the `KafkaException` with which it failed."""
     try:
-        return future.result(timeout=_ANSWER_TIMEOUT_S)
+        return answer_to(future)
     except KafkaException as error:
         return error
-    except TimeoutError:
-        return KafkaException(KafkaError(KafkaError._TIMED_OUT))

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from runners.clusters.contact import (
@@ -18,11 +18,11 @@ from runners.clusters.contact import (
     REQUEST_TIMEOUT_S,
     AdminRequest,
     Contact,
-    operation_name,
+    answer_to,
+    lacking,
 )
 from runners.errors import BrokerLost, TargetRefused
 
-_ANSWER_TIMEOUT_S = REQUEST_TIMEOUT_S + 5.0
 _SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.01
 
@@ -136,7 +136,7 @@ class TopicAdmin:
         # The metadata names a leader before that broker serves the partition. Once the broker answers this request,
         # the topic can be written to.
         with contextlib.suppress(TargetRefused):
-            self._offsets(name, partitions, OffsetSpec.latest(), "end", _NO_LEADERS)  # type: ignore[no-untyped-call]
+            self.end_offsets(name, partitions, _NO_LEADERS)
 
     def shape(self, name: str, needs: Sequence[str] = ()) -> TopicShape | None:
         """Return the partitions and the replication of a topic, or None if the topic does not exist.
@@ -149,17 +149,12 @@ class TopicAdmin:
             TargetRefused: We may not see the topic, or the cluster says that we lack one of the rights in `needs`.
             BrokerLost: The cluster did not answer.
         """
-        futures = self._admin.describe_topics(
-            TopicCollection([name]), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
-        )
+        future = self._contact.describe([name])[name]
         request = AdminRequest(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
-        description = self._result(futures[name], request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
+        description = self._result(future, request, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
-        # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the
-        # cluster does not report rights at all.
-        allowed = {operation_name(operation.name) for operation in description.authorized_operations or ()}
-        if allowed and (missing := [right for right in needs if right not in allowed]):
+        if missing := lacking(description, needs):
             raise self._contact.missing_rights(missing, name)
         partitions = description.partitions
         in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
@@ -185,7 +180,7 @@ class TopicAdmin:
             return self._result(futures[resource], request, tolerated=tolerated)
 
         try:
-            entries = _patiently(ask)
+            entries = patiently(ask)
         except TargetRefused:
             if needed:
                 raise
@@ -225,7 +220,7 @@ class TopicAdmin:
 
         return answered
 
-    def end_offsets(self, name: str, partitions: int) -> tuple[int, ...]:
+    def end_offsets(self, name: str, partitions: int, not_yet: Sequence[int] = _LEADER_MOVES) -> tuple[int, ...]:
         """Return the end offset of each partition, which is the offset that the next record will get.
 
         Retention does not change end offsets.
@@ -233,25 +228,15 @@ class TopicAdmin:
         Args:
             name: Its name.
             partitions: The number of its partitions.
+            not_yet: The error codes that mean that the cluster can't tell the offsets yet; see `patiently`.
 
         Raises:
             TargetRefused: We have no right to read the offsets.
             BrokerLost: The cluster did not answer.
         """
-        return self._offsets(name, partitions, OffsetSpec.latest(), "end")  # type: ignore[no-untyped-call]
-
-    def begin_offsets(self, name: str, partitions: int) -> tuple[int, ...]:
-        """Return the offset of the first record of each partition, or its end offset if it is empty.
-
-        Arguments and errors are those of `end_offsets`.
-        """
-        return self._offsets(name, partitions, OffsetSpec.earliest(), "begin")  # type: ignore[no-untyped-call]
-
-    def _offsets(
-        self, name: str, partitions: int, wanted: OffsetSpec, which: str, not_yet: Sequence[int] = _LEADER_MOVES
-    ) -> tuple[int, ...]:
-        asked = {TopicPartition(name, partition): wanted for partition in range(partitions)}
-        request = AdminRequest(f"read the {which} offsets of topic {name}", (DESCRIBE,), name)
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
+        request = AdminRequest(f"read the end offsets of topic {name}", (DESCRIBE,), name)
 
         def ask(tolerated: Sequence[int]) -> dict[int, int] | None:
             futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
@@ -262,7 +247,7 @@ class TopicAdmin:
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
 
-        found = _patiently(ask, not_yet)
+        found = patiently(ask, not_yet)
         return tuple(found[partition] for partition in range(partitions))
 
     def _metadata(self) -> Any:
@@ -274,16 +259,14 @@ class TopicAdmin:
     def _result(self, future: "Future[Any]", request: AdminRequest, *, tolerated: Sequence[int] = ()) -> Any:
         """Return the result of a request, or None if it failed with one of the tolerated error codes."""
         try:
-            return future.result(timeout=_ANSWER_TIMEOUT_S)
+            return answer_to(future)
         except KafkaException as error:
             if error.args[0].code() in tolerated:
                 return None
             raise self._contact.refusal(error, request) from None
-        except TimeoutError:
-            raise self._contact.refusal(KafkaException(KafkaError(KafkaError._TIMED_OUT)), request) from None
 
 
-def _patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEADER_MOVES) -> Any:
+def patiently(ask: Callable[[Sequence[int]], Any], not_yet: Sequence[int] = _LEADER_MOVES) -> Any:
     """Repeat a request about a topic until all brokers know the topic and the leaders of its partitions.
 
     Args:

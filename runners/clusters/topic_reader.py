@@ -9,8 +9,8 @@ from typing import Final
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 
 from runners.clusters.contact import READ, AdminRequest, Contact
-from runners.clusters.topic_admin import TopicAdmin
-from runners.errors import BrokerLost, WorkloadRefused
+from runners.clusters.stored_topics import StoredTopic
+from runners.errors import BrokerLost
 
 _AT_ONCE: Final = 500
 _WAIT_S: Final = 1.0
@@ -34,110 +34,60 @@ class ReadRecord:
     timestamp_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What of a topic can be read.
+def newest_records(connection: Mapping[str, str], topic: StoredTopic, records: int) -> Iterator[ReadRecord]:
+    """Yield about as many of the newest records as asked for, an equal number from each partition that has some.
 
-    Attributes:
-        begins: The first offset of each partition.
-        ends: The offset after the last record of each partition.
-    """
-
-    begins: tuple[int, ...]
-    ends: tuple[int, ...]
-
-    @property
-    def records(self) -> int:
-        """Number of offsets; less records if the topic is compacted or has transactions."""
-        return sum(self.ends) - sum(self.begins)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicReader:
-    """Reads a topic of the user's.
-
-    Attributes:
+    Args:
         connection: Client properties under librdkafka's names.
-        topic: The name of the topic.
+        topic: The topic of the user's, and what of it can be read.
+        records: The number of records.
+
+    Raises:
+        TargetRefused: We have no right to read the topic.
+        BrokerLost: The cluster did not answer.
     """
+    filled = {each.number: each for each in topic.partitions if each.records}
+    share = -(-records // max(1, len(filled)))
+    starts = {number: max(each.begin, each.end - share) for number, each in filled.items()}
+    with closing(_consumer(connection)) as consumer:
+        consumer.assign([TopicPartition(topic.name, number, offset) for number, offset in starts.items()])
+        unread, waited_s = set(starts), 0.0
+        while unread:
+            messages = consumer.consume(_AT_ONCE, _WAIT_S)
+            waited_s = 0.0 if messages else waited_s + _WAIT_S
+            if waited_s >= _PATIENCE_S:
+                raise BrokerLost(
+                    f"the cluster sent no records of topic {topic.name} for {_PATIENCE_S:.0f} s; check that its "
+                    "brokers are running"
+                )
+            for message in messages:
+                number, offset, failed = message.partition(), message.offset(), message.error()
+                if failed is not None and failed.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                    continue  # the client asks for a group's coordinator, which we do without
+                if failed is not None and failed.code() != KafkaError._PARTITION_EOF:
+                    request = AdminRequest(f"read topic {topic.name}", (READ,), topic.name)
+                    raise Contact(connection).refusal(KafkaException(failed), request)
+                if number is None or offset is None:
+                    continue
+                if failed is not None or offset >= filled[number].end - 1:
+                    unread.discard(number)
+                if failed is None and offset < filled[number].end:
+                    kind, at_ms = message.timestamp()
+                    known = kind != TIMESTAMP_NOT_AVAILABLE
+                    yield ReadRecord(number, message.key(), message.value(), at_ms if known else None)
 
-    connection: Mapping[str, str]
-    topic: str
 
-    def extent(self) -> Extent:
-        """Return what can be read.
-
-        Raises:
-            WorkloadRefused: The topic does not exist.
-            TargetRefused: We have no right to read it.
-            BrokerLost: The cluster did not answer.
-        """
-        # A topic of ours may be so new that the cluster does not tell its leaders yet; then this waits for them.
-        admin = TopicAdmin(self.connection)
-        shape = admin.shape(self.topic, (READ,))
-        if shape is None:
-            raise WorkloadRefused(f"a topic that is read must exist, but the cluster has no topic {self.topic!r}")
-        ends = admin.end_offsets(self.topic, shape.partitions)
-        return Extent(admin.begin_offsets(self.topic, shape.partitions), ends)
-
-    def newest(self, extent: Extent, records: int) -> Iterator[ReadRecord]:
-        """Yield about as many of the newest records as asked for, an equal number from each partition that has some.
-
-        Args:
-            extent: What can be read.
-            records: The number of records.
-
-        Raises:
-            TargetRefused: We have no right to read the topic.
-            BrokerLost: The cluster did not answer.
-        """
-        filled = [
-            (number, low, high)
-            for number, (low, high) in enumerate(zip(extent.begins, extent.ends, strict=True))
-            if high > low
-        ]
-        each = -(-records // max(1, len(filled)))
-        starts = {number: max(low, high - each) for number, low, high in filled}
-        with closing(self._consumer()) as consumer:
-            consumer.assign([TopicPartition(self.topic, number, offset) for number, offset in starts.items()])
-            unread, waited_s = set(starts), 0.0
-            while unread:
-                messages = consumer.consume(_AT_ONCE, _WAIT_S)
-                waited_s = 0.0 if messages else waited_s + _WAIT_S
-                if waited_s >= _PATIENCE_S:
-                    raise BrokerLost(
-                        f"the cluster sent no records of topic {self.topic} for {_PATIENCE_S:.0f} s; check that its "
-                        "brokers are running"
-                    )
-                for message in messages:
-                    number, offset, failed = message.partition(), message.offset(), message.error()
-                    if failed is not None and failed.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                        continue  # the client asks for a group's coordinator, which we do without
-                    if failed is not None and failed.code() != KafkaError._PARTITION_EOF:
-                        raise self._refusal(KafkaException(failed))
-                    if number is None or offset is None:
-                        continue
-                    if failed is not None or offset >= extent.ends[number] - 1:
-                        unread.discard(number)
-                    if failed is None and offset < extent.ends[number]:
-                        kind, at_ms = message.timestamp()
-                        known = kind != TIMESTAMP_NOT_AVAILABLE
-                        yield ReadRecord(number, message.key(), message.value(), at_ms if known else None)
-
-    def _consumer(self) -> Consumer:
-        """Return a consumer that stores no offsets. Its group exists only as a name in this process."""
-        return Consumer(
-            {
-                **self.connection,
-                "group.id": f"tuner-sample-{uuid.uuid4().hex}",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "allow.auto.create.topics": False,
-                "queued.max.messages.kbytes": 16_384,
-            }
-        )
-
-    def _refusal(self, error: KafkaException) -> Exception:
-        return Contact(self.connection).refusal(error, AdminRequest(f"read topic {self.topic}", (READ,), self.topic))
+def _consumer(connection: Mapping[str, str]) -> Consumer:
+    """Return a consumer that stores no offsets. Its group exists only as a name in this process."""
+    return Consumer(
+        {
+            **connection,
+            "group.id": f"tuner-sample-{uuid.uuid4().hex}",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "allow.auto.create.topics": False,
+            "queued.max.messages.kbytes": 16_384,
+        }
+    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.topic_reader import TopicReader
+from runners.clusters.stored_topics import StoredTopics
 from runners.consumers.consumption import Consumption
 from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import Reader, ReadWatch, read_on
@@ -69,7 +69,7 @@ class TopicConsumption:
 
     def _deleted(self, stretches: Sequence[OffsetRange]) -> int:
         """Return how many of the offsets that were to be read the topic no longer has."""
-        begins = TopicReader(self.cluster.connection, self.topic).extent().begins
+        begins = {each.number: each.begin for each in StoredTopics(self.cluster.connection).one(self.topic).partitions}
         return sum(max(0, begins[each.partition] - each.first) for each in stretches)
 
     def stretches(self) -> list[OffsetRange]:
@@ -80,16 +80,15 @@ class TopicConsumption:
             TargetRefused: We have no right to read it.
             BrokerLost: The cluster did not answer.
         """
-        extent = TopicReader(self.cluster.connection, self.topic).extent()
+        stored = StoredTopics(self.cluster.connection).one(self.topic)
         if self.reading.start is Start.TAIL:
-            return [OffsetRange(number, end, None) for number, end in enumerate(extent.ends)]
-        if not extent.records:
+            return [OffsetRange(each.number, each.end, None) for each in stored.partitions]
+        if not stored.records:
             raise WorkloadRefused(
                 f"a topic that is read from its beginning must have records, but {self.topic} is empty; name another "
                 "topic, or read at the tail while records are written (--start tail)"
             )
-        spans = zip(extent.begins, extent.ends, strict=True)
-        return [OffsetRange(number, begin, end) for number, (begin, end) in enumerate(spans)]
+        return [OffsetRange(each.number, each.begin, each.end) for each in stored.partitions]
 
 
 def _warnings(seen: Consumption) -> list[str]:

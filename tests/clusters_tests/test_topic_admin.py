@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from runners.clusters.contact import Contact
+from runners.clusters.stored_topics import StoredTopics
 from runners.clusters.topic_admin import TopicAdmin, TopicShape
 
 
@@ -27,6 +29,13 @@ class NewTopic:
                 answer.set_result(SimpleNamespace(offset=10 + key.partition))
         return answers
 
+    def describe_topics(self, _: Any, **__: Any) -> dict[str, "Future[Any]"]:
+        leader = SimpleNamespace(id=1, host="broker", port=9092)
+        partitions = [SimpleNamespace(id=number, leader=leader, replicas=[leader]) for number in range(2)]
+        described: Future[Any] = Future()
+        described.set_result(SimpleNamespace(name="orders", partitions=partitions, authorized_operations=None))
+        return {"orders": described}
+
 
 @pytest.mark.parametrize("code", [KafkaError.LEADER_NOT_AVAILABLE, KafkaError._NOENT])
 def test_a_new_topic_is_settled_when_all_its_partitions_have_leaders(
@@ -38,3 +47,10 @@ def test_a_new_topic_is_settled_when_all_its_partitions_have_leaders(
     admin.settle("orders", 2)
     assert cluster.left < 0
     assert admin.end_offsets("orders", 2) == (10, 11)
+
+
+def test_what_lies_in_a_new_topic_is_told_when_all_its_partitions_have_leaders() -> None:
+    stored, contact = object.__new__(StoredTopics), object.__new__(Contact)
+    stored._contact, contact.admin = contact, NewTopic(KafkaError.LEADER_NOT_AVAILABLE, 3)  # type: ignore[assignment]
+    found = [(each.number, each.begin, each.end) for each in stored.one("orders").partitions]
+    assert found == [(0, 10, 10), (1, 11, 11)]

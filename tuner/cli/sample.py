@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from runners.clusters.topic_reader import TopicReader
+from runners.clusters.stored_topics import StoredTopics
+from runners.clusters.topic_reader import newest_records
 from runners.inspection.topic_sample import SampleCount
 from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
@@ -50,14 +51,14 @@ def sample(
     with ExitStack() as stack:
         cluster = target.cluster()
         stack.callback(cluster.stop)
-        reader = TopicReader(cluster.start().connection, topic)
-        extent = reader.extent()
-        if not extent.records:
+        connection = cluster.start().connection
+        stored = StoredTopics(connection).one(topic)
+        if not stored.records:
             raise typer.BadParameter(f"a topic that is sampled must have records, but {topic} is empty")
-        say(f"reading the newest {min(records, extent.records):,} of up to {extent.records:,} records of {topic}")
+        say(f"reading the newest {min(records, stored.records):,} of up to {stored.records:,} records of {topic}")
         counted = SampleCount()
-        counted.add(reader.newest(extent, records), largest_bytes)
-    found = counted.result(len(extent.ends))
+        counted.add(newest_records(connection, stored, records), largest_bytes)
+    found = counted.result(len(stored.partitions))
     if as_json:
         print_json(sample_record(topic, found))
     else:
