@@ -7,7 +7,7 @@
     │   └── BrokerLost              a broker that answered before has stopped answering; retry when it is back
     ├── EmbeddedBrokerError         the broker that we start ourselves can't be used               (exit 1)
     │   ├── JavaNotFound            there is no usable Java runtime
-    │   ├── JarsUnavailable         Kafka's jars could not be fetched; run again when the network is back
+    │   ├── JarsUnavailable         jars could not be fetched; run again when the network is back
     │   └── BrokerDidNotStart       the broker process ended or did not answer; the message names its log
     ├── WorkloadRefused             the workload breaks a limit of the client or of the topic      (exit 2)
     ├── SafetyStop                  we stopped the run ourselves to protect the cluster            (exit 4)
@@ -62,7 +62,7 @@ class JavaNotFound(EmbeddedBrokerError):
 
 
 class JarsUnavailable(EmbeddedBrokerError):
-    """Kafka's jars could not be fetched, or they are damaged."""
+    """Jars of Kafka, of its Java client or of the Java compiler could not be fetched, or they are damaged."""
 
 
 class BrokerDidNotStart(EmbeddedBrokerError):

@@ -14,21 +14,21 @@ import os
 from pathlib import Path
 
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.jars import KafkaJars
-from runners.java_client.compiled import INSPECTOR, LOAD_GENERATOR, Harness
+from runners.clusters.jars import kafka_jars
+from runners.java_client.compiled import INSPECTOR, LOAD_GENERATOR, CompiledProgram
 from search_spaces.client import java
 
 
 def main() -> None:
     """Fetch the jars, compile the programs, and start and stop a broker once."""
     version = java().version
-    for class_path in (KafkaJars().class_path(_say), Harness.prepare(version, _say).class_path):
+    for class_path in (kafka_jars().class_path(_say), CompiledProgram.prepare(version, _say).class_path):
         for jar in map(Path, class_path.split(os.pathsep)):
             # Image layers keep modification times in whole seconds. A jar with another time would count as changed.
             whole = int(jar.stat().st_mtime)
             os.utime(jar, (whole, whole))
     for program in (LOAD_GENERATOR, INSPECTOR):
-        Harness.prepare(version, _say, program)  # writes the new times down
+        CompiledProgram.prepare(version, _say, program)  # writes the new times down
     cluster = EmbeddedCluster()
     try:
         cluster.start(_say)  # makes the files that speed up later starts, and writes the new times down

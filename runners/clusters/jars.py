@@ -1,4 +1,4 @@
-"""Fetches Kafka's jars, and those of its Java client, once, and repairs them if they get damaged."""
+"""Fetches jars of Kafka, of its Java client and of a compiler once, and repairs them if they get damaged."""
 
 import contextlib
 import hashlib
@@ -28,36 +28,30 @@ _REQUEST_TIMEOUT_S = 30
 _LOCK_TIMEOUT_S = 600.0
 
 
-class KafkaJars:
-    """The jars of a class path, in a folder below the cache folder: by default those of the broker and its tools.
+class JarFolder:
+    """A folder with the jars of a class path.
 
-    `kafka-4.3.1/jars/` holds the jars that `pinned_jars` lists. A downloaded jar is moved there by a rename after its
-    SHA-256 has been checked, so that a killed download leaves no partial jar. `kafka-4.3.1/manifest.json` holds the
-    size and the modification time of each jar at its last check. While the size and the time of a jar are unchanged,
-    the jar is not read again.
+    `jars/` in it holds the jars. A downloaded jar is moved there by a rename after its SHA-256 has been checked, so
+    that a killed download leaves no partial jar. `manifest.json` in it holds the size and the modification time of each
+    jar at its last check. While the size and the time of a jar are unchanged, the jar is not read again.
     """
 
-    def __init__(
-        self,
-        root: Path | None = None,
-        pinned: Sequence[PinnedJar] = PINNED_JARS,
-        what: str = f"Kafka {KAFKA_VERSION}",
-    ) -> None:
+    def __init__(self, root: Path, pinned: Sequence[PinnedJar], what: str) -> None:
         """Set the folder of the jars, without reading or writing anything.
 
         Args:
-            root: The folder for the files of this Kafka version. None: a folder below the cache folder.
+            root: The folder.
             pinned: The jars of the class path.
-            what: What the jars are, for messages about a download.
+            what: What they are the jars of, for messages.
         """
-        self.root = root or cache_root() / f"kafka-{KAFKA_VERSION}"
+        self.root = root
         self._pinned = pinned
         self._what = what
         self._jars = self.root / "jars"
         self._manifest = self.root / "manifest.json"
 
     def class_path(self, progress: Say = silent) -> str:
-        """Return the class path for Kafka and its tools, after fetching every jar that is missing or damaged.
+        """Return the class path, after fetching every jar that is missing or damaged.
 
         If no jar is missing or damaged, this needs no network.
 
@@ -78,8 +72,8 @@ class KafkaJars:
                         self._fetch(missing, progress)
         except OSError as error:
             raise JarsUnavailable(
-                f"Kafka's jars must be kept in {self.root}, but that failed: {error}; free some space there or change "
-                "the permissions, or set KAFKA_TUNER_CACHE to another folder"
+                f"the jars of {self._what} must be kept in {self.root}, but that failed: {error}; free some space "
+                "there or change the permissions, or set KAFKA_TUNER_CACHE to another folder"
             ) from None
         return os.pathsep.join(str(self._jars / jar.file_name) for jar in self._pinned)
 
@@ -139,7 +133,7 @@ class KafkaJars:
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
-        """Download one jar, and move it into the folder of Kafka's jars if it has the pinned SHA-256."""
+        """Download one jar, and move it into the folder of the jars if it has the pinned SHA-256."""
         maven = maven_context(download)
         group, artifact, version = jar.coordinate.split(":")
         wanted = maven.project(group, artifact).at_version(version).artifact()
@@ -158,10 +152,15 @@ class KafkaJars:
             if half := wanted.cached_path:
                 half.unlink(missing_ok=True)
         raise JarsUnavailable(
-            f"{jar.coordinate}, one of Kafka's jars, could not be fetched: {reason}\n"
+            f"{jar.coordinate}, one of the jars of {self._what}, could not be fetched: {reason}\n"
             f"run again when the network is back (jars that were fetched are kept), set {_REPOSITORY_VARIABLE} to "
             f"the address of a Maven mirror, or copy the folder {self.root} from a machine that has it"
         )
+
+
+def kafka_jars() -> JarFolder:
+    """Return the folder with the jars of the broker and its tools, without reading or writing anything."""
+    return JarFolder(cache_root() / f"kafka-{KAFKA_VERSION}", PINNED_JARS, f"Kafka {KAFKA_VERSION}")
 
 
 def maven_context(download: Path) -> "MavenContext":

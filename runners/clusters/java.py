@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from runners.clusters.jars import KafkaJars
+from runners.clusters.jars import kafka_jars
 from runners.errors import JavaNotFound
 from runners.places import write_atomically
 from runners.reporting import Say, silent
@@ -190,7 +190,7 @@ class KafkaJava:
             JavaNotFound: No Java runtime is usable.
             JarsUnavailable: The jars could not be fetched.
         """
-        java, jars = find_java(), KafkaJars()
+        java, jars = find_java(), kafka_jars()
         return cls(java=java, class_path=jars.class_path(progress), root=jars.root)
 
     def command(self, main_class: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from runners.clusters.stored_topics import BrokerAddress
 from runners.errors import BrokerLost, GeneratorError, TargetRefused
 from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
-from runners.java_client.compiled import INSPECTOR, Harness
+from runners.java_client.compiled import INSPECTOR, CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from runners.reporting import Say, silent
 from search_spaces.client import java
@@ -98,10 +98,10 @@ class BatchReader:
         """
         version = java().version
         properties = connection_for_java(connection, version)
-        harness = Harness.prepare(version, progress, INSPECTOR)
-        harness.check_login(connection.get("security.protocol", "plaintext"))
+        program = CompiledProgram.prepare(version, progress, INSPECTOR)
+        program.check_login(connection.get("security.protocol", "plaintext"))
         with ExitStack() as stack:
-            self._jvm = stack.enter_context(Jvm(harness, _HEAP_BYTES))
+            self._jvm = stack.enter_context(Jvm(program, _HEAP_BYTES))
             self.received_bytes = 0
             answer = self._answer(
                 {

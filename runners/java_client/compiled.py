@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from runners.clusters.jars import KafkaJars
+from runners.clusters.jars import JarFolder
 from runners.clusters.java import Java, find_java, run_java
 from runners.clusters.pinned_jars import PinnedJar
 from runners.errors import EmbeddedBrokerError, GeneratorError, JarsUnavailable, JavaNotFound
@@ -56,8 +56,8 @@ INSPECTOR: Final = Program(
 
 
 @dataclass(frozen=True, slots=True)
-class Harness:
-    """A compiled program, with a release of kafka-clients.
+class CompiledProgram:
+    """A program that was compiled with a release of kafka-clients, and the jars that it runs with.
 
     Attributes:
         java: The runtime.
@@ -87,7 +87,7 @@ class Harness:
         """
         java, root = find_java(), cache_root() / f"java-client-{version}"
         try:
-            jars = KafkaJars(root, (*_client_jars(version, root, progress), *HARNESS_JARS), _named(version))
+            jars = JarFolder(root, (*_client_jars(version, root, progress), *HARNESS_JARS), _named(version))
             class_path = jars.class_path(progress)
             classes = compiled(java, root, program.sources, class_path, progress, program.name)
             return cls(java, os.pathsep.join((str(classes), class_path)), version, program.main_class)
@@ -167,7 +167,7 @@ def _compile(java: Java, sources: Sequence[Path], class_path: str, classes: Path
     for left in classes.parent.glob("compile-*"):
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
-    compiler = KafkaJars(cache_root() / "java-compiler", COMPILER, "the Java compiler").class_path()
+    compiler = JarFolder(cache_root() / "java-compiler", COMPILER, "the Java compiler").class_path()
     with tempfile.TemporaryDirectory(dir=classes.parent, prefix="compile-") as folder:
         output = Path(folder) / "classes"
         command: list[str | Path] = [

@@ -1,4 +1,4 @@
-"""The Java process that measures, and the pipe to it.
+"""A Java process with one of our programs, and the pipe to it.
 
 Both sides write one JSON object per line. Nothing secret is in its command line, in its environment or in a file: the
 properties of the client and the bytes to send go through the pipe. When the pipe closes, because this process has
@@ -19,7 +19,7 @@ from typing import IO, Any, Final, Self
 from runners.clusters.java import KAFKA_FLAGS, OUR_FLAGS, java_environment
 from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.load.payload import PayloadPool
 from runners.reporting import one_line
 
@@ -45,7 +45,7 @@ Message = Mapping[str, Any]
 
 
 class Jvm:
-    """A Java process with the load generator, which carries out one run after another until its pipe is closed.
+    """A Java process with one of our programs, which carries out one command after another until its pipe is closed.
 
     Attributes:
         version: The release of kafka-clients.
@@ -53,17 +53,17 @@ class Jvm:
         warm: Whether the process has been warmed up, so that its hot code is compiled.
     """
 
-    def __init__(self, harness: Harness, heap_bytes: int) -> None:
+    def __init__(self, program: CompiledProgram, heap_bytes: int) -> None:
         """Start the process.
 
         Args:
-            harness: The compiled load generator, with a release of the client.
+            program: The compiled program, with a release of the client.
             heap_bytes: The largest size of the heap.
 
         Raises:
             GeneratorError: It does not start.
         """
-        self.version, self.heap_bytes, self.warm = harness.version, heap_bytes, False
+        self.version, self.heap_bytes, self.warm = program.version, heap_bytes, False
         self._pool: PayloadPool | None = None
         self._silent_s = 0.0
         self._said: deque[str] = deque(maxlen=_LINES_KEPT)
@@ -73,7 +73,7 @@ class Jvm:
         with contextlib.ExitStack() as stack:
             # A Java process that is killed leaves the libraries there that its codecs unpack.
             folder = stack.enter_context(temporary_folder("java", "tuner-java-"))
-            self._process = _process(harness, heap_bytes, folder)
+            self._process = _process(program, heap_bytes, folder)
             self._cleanup = stack.pop_all()
         self._readers = [self._reader("answers", self._read_answers), self._reader("log", self._read_log)]
         try:
@@ -229,11 +229,11 @@ class Jvm:
         )
 
 
-def _process(harness: Harness, heap_bytes: int, folder: Path) -> subprocess.Popen[bytes]:
+def _process(program: CompiledProgram, heap_bytes: int, folder: Path) -> subprocess.Popen[bytes]:
     heap = (f"-Xmx{heap_bytes}", f"-Xms{heap_bytes}")
-    command = [str(harness.java.path), *_FLAGS, *heap, f"-Djava.io.tmpdir={folder}"]
+    command = [str(program.java.path), *_FLAGS, *heap, f"-Djava.io.tmpdir={folder}"]
     return subprocess.Popen(
-        [*command, "-cp", harness.class_path, harness.main_class],
+        [*command, "-cp", program.class_path, program.main_class],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

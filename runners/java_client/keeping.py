@@ -5,7 +5,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm
 
 _lock = threading.Lock()
@@ -26,9 +26,9 @@ def kept_jvm(version: str, heap_bytes: int, protocol: str) -> Iterator[Jvm]:
     Raises:
         EmbeddedBrokerError: Java, or the jars of the release, can't be had.
     """
-    harness = Harness.prepare(version)
-    harness.check_login(protocol)
-    jvm = _taken(version, heap_bytes) or Jvm(harness, heap_bytes)
+    program = CompiledProgram.prepare(version)
+    program.check_login(protocol)
+    jvm = _taken(version, heap_bytes) or Jvm(program, heap_bytes)
     try:
         yield jvm
     except BaseException:

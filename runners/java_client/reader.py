@@ -12,7 +12,7 @@ from runners.consumers.reader import Reader, ReadWatch
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.reading_load import consume
 from runners.host.probe import ClientProcess
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import COLLECTOR_THREADS
 from runners.java_client.jvm import Jvm
 from runners.java_client.source import HEAP_BYTES, JavaSource
@@ -46,10 +46,10 @@ class JavaReader(Reader):
     @override
     def read(self, ready: Callable[[], int], watch: ReadWatch) -> Consumption:
         cluster, reading = self.cluster, self.reading
-        harness = Harness.prepare(self.version)
-        harness.check_login(cluster.connection.get("security.protocol", "plaintext"))
+        program = CompiledProgram.prepare(self.version)
+        program.check_login(cluster.connection.get("security.protocol", "plaintext"))
         connection = connection_for_java(cluster.connection, self.version)
-        with quiet_interpreter(), Jvm(harness, HEAP_BYTES) as jvm:
+        with quiet_interpreter(), Jvm(program, HEAP_BYTES) as jvm:
             source = JavaSource(jvm, connection, self.topic, self.stretches, reading)
             process = ClientProcess(jvm.pid, (_READING_THREAD,), collector=COLLECTOR_THREADS)
             version = f"kafka-clients {jvm.version}"

@@ -14,7 +14,7 @@ from runners.consumers.fetch_account import FetchReport
 from runners.consumers.reading import OffsetRange, Reading
 from runners.consumers.source import ReadCut, RecordSource
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ONE_SAMPLE, long_table
 from runners.load.sums import Sum
@@ -36,11 +36,11 @@ _OURS: Final = {
 _INVALID: Final = "the properties must be valid for the Java client's consumer, but it reports: {}"
 
 
-def check_properties(harness: Harness, properties: Mapping[str, str]) -> None:
+def check_properties(program: CompiledProgram, properties: Mapping[str, str]) -> None:
     """Have the Java client itself check consumer properties, without a connection.
 
     Args:
-        harness: The compiled load generator, with a release of the client.
+        program: The compiled load generator, with a release of the client.
         properties: The properties.
 
     Raises:
@@ -48,7 +48,7 @@ def check_properties(harness: Harness, properties: Mapping[str, str]) -> None:
     """
     if not properties:
         return
-    with Jvm(harness, HEAP_BYTES) as jvm:
+    with Jvm(program, HEAP_BYTES) as jvm:
         whole = {"bootstrap.servers": "127.0.0.1:9092", **properties, **_OURS}
         jvm.send({"do": "check consumer", "properties": whole, "named": list(properties)})
         answer = jvm.receive(_OPEN_S)

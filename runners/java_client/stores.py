@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from runners.errors import TargetRefused
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from search_spaces.catalogue import Value
 from search_spaces.client import java
@@ -40,7 +40,7 @@ def with_java_stores_read(properties: Mapping[str, Value]) -> dict[str, Value]:
     wanted = [prefix for prefix in (_TRUST, _KEY) if _is_java_store(found, prefix)]
     if not wanted:
         return found
-    with Jvm(Harness.prepare(java().version), _HEAP_BYTES) as jvm:
+    with Jvm(CompiledProgram.prepare(java().version), _HEAP_BYTES) as jvm:
         for prefix in wanted:
             content = _read(jvm, found, prefix)
             for name in ("location", "password"):

@@ -1,4 +1,4 @@
-"""Kafka's jars are fetched once, checked, and repaired. A Maven repository on loopback replaces the real one."""
+"""Jars are fetched once, checked, and repaired. A Maven repository on loopback replaces the real one."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.jars import KafkaJars
+from runners.clusters.jars import JarFolder
 from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
 
@@ -18,6 +18,8 @@ CONTENT = {f"org.example:part{n}:1.{n}": f"jar number {n} ".encode() * 2000 for 
 PINNED = [
     PinnedJar(coordinate, len(content), hashlib.sha256(content).hexdigest()) for coordinate, content in CONTENT.items()
 ]
+
+WHAT = "the Java compiler"
 
 
 class Repository:
@@ -66,8 +68,8 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
 
 
 @pytest.fixture
-def jars(tmp_path: Path) -> KafkaJars:
-    return KafkaJars(tmp_path / "kafka", PINNED)
+def jars(tmp_path: Path) -> JarFolder:
+    return JarFolder(tmp_path / "kafka", PINNED, WHAT)
 
 
 def paths(class_path: str) -> list[Path]:
@@ -75,24 +77,24 @@ def paths(class_path: str) -> list[Path]:
 
 
 def test_the_first_use_fetches_and_reports_progress(
-    jars: KafkaJars, repository: Repository, capfd: pytest.CaptureFixture[str]
+    jars: JarFolder, repository: Repository, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told: list[str] = []
     found = paths(jars.class_path(told.append))
     assert [path.read_bytes() for path in found] == list(CONTENT.values())
     assert [line.partition(": ")[2] for line in told] == ["0 of 3 jars", "3 of 3 jars"]
-    assert KAFKA_VERSION in told[0]
+    assert WHAT in told[0]
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_second_use_makes_no_request(jars: KafkaJars, repository: Repository) -> None:
+def test_the_second_use_makes_no_request(jars: JarFolder, repository: Repository) -> None:
     first = jars.class_path()
     repository.requests.clear()
     assert jars.class_path() == first
     assert repository.requests == []
 
 
-def test_a_truncated_jar_is_fetched_again_and_no_other_is(jars: KafkaJars, repository: Repository) -> None:
+def test_a_truncated_jar_is_fetched_again_and_no_other_is(jars: JarFolder, repository: Repository) -> None:
     half = paths(jars.class_path())[1]
     repository.requests.clear()
     half.write_bytes(half.read_bytes()[:100])
@@ -101,14 +103,14 @@ def test_a_truncated_jar_is_fetched_again_and_no_other_is(jars: KafkaJars, repos
     assert repository.requests == ["/org/example/part1/1.1/part1-1.1.jar"]
 
 
-def test_a_jar_of_the_right_size_but_other_content_is_fetched_again(jars: KafkaJars, repository: Repository) -> None:
+def test_a_jar_of_the_right_size_but_other_content_is_fetched_again(jars: JarFolder, repository: Repository) -> None:
     changed = paths(jars.class_path())[2]
     changed.write_bytes(bytes(len(changed.read_bytes())))
     jars.class_path()
     assert changed.read_bytes() == CONTENT[PINNED[2].coordinate]
 
 
-def test_a_truncated_manifest_leads_to_a_check_but_no_download(jars: KafkaJars, repository: Repository) -> None:
+def test_a_truncated_manifest_leads_to_a_check_but_no_download(jars: JarFolder, repository: Repository) -> None:
     jars.class_path()
     repository.requests.clear()
     manifest = jars.root / "manifest.json"
@@ -119,7 +121,7 @@ def test_a_truncated_manifest_leads_to_a_check_but_no_download(jars: KafkaJars, 
     assert json.loads(manifest.read_text()) == json.loads(whole)
 
 
-def test_an_interrupted_download_is_continued_at_the_next_run(jars: KafkaJars, repository: Repository) -> None:
+def test_an_interrupted_download_is_continued_at_the_next_run(jars: JarFolder, repository: Repository) -> None:
     (missing,) = [path for path in repository.files if "part2" in path]
     content = repository.files.pop(missing)
     with pytest.raises(JarsUnavailable, match="part2"):
@@ -130,43 +132,46 @@ def test_an_interrupted_download_is_continued_at_the_next_run(jars: KafkaJars, r
     assert repository.requests == [missing]
 
 
-def test_files_of_a_killed_download_are_removed(jars: KafkaJars, repository: Repository) -> None:
+def test_files_of_a_killed_download_are_removed(jars: JarFolder, repository: Repository) -> None:
     left = jars.root / "download-killed" / "org"
     left.mkdir(parents=True)
     jars.class_path()
     assert sorted(path.name for path in jars.root.iterdir()) == ["jars", "lock", "manifest.json"]
 
 
-def test_a_truncated_answer_is_never_kept(jars: KafkaJars, repository: Repository) -> None:
+def test_a_truncated_answer_is_never_kept(jars: JarFolder, repository: Repository) -> None:
     repository.cut_after = 1000
     with pytest.raises(JarsUnavailable, match="could not be fetched"):
         jars.class_path()
     assert list((jars.root / "jars").iterdir()) == []
 
 
-def test_a_file_that_differs_from_the_pinned_one_is_refused(jars: KafkaJars, repository: Repository) -> None:
+def test_a_file_that_differs_from_the_pinned_one_is_refused(jars: JarFolder, repository: Repository) -> None:
     for path in repository.files:
         repository.files[path] = b"something else"
     with pytest.raises(JarsUnavailable, match="does not have the pinned SHA-256"):
         jars.class_path()
 
 
-def test_without_network_there_is_one_clear_error(jars: KafkaJars, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_network_there_is_one_clear_error(jars: JarFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")
     with pytest.raises(JarsUnavailable, match="run again when the network is back") as caught:
         jars.class_path()
     assert "Connection refused" in str(caught.value)
+    assert f"one of the jars of {WHAT}, could not be fetched" in str(caught.value)
 
 
 def test_an_unwritable_cache_gives_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(JarsUnavailable, match="set KAFKA_TUNER_CACHE to another folder"):
-        KafkaJars(tmp_path / "file" / "kafka", PINNED).class_path()
+    with pytest.raises(
+        JarsUnavailable, match=rf"^the jars of {WHAT} must be kept .* KAFKA_TUNER_CACHE to another folder"
+    ):
+        JarFolder(tmp_path / "file" / "kafka", PINNED, WHAT).class_path()
 
 
 def test_two_callers_at_once_fetch_each_jar_once(tmp_path: Path, repository: Repository) -> None:
     with ThreadPoolExecutor(2) as both:
-        results = list(both.map(lambda _: KafkaJars(tmp_path / "kafka", PINNED).class_path(), range(2)))
+        results = list(both.map(lambda _: JarFolder(tmp_path / "kafka", PINNED, WHAT).class_path(), range(2)))
     assert results[0] == results[1]
     assert sorted(repository.requests) == sorted(repository.files)
 

@@ -17,7 +17,7 @@ from runners.consumers.crew import ConsumerCrew
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import OffsetRange, Reading, Start, share_out
 from runners.errors import BrokerLost, GeneratorError, WorkerLost, WorkloadRefused
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.source import check_properties as check_java_properties
 from runners.librdkafka.consumer import check_properties
 from runners.librdkafka.reader import LibrdkafkaReader
@@ -194,12 +194,12 @@ def test_the_client_itself_refuses_properties(given: dict[str, str], said: str) 
 
 
 def test_java_consumer_properties_are_checked_by_the_client_itself() -> None:
-    harness = Harness.prepare(java().version)
-    check_java_properties(harness, {"max.poll.records": "5000", "fetch.min.bytes": "1000"})
+    program = CompiledProgram.prepare(java().version)
+    check_java_properties(program, {"max.poll.records": "5000", "fetch.min.bytes": "1000"})
     for name, value, said in (
         ("fetch.min.byte", "1", "no property fetch.min.byte"),
         ("max.poll.records", "0", "max.poll.records"),
         ("linger.ms", "5", "no property linger.ms"),
     ):
         with pytest.raises(WorkloadRefused, match=said):
-            check_java_properties(harness, {name: value})
+            check_java_properties(program, {name: value})

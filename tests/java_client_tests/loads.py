@@ -9,7 +9,7 @@ from typing import Final
 
 from runners.clock import SystemClock
 from runners.host.probe import HostProbe
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm
 from runners.java_client.load import JavaLoad, JavaResult
 from runners.load.payload import payload_of
@@ -31,7 +31,7 @@ ENDLESS: Final = Workload(RecordSizes.fixed(1_000), warmup_s=0.0, measured_s=3_6
 @contextmanager
 def started(version: str = NEWEST, heap_bytes: int = HEAP_BYTES) -> Iterator[Jvm]:
     """Start a Java process, and end it after the block."""
-    with Jvm(Harness.prepare(version), heap_bytes) as jvm:
+    with Jvm(CompiledProgram.prepare(version), heap_bytes) as jvm:
         yield jvm
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from runners.clusters.pinned_jars import PINNED_JARS
 from runners.errors import JarsUnavailable
-from runners.java_client.compiled import SOURCES, Harness
+from runners.java_client.compiled import SOURCES, CompiledProgram
 from runners.java_client.pinned_jars import CLIENT_JARS, HARNESS_JARS
 from runners.places import cache_root
 
@@ -17,7 +17,7 @@ from runners.places import cache_root
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache that holds the jars, but no compiled classes."""
     names = ("java-client-4.3.1", "java-compiler")
-    Harness.prepare("4.3.1")
+    CompiledProgram.prepare("4.3.1")
     for name in names:
         for part in ("jars", "manifest.json"):
             source, target = cache_root() / name / part, tmp_path / name / part
@@ -30,7 +30,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_concurrent_first_uses_compile_once_and_leave_nothing(own_cache: Path) -> None:
     with ThreadPoolExecutor(3) as both:
-        found = list(both.map(lambda _: Harness.prepare("4.3.1").class_path, range(3)))
+        found = list(both.map(lambda _: CompiledProgram.prepare("4.3.1").class_path, range(3)))
     assert len(set(found)) == 1
     (classes,) = (own_cache / "java-client-4.3.1").glob("harness-*")
     assert found[0].startswith(str(classes))
@@ -43,13 +43,13 @@ def test_concurrent_first_uses_compile_once_and_leave_nothing(own_cache: Path) -
 def test_what_a_killed_compilation_left_is_removed(own_cache: Path) -> None:
     left = own_cache / "java-client-4.3.1" / "compile-left"
     left.mkdir()
-    Harness.prepare("4.3.1")
+    CompiledProgram.prepare("4.3.1")
     assert not left.exists()
 
 
 def test_a_release_that_can_not_be_found_gives_one_clear_error(own_cache: Path) -> None:
     with pytest.raises(JarsUnavailable, match=r"kafka-clients 3\.7\.0 must be in Maven's repository") as caught:
-        Harness.prepare("3.7.0")
+        CompiledProgram.prepare("3.7.0")
     assert "2.8.2, 3.9.1, 4.3.1 are tested" in str(caught.value)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from runners.clusters.jars import KafkaJars
+from runners.clusters.jars import JarFolder
 from runners.clusters.java import OUR_FLAGS, find_java, run_java
 from runners.errors import JarsUnavailable
 from runners.java_client.compiled import compiled
@@ -43,7 +43,7 @@ class Program:
         what = " and ".join(self.wanted)
         java, root = find_java(), cache_root() / f"loaders-{name}-{self.wanted[0].rpartition(':')[2]}"
         try:
-            class_path = KafkaJars(root, pinned_once(root, self._jars, what), what).class_path()
+            class_path = JarFolder(root, pinned_once(root, self._jars, what), what).class_path()
         except JarsUnavailable as error:
             pytest.skip(f"the jars of {what} can't be had: {first_line(error)}")
         classes = compiled(java, root, [_SOURCES / f"{name}.java"], class_path)

@@ -13,7 +13,7 @@ from runners.consumers.consumption import Consumption
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
 from runners.java_client import source
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.librdkafka.consumer import check_properties
 from runners.limits import Limits
 from runners.measurement import Measurement
@@ -194,7 +194,7 @@ def _consumer_properties(client: Client, pairs: list[str], tell: Say) -> dict[st
     """Return the consumer properties that the user gave, after asking the client whether it takes them."""
     properties = consumer_values(parse_pairs(pairs), client)
     if client.kind is ClientKind.JAVA:
-        source.check_properties(Harness.prepare(client.version, tell), properties)
+        source.check_properties(CompiledProgram.prepare(client.version, tell), properties)
     else:
         check_properties(properties)
     return properties

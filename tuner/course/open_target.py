@@ -23,7 +23,7 @@ from runners.clusters.topics import OwnedTopics, Topic
 from runners.consumer_runs.own_topic import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
-from runners.java_client.compiled import Harness
+from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS, Limits
@@ -138,7 +138,7 @@ def open_target(
     with ExitStack() as stack:
         for each in (client, *others):
             if each.kind is ClientKind.JAVA:
-                Harness.prepare(each.version, progress)  # before the load, which must not wait for a download
+                CompiledProgram.prepare(each.version, progress)  # before the load, which must not wait for a download
                 stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves one
                 stack.callback(end_kept)
         cluster = target.cluster()
