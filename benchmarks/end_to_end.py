@@ -26,10 +26,10 @@ from objectives.ratios import ratio_of
 from runners.clusters.topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import GeneratorError
+from runners.isolated import Isolated
 from runners.kafka_tools.performance_tool import run_performance_tool, tool_failed
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target

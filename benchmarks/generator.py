@@ -21,8 +21,8 @@ from objectives.verdict import Evidence, judge
 from runners.clock import US_PER_S
 from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
+from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import owned_topic
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target

@@ -19,8 +19,8 @@ from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.java_client.heap import default_heap_bytes
 from runners.kafka_tools.producer_performance import java_throughput
 from runners.limits import Limits
+from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import owned_topic
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target

@@ -30,9 +30,9 @@ from benchmarks.evidence import whole_number
 from objectives.outcome import metrics_of
 from runners.clusters.cluster import LocalBroker
 from runners.errors import WorkloadRefused
+from runners.isolated import Isolated, end_reused_processes
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated, end_kept
 from search_spaces.client import Client, ClientKind, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
@@ -114,7 +114,7 @@ def main() -> None:
                 out.writerow([asked.record_bytes, *order[place], *values])
                 file.flush()
                 print(f"{place + 1} of {len(order)}: {' '.join(order[place])}: {found.get('mb_per_s', 0):.1f} MB/s")
-    end_kept()
+    end_reused_processes()
 
 
 def _order(client: Client, seed: int) -> list[tuple[str, ...]]:
@@ -147,7 +147,7 @@ def load_of(record_bytes: int, brokers: int, measured_s: float = 1.5) -> Workloa
 def _runner(opened: OpenTarget, load: Workload) -> Iterator[tuple[Runner, str]]:
     """Yield a runner, and the name of its new topic."""
     with opened.topic_for_run()(load) as topic:
-        yield Isolated(opened.on_topic(topic), kept=True), topic.name
+        yield Isolated(opened.on_topic(topic), reuses_process=True), topic.name
 
 
 def burn_in(opened: OpenTarget, load: Workload) -> float:

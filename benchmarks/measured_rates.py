@@ -18,8 +18,8 @@ from typing import Final
 from benchmarks.measured_grid import burn_in, facts, load_of
 from objectives.row_metrics import row_metrics_of
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
+from runners.isolated import Isolated, end_reused_processes
 from runners.workload import Workload
-from runners.wrappers import Isolated, end_kept
 from search_spaces.client import Client, librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
@@ -86,12 +86,14 @@ def main() -> None:
                 out.writerow(_row(size, values, paced, _measured(opened, config, paced)))
                 file.flush()
             print(f"{size} B, {' '.join(filter(None, values)) or 'defaults'}: {seen['mb_per_s']:.0f} MB/s")
-    end_kept()
+    end_reused_processes()
 
 
 def _measured(opened: OpenTarget, config: ProducerConfig, load: Workload) -> dict[str, float]:
     with opened.topic_for_run()(load) as topic:
-        runner = WithConsumers(Isolated(opened.on_topic(topic), kept=True), TailConsumers(opened.cluster, topic))
+        runner = WithConsumers(
+            Isolated(opened.on_topic(topic), reuses_process=True), TailConsumers(opened.cluster, topic)
+        )
         return row_metrics_of(runner.run(config, load))
 
 

@@ -25,8 +25,8 @@ from benchmarks.evidence import benchmark_parser, run_benchmark, whole_number
 from objectives.ratios import short
 from objectives.repeats import t_quantile
 from runners.clusters.topics import Topic
+from runners.isolated import Isolated
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target

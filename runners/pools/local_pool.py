@@ -11,12 +11,12 @@ import threading
 import time
 from typing import Final
 
+from runners.isolated import end_reused_processes
 from runners.measurement import Window
 from runners.pools.pool import Done, Job, Underway, WorkerReport, produce, runner_of, whoami
 from runners.pools.producers import share
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from runners.wrappers import end_kept
 from search_spaces.producer_config import ProducerConfig
 
 _LEAD_S: Final = 0.1
@@ -84,7 +84,7 @@ class LocalPool:
                         child.kill()
             time.sleep(_POLL_S)
         self._running.clear()
-        end_kept()
+        end_reused_processes()
 
     def _live_threads(self) -> list[threading.Thread]:
         self._threads = [thread for thread in self._threads if thread.is_alive()]

@@ -19,12 +19,12 @@ from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.consumers.consumption import Arrivals, Consumption
 from runners.consumers.reader import ReadWatch
 from runners.errors import ConsumersLost, WorkloadRefused
+from runners.isolated import Isolated
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

@@ -18,10 +18,10 @@ from runners.consumer_runs.own_topic import KEPT, Writing, fill, read_while_writ
 from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reading import Reading, Start
+from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import DEFAULT_LIMITS
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers import slow_network

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import psutil
 
 from runners.errors import RunnerError
+from runners.isolated import Isolated
 from runners.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 
 CONFIG = ProducerConfig.parse({})

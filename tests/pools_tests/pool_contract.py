@@ -12,13 +12,13 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, GeneratorError, WorkerLost
+from runners.isolated import Isolated
 from runners.measurement import Measurement, Window
 from runners.pools.pool import Done, Job, Pool
 from runners.pools.producers import share
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
-from runners.wrappers import Isolated
 from search_spaces.errors import RuleBroken
 from tests.helpers.children import DetailedError, Failing, Stuck
 from tests.helpers.waiting import eventually

@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from runners.isolated import Isolated
 from runners.pools.local_pool import LocalPool
 from runners.pools.pool import Pool
 from runners.runner import Runner
-from runners.wrappers import Isolated
 from tests.pools_tests.pool_contract import PATIENCE_S, PoolContract
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from runners.isolated import Isolated
 from runners.places import cache_root
 from runners.pools.pool import Pool
 from runners.pools.ray_pool import RayPool
 from runners.runner import Runner
-from runners.wrappers import Isolated
 from tests.pools_tests.pool_contract import PATIENCE_S, PoolContract, job, measured
 from tests.pools_tests.pool_runners import Dying
 

@@ -13,6 +13,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import RunnerError
+from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement, Window
 from runners.pools.placement import Placement
@@ -22,7 +23,6 @@ from runners.pools.ray_pool import RayPool
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.measurement_record import measurement_record
 
@@ -84,7 +84,7 @@ def _topic_of(asked: dict[str, Any]) -> tuple[RunningCluster, Topic]:
 def _runner(asked: dict[str, Any]) -> Runner:
     if "connection" not in asked:
         return SimulatedRunner()
-    return Isolated(LibrdkafkaRunner(*_topic_of(asked)), kept=True)
+    return Isolated(LibrdkafkaRunner(*_topic_of(asked)), reuses_process=True)
 
 
 def _window(asked: dict[str, Any], window: Window) -> WatchDecision:

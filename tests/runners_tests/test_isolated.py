@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, DiskTooFull, GeneratorError
+from runners.isolated import Isolated, end_reused_processes
 from runners.measurement import Window
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
-from runners.wrappers import Isolated, end_kept
 from search_spaces.errors import InvalidValue, RuleBroken
 from tests.helpers.children import (
     CONFIG,
@@ -85,35 +85,35 @@ def test_an_isolated_runner_gives_the_same_measurement() -> None:
 
 @pytest.fixture
 def none_kept() -> Iterator[None]:
-    end_kept()
+    end_reused_processes()
     yield
-    end_kept()
+    end_reused_processes()
 
 
 @pytest.mark.usefixtures("none_kept")
 class TestKept:
     def test_the_same_child_serves_run_after_run(self) -> None:
-        assert len({self._served(Isolated(SimulatedRunner(), kept=True)) for _ in range(3)}) == 1
+        assert len({self._served(Isolated(SimulatedRunner(), reuses_process=True)) for _ in range(3)}) == 1
 
     def test_a_child_that_died_while_it_waited_is_replaced(self) -> None:
-        before = self._served(Isolated(SimulatedRunner(), kept=True))
+        before = self._served(Isolated(SimulatedRunner(), reuses_process=True))
         os.kill(before, signal.SIGKILL)
         eventually(lambda: not psutil.pid_exists(before) or _is_zombie(before))
-        assert self._served(Isolated(SimulatedRunner(), kept=True)) != before
+        assert self._served(Isolated(SimulatedRunner(), reuses_process=True)) != before
 
     def test_a_kept_child_that_is_killed_in_a_run_gives_its_exit_code(self) -> None:
         with pytest.raises(GeneratorError, match="load process ended without a result"):
-            Isolated(Endless(), kept=True).run(CONFIG, WORKLOAD, kill)
+            Isolated(Endless(), reuses_process=True).run(CONFIG, WORKLOAD, kill)
 
     def test_a_child_is_not_kept_after_a_run_without_measurement(self) -> None:
-        before = self._served(Isolated(SimulatedRunner(), kept=True))
+        before = self._served(Isolated(SimulatedRunner(), reuses_process=True))
         with pytest.raises(BrokerLost):
-            Isolated(Failing(BrokerLost("gone")), kept=True).run(CONFIG, WORKLOAD)
+            Isolated(Failing(BrokerLost("gone")), reuses_process=True).run(CONFIG, WORKLOAD)
         assert not psutil.pid_exists(before)
 
     def test_waiting_children_can_be_ended(self) -> None:
-        before = self._served(Isolated(SimulatedRunner(), kept=True))
-        end_kept()
+        before = self._served(Isolated(SimulatedRunner(), reuses_process=True))
+        end_reused_processes()
         assert not psutil.pid_exists(before)
 
     @staticmethod

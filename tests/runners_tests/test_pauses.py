@@ -13,6 +13,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.errors import GeneratorError, LoadPaused, WorkerLost
+from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
 from runners.measurement import Measurement, Window
@@ -20,7 +21,6 @@ from runners.pools.local_pool import LocalPool
 from runners.pools.pool import Done, Job
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker
 from tests.helpers.children import child_of
@@ -91,7 +91,7 @@ def test_a_load_process_that_stood_still_gives_no_measurement(
 
 
 def pooled(broker: RunningCluster, new_topic: TopicMaker, stopper: Stopper, patience_s: float = 60.0) -> Done:
-    runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), kept=True, patience_s=patience_s)
+    runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), reuses_process=True, patience_s=patience_s)
     with closing(LocalPool()) as pool:
         pool.submit(Job("a key", (runner,), CONFIG, load(500.0)), stopper)
         done = pool.next_done()

@@ -17,9 +17,9 @@ from objectives.bottlenecks import Bottleneck, Verdict
 from objectives.verdict import Evidence, judge
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
+from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
 from tests.conftest import TopicMaker

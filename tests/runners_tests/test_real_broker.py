@@ -16,6 +16,7 @@ from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
+from runners.isolated import Isolated
 from runners.java_client.java_runner import JavaRunner
 from runners.java_client.keeping import end_kept_jvms
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -23,8 +24,8 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.pacing import Bursts, Schedule
 from runners.measurement import Measurement, Window
 from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.topic_for_run import WithTopic, owned_topic
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated, WithTopic, owned_topic
 from search_spaces.catalogue import Value
 from search_spaces.client import Client, java, librdkafka
 from search_spaces.errors import RuleBroken

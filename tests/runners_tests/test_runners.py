@@ -14,14 +14,15 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import ByteBudgetExceeded
+from runners.isolated import Isolated, end_reused_processes
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.limits import Limits
 from runners.pools.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.topic_for_run import WithTopic
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated, WithTopic, end_kept
 from search_spaces.client import java
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
@@ -197,17 +198,19 @@ class TestKept(RealRunnerContract):
     @pytest.fixture(autouse=True)
     def one_waits(self) -> Iterator[None]:
         """Keep a child process of an earlier run waiting, so that a run need not start one."""
-        Isolated(SimulatedRunner(), kept=True).run(CONFIG, PACED)
+        Isolated(SimulatedRunner(), reuses_process=True).run(CONFIG, PACED)
         yield
-        end_kept()
+        end_reused_processes()
 
     @pytest.fixture
     def runner(self, mock_cluster: RunningCluster) -> Runner:
-        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic()), kept=True)
+        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic()), reuses_process=True)
 
     @pytest.fixture
     def limited(self, mock_cluster: RunningCluster) -> Runner:
-        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)), kept=True)
+        return Isolated(
+            LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)), reuses_process=True
+        )
 
 
 @pytest.mark.long

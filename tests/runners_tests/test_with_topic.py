@@ -11,8 +11,8 @@ from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.topic_for_run import WithTopic, named_topic, owned_topic
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import WithTopic, named_topic, owned_topic
 from tests.conftest import TopicMaker
 from tests.helpers.children import CONFIG, WORKLOAD, Failing
 

@@ -12,11 +12,11 @@ from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.processes import ProcessIdentity, listener
 from runners.clusters.topics import OwnedTopics
+from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from runners.zones.link import Link, LinkDirection
 from runners.zones.process import ProxyProcess
 from runners.zones.zoned_cluster import ZonedCluster

@@ -9,8 +9,8 @@ from rich.table import Column, Table
 from objectives.ratios import Ratio, ratio_of
 from runners.kafka_tools.producer_performance import java_throughput
 from runners.reporting import Say, silent
+from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import owned_topic
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options

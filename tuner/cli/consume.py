@@ -12,6 +12,7 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption
 from runners.consumers.reader import ReadWatch, read_on
 from runners.consumers.reading import Reading, Start
+from runners.isolated import Isolated
 from runners.java_client import source
 from runners.java_client.compiled import CompiledProgram
 from runners.librdkafka.consumer import check_properties
@@ -19,7 +20,6 @@ from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.reporting import Say, counted, silent
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Isolated
 from search_spaces.client import Client, ClientKind, client_of, librdkafka
 from search_spaces.consumer_config import consumer_values
 from search_spaces.producer_config import ProducerConfig

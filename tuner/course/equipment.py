@@ -17,7 +17,7 @@ from runners.pools.ray_cluster import RayCluster
 from runners.pools.ray_pool import RayPool
 from runners.reporting import Say
 from runners.runner import Runner
-from runners.wrappers import DELETION_S
+from runners.topic_for_run import DELETION_S
 from search_spaces.client import Client
 from tuner.course.bench import Bench
 from tuner.course.environment import check_environment, environment_facts

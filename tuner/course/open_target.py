@@ -23,6 +23,7 @@ from runners.clusters.topics import OwnedTopics, Topic
 from runners.consumer_runs.own_topic import KEPT
 from runners.consumer_runs.with_consumers import TailConsumers, WithConsumers
 from runners.errors import TargetRefused, WorkloadRefused
+from runners.isolated import Isolated, end_reused_processes
 from runners.java_client.compiled import CompiledProgram
 from runners.java_client.java_runner import JavaRunner
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
@@ -30,7 +31,7 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.places import target_lock
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner
-from runners.wrappers import Isolated, TopicFor, WithTopic, end_kept, named_topic, owned_topic
+from runners.topic_for_run import TopicFor, WithTopic, named_topic, owned_topic
 from search_spaces.client import Client, ClientKind, librdkafka
 from tuner.model.setup import ONE_PRODUCER, Setup
 from tuner.model.target import Target
@@ -107,10 +108,10 @@ class OpenTarget:
 
         The process of the Java client is kept for the next config, because a new one has to be warmed up.
         """
-        kept = self.client.kind is ClientKind.JAVA
+        reuses_process = self.client.kind is ClientKind.JAVA
 
         def measuring(topic: Topic) -> Runner:
-            isolated = Isolated(self.on_topic(topic, generator, limits), kept=kept)
+            isolated = Isolated(self.on_topic(topic, generator, limits), reuses_process=reuses_process)
             return WithConsumers(isolated, TailConsumers(self.cluster, topic))
 
         return WithTopic(self.topic_for_run(), measuring)
@@ -140,7 +141,7 @@ def open_target(
             if each.kind is ClientKind.JAVA:
                 CompiledProgram.prepare(each.version, progress)  # before the load, which must not wait for a download
                 stack.callback(remove_folders_of_dead)  # a load process that had to be killed leaves one
-                stack.callback(end_kept)
+                stack.callback(end_reused_processes)
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)

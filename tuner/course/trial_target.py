@@ -11,12 +11,12 @@ from runners.clusters.topics import Topic
 from runners.consumer_runs.own_topic import fill_bytes
 from runners.consumer_runs.with_consumers import TailConsumers
 from runners.errors import BrokerLost, RunnerError, TargetError, WorkloadRefused
+from runners.isolated import Isolated
 from runners.limits import Limits
 from runners.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from runners.wrappers import Isolated
 from search_spaces.client import Client
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget
@@ -137,7 +137,7 @@ class ClusterTarget:
 
             def runners(max_bytes: int, client: Client) -> tuple[Runner, ...]:
                 share_of = replace(limits, max_bytes=max_bytes // producers)
-                each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), kept=True)
+                each: Runner = Isolated(opened.on_topic(ours, limits=share_of, client=client), reuses_process=True)
                 return (each,) * producers
 
             yield TrialTopic(

@@ -1,12 +1,10 @@
-"""Wrappers of a runner: `WithTopic` gives it a topic for each run, and `Isolated` runs it in a child process."""
+"""Gives each run its topic: a new one that is deleted afterwards, or one of the user's (`WithTopic`)."""
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from runners.child import PATIENCE_S, Child
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.measurement import Measurement
 from runners.reporting import Say, silent
@@ -19,11 +17,6 @@ DELETION_S: Final = 1.0
 
 TopicFor = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
 """A function that returns a context manager for one run of a workload; entering it gives the topic to write to."""
-_RUNS_PER_CHILD: Final = 100
-"""A child process is replaced after this many runs.
-
-Otherwise, anything that the client library leaves behind in the process could slow down all later runs.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,77 +86,3 @@ def named_topic(topics: OwnedTopics, name: str) -> TopicFor:
         yield topics.describe(name)
 
     return topic_for
-
-
-@dataclass(frozen=True, slots=True)
-class Isolated:
-    """A runner that measures in a child process, with another runner.
-
-    Attributes:
-        runner: The runner that measures in the child process. It must be picklable.
-        kept: Whether the child process is kept for the next run, because starting one takes most of a second. A child
-            process is kept only if its run gave a measurement, and only for a limited number of runs. `end_kept` ends
-            the child processes that wait for a run. They also end when this process ends, even if it is killed.
-        patience_s: A child process that shows no window and gives no result for this many seconds is killed. The
-            config's `linger.ms` is added.
-    """
-
-    runner: Runner
-    kept: bool = False
-    patience_s: float = PATIENCE_S
-
-    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure the config in a child process.
-
-        Raises:
-            WorkerLost: The child process ended without reporting an error, or hung and was killed.
-        """
-        child = _waiting_child() if self.kept else Child()
-        try:
-            work = _Measuring(self.runner, config, workload)
-            measured = child.run(work, watch, self.patience_s + config.linger_ms / 1e3)
-        except BaseException:
-            child.end()
-            raise
-        if self.kept and child.jobs < _RUNS_PER_CHILD:
-            with _lock:
-                _kept.append(child)
-        else:
-            child.end()
-        return measured
-
-
-@dataclass(frozen=True, slots=True)
-class _Measuring:
-    """A run in a child process. It sends each window to the parent, which replies whether to go on."""
-
-    runner: Runner
-    config: ProducerConfig
-    workload: Workload
-
-    def __call__(self, watch: Watch) -> Measurement:
-        return self.runner.run(self.config, self.workload, watch)
-
-
-def end_kept() -> None:
-    """End all child processes that `Isolated` keeps for its next run."""
-    with _lock:
-        ending, _kept[:] = list(_kept), []
-    for child in ending:
-        child.end()
-
-
-_lock = threading.Lock()
-_kept: list[Child] = []
-
-
-def _waiting_child() -> Child:
-    """Return a child process that was kept for the next run, or a new child process if there is none."""
-    while True:
-        with _lock:
-            child = _kept.pop() if _kept else None
-        if child is None:
-            return Child()
-        if child.answers():
-            return child
-        child.end()

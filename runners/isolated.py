@@ -1,0 +1,92 @@
+"""Measures in a child process (`Isolated`), which may be used for one run after another."""
+
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from runners.child import PATIENCE_S, Child
+from runners.measurement import Measurement
+from runners.runner import Runner, Watch, go_on
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+
+_RUNS_PER_CHILD: Final = 100
+"""A child process is replaced after this many runs.
+
+Otherwise, anything that the client library leaves behind in the process could slow down all later runs.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """A runner that measures in a child process, with another runner.
+
+    Attributes:
+        runner: The runner that measures in the child process. It must be picklable.
+        reuses_process: Whether the child process serves later runs, too, because starting one takes most of a second.
+            It does so only if its run gave a measurement, and only for a limited number of runs.
+            `end_reused_processes` ends the child processes that wait for a run. They also end when this process ends,
+            even if it is killed.
+        patience_s: A child process that shows no window and gives no result for this many seconds is killed. The
+            config's `linger.ms` is added.
+    """
+
+    runner: Runner
+    reuses_process: bool = False
+    patience_s: float = PATIENCE_S
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Measure the config in a child process.
+
+        Raises:
+            WorkerLost: The child process ended without reporting an error, or hung and was killed.
+        """
+        child = _waiting_child() if self.reuses_process else Child()
+        try:
+            work = _Measuring(self.runner, config, workload)
+            measured = child.run(work, watch, self.patience_s + config.linger_ms / 1e3)
+        except BaseException:
+            child.end()
+            raise
+        if self.reuses_process and child.jobs < _RUNS_PER_CHILD:
+            with _lock:
+                _waiting.append(child)
+        else:
+            child.end()
+        return measured
+
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """A run in a child process. It sends each window to the parent, which replies whether to go on."""
+
+    runner: Runner
+    config: ProducerConfig
+    workload: Workload
+
+    def __call__(self, watch: Watch) -> Measurement:
+        return self.runner.run(self.config, self.workload, watch)
+
+
+def end_reused_processes() -> None:
+    """End all child processes of `Isolated` that wait for their next run."""
+    with _lock:
+        ending, _waiting[:] = list(_waiting), []
+    for child in ending:
+        child.end()
+
+
+_lock = threading.Lock()
+_waiting: list[Child] = []
+
+
+def _waiting_child() -> Child:
+    """Return a child process that waits for a run, or a new child process if there is none."""
+    while True:
+        with _lock:
+            child = _waiting.pop() if _waiting else None
+        if child is None:
+            return Child()
+        if child.answers():
+            return child
+        child.end()
