@@ -12,7 +12,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, SATURATED_PREFIX, Direction, Metric
 from runners.consumers.consumption import Consumption
 from runners.end_to_end import EndToEnd
-from runners.measurement import BrokerUse, ClientActivity, LatencyCheck, Measurement, Phase, Resources
+from runners.measurement import BrokerUse, ClientActivity, LatencyCheck, Measurement, Resources, WindowKind
 
 
 def _check(read: Callable[[LatencyCheck], float | None]) -> Callable[[Measurement], float | None]:
@@ -64,7 +64,7 @@ def throughput_spread_ratio(seen: Measurement) -> float | None:
 
     A window is about a second. The result is None if there are fewer than two, or if no record was acknowledged.
     """
-    rates = [point.records_per_s for point in seen.series if point.phase is Phase.MEASURED]
+    rates = [point.records_per_s for point in seen.series if point.phase is WindowKind.MEASURED]
     return stdev(rates) / fmean(rates) if len(rates) > 1 and any(rates) else None
 
 
@@ -84,7 +84,7 @@ def throughput_change_ratio(seen: Measurement) -> float | None:
 
     Each third needs at least one window (a second of the load).
     """
-    rates = [point.records_per_s for point in seen.series if point.phase is Phase.MEASURED]
+    rates = [point.records_per_s for point in seen.series if point.phase is WindowKind.MEASURED]
     third = len(rates) // 3
     if not third or not sum(rates[:third]):
         return None
@@ -96,7 +96,7 @@ def interrupted_s(seen: Measurement) -> float | None:
 
     The usual throughput is the fixed rate, or the median of the windows (at most a second each) at full speed.
     """
-    points = [point for point in seen.series if point.phase is Phase.MEASURED]
+    points = [point for point in seen.series if point.phase is WindowKind.MEASURED]
     if not points:
         return None
     usual = seen.workload.rate_records_per_s or median(point.records_per_s for point in points)

@@ -19,8 +19,8 @@ Source: VU thesis, metric validation: 3 %.
 _FAIR_SHARE_RATIO: Final = 0.1
 
 
-class Phase(StrEnum):
-    """The two parts of a run: the warm-up, which does not count, and the measured phase."""
+class WindowKind(StrEnum):
+    """Whether a window belongs to the warm-up, which does not count, or is measured."""
 
     WARMUP = "warmup"
     MEASURED = "measured"
@@ -31,8 +31,8 @@ class LoadWindow:
     """A part of a load, at most a second long, and the records that were moved in it.
 
     Attributes:
-        number: Number of the window, counted from 0 through both phases.
-        phase: The phase that the window belongs to. Only windows of the measured phase count.
+        number: Number of the window, counted from 0 through the whole load.
+        phase: Whether the window belongs to the warm-up or is measured. Only measured windows count.
         at_s: Seconds from the start of the load to the end of the window.
         duration_s: Length of the window in seconds.
         records: Number of records: acknowledged by the cluster, or taken by a consumer.
@@ -41,7 +41,7 @@ class LoadWindow:
     """
 
     number: int
-    phase: Phase
+    phase: WindowKind
     at_s: float
     duration_s: float
     records: int
@@ -80,7 +80,7 @@ class TimePoint:
 
     Attributes:
         at_s: Seconds from the start of the load to the end of the window.
-        phase: The phase that the window belongs to.
+        phase: Whether the window belongs to the warm-up or is measured.
         records_per_s: Acknowledged records per second.
         p50_ms: Median latency.
         p99_ms: 99th percentile of the latency.
@@ -88,7 +88,7 @@ class TimePoint:
     """
 
     at_s: float
-    phase: Phase
+    phase: WindowKind
     records_per_s: float
     p50_ms: float
     p99_ms: float

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final, Protocol, Self
 
 from runners.clock import NS_PER_S
-from runners.measurement import Measurement, Phase, Window
+from runners.measurement import Measurement, Window, WindowKind
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -54,13 +54,13 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Phases:
-    """When the phases of a run and their windows (parts of at most a second) end, in ns from the start of the load.
+class WindowSchedule:
+    """When the windows of a run (parts of at most a second) end, in ns from the start of the load.
 
     Attributes:
         ends_ns: End of each window, ascending.
         warm_windows: Number of windows that belong to the warm-up.
-        measured_from_ns: Start of the measured phase.
+        measured_from_ns: Start of the first window that is measured.
     """
 
     ends_ns: tuple[int, ...]
@@ -69,19 +69,19 @@ class Phases:
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
-        """Divide each phase of a workload into windows of equal length, of at most a second."""
+        """Divide the warm-up and the measured time of a workload into windows of equal length, of at most a second."""
         return cls.lasting(workload.warmup_s, workload.measured_s)
 
     @classmethod
     def lasting(cls, warmup_s: float, measured_s: float) -> Self:
-        """Divide two phases of so many seconds into windows of equal length, of at most a second."""
+        """Divide a warm-up and a measured time of so many seconds into windows of equal length, of at most a second."""
         warm = _cut(0, warmup_s)
         measured_from_ns = int(warmup_s * NS_PER_S)
         return cls(tuple(warm + _cut(measured_from_ns, measured_s)), len(warm), measured_from_ns)
 
-    def phase(self, window: int) -> Phase:
-        """Return the phase of the window with this number, counted from 0 through both phases."""
-        return Phase.WARMUP if window < self.warm_windows else Phase.MEASURED
+    def kind(self, window: int) -> WindowKind:
+        """Return what the window with this number is, counted from 0 through the whole run."""
+        return WindowKind.WARMUP if window < self.warm_windows else WindowKind.MEASURED
 
 
 def _cut(start_ns: int, seconds: float) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.consumers.reading import Reading
-from runners.measurement import LoadWindow, Phase, Resources
+from runners.measurement import LoadWindow, Resources, WindowKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class Consumption:
     Attributes:
         reading: What was to be read.
         origin: Where, when and by which software.
-        series: The windows, in order, of both phases.
+        series: The windows, in order, with those of the warm-up.
         counts: The records as counted by us, by the client and by the topic.
         resources: Use of CPU and sockets in the measured phase.
         activity: What the clients' statistics report; None if they made no report in the measured phase.
@@ -199,12 +199,12 @@ class Consumption:
     @property
     def in_warm_up(self) -> bool:
         """Whether the values are those of the warm-up, because the load ended in it."""
-        return all(window.phase is Phase.WARMUP for window in self.series)
+        return all(window.phase is WindowKind.WARMUP for window in self.series)
 
     @property
     def measured(self) -> tuple[ReadWindow, ...]:
         """The windows that count: those of the measured phase, or all if there are none of that phase."""
-        return tuple(each for each in self.series if each.phase is Phase.MEASURED) or self.series
+        return tuple(each for each in self.series if each.phase is WindowKind.MEASURED) or self.series
 
     @property
     def duration_s(self) -> float:

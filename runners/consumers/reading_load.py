@@ -22,7 +22,7 @@ from runners.errors import BrokerLost, TargetRefused
 from runners.host.probe import THIS_PROCESS, ClientProcess, HostProbe, HostReading, usage
 from runners.host.receiving import Receiving
 from runners.load.watchdog import STALL_PATIENCE_S, Permanent, Watchdog, any_runs
-from runners.runner import Phases, WatchDecision
+from runners.runner import WatchDecision, WindowSchedule
 
 READING: Final[Permanent] = (
     (
@@ -86,7 +86,7 @@ def consume(
     """
     clock = SystemClock()
     with closing(source):
-        probe = HostProbe({}, cluster.local_brokers, process)
+        probe = HostProbe(cluster.local_brokers, process)
         start_ns = ready()
         started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         wait_ms = next((reading.properties[name] for name in _WAITS if name in reading.properties), _WAIT_MS)
@@ -98,8 +98,8 @@ def consume(
             permanent=READING,
             silence=_SILENCE,
         )
-        phases = Phases.lasting(reading.warmup_s, reading.measured_s)
-        load = ReadingLoad(source, phases, clock, watchdog, probe)
+        schedule = WindowSchedule.lasting(reading.warmup_s, reading.measured_s)
+        load = ReadingLoad(source, schedule, clock, watchdog, probe)
         return load.run(
             start_ns,
             watch,
@@ -160,14 +160,14 @@ class ReadingLoad:
 
     Attributes:
         source: The client, which has not begun yet.
-        phases: The windows of the warm-up and of the measured phase.
+        schedule: The windows of the warm-up and of the measured phase.
         clock: The benchmark's clock.
         watchdog: Raises an error if the load can't go on.
         probe: Reads the counters of the client's process, the host and local brokers.
     """
 
     source: RecordSource
-    phases: Phases
+    schedule: WindowSchedule
     clock: Clock
     watchdog: Watchdog
     probe: HostProbe
@@ -198,12 +198,12 @@ class ReadingLoad:
         before, stopped = self.probe.read(), False
         self.watchdog.pulse.begin()  # `begin` may take seconds: a busy Java process reads the windows of a long load
         previous = ReadCut(start_ns)
-        for number in range(len(self.phases.ends_ns)):
+        for number in range(len(self.schedule.ends_ns)):
             cut = self._next_cut()
             window = self._window(number, start_ns, previous, cut)
             previous = cut
             warm: tuple[HostReading, FetchAccount] | None = None
-            if number == self.phases.warm_windows - 1 and not cut.ended:
+            if number == self.schedule.warm_windows - 1 and not cut.ended:
                 warm = self.probe.read(), self._account.restarted()
             if watch(window) is WatchDecision.STOP:
                 stopped = True
@@ -250,12 +250,12 @@ class ReadingLoad:
         duration_ns = max(cut.at_ns - previous.at_ns, 1)
         window = ReadWindow(
             number=number,
-            phase=self.phases.phase(number),
+            phase=self.schedule.kind(number),
             at_s=(cut.at_ns - start_ns) / NS_PER_S,
             duration_s=duration_ns / NS_PER_S,
             records=cut.records - previous.records,
             value_bytes=cut.value_bytes - previous.value_bytes,
-            total_windows=len(self.phases.ends_ns),
+            total_windows=len(self.schedule.ends_ns),
             waiting_ratio=min(1.0, (cut.waited_ns - previous.waited_ns) / duration_ns),
         )
         self._series.append(window)

@@ -118,17 +118,17 @@ class HostProbe:
     """Reads the counters of the process that holds the client, of the host and of the local brokers.
 
     Attributes:
-        threads: The load generator's own threads, by role: `sender` sends the records, and `drain` handles the
-            delivery reports. Their thread ids are looked up at each reading.
         brokers: The broker processes on this host.
         process: The process that holds the client.
+        threads: The load generator's own threads, by role: `sender` sends the records, and `drain` handles the
+            delivery reports. The load sets them; their thread ids are looked up at each reading.
         sockets: Samples the TCP connections of that process. Between two readings, call `sockets.look()` several times
             a second.
     """
 
-    threads: Mapping[str, threading.Thread]
     brokers: Sequence[LocalBroker] = ()
     process: ClientProcess = THIS_PROCESS
+    threads: Mapping[str, threading.Thread] = field(default_factory=dict)
     sockets: SocketTimes = field(init=False)
     _process: psutil.Process = field(init=False)
 

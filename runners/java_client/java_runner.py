@@ -116,7 +116,7 @@ class JavaRunner:
         """Send the records, and add the load to `loads` before it sends its first record."""
         clock = SystemClock()
         process = ClientProcess(jvm.pid, (_NETWORK_THREAD,), _SENDER_THREAD, COLLECTOR_THREADS)
-        probe = HostProbe({}, self.cluster.local_brokers, process)
+        probe = HostProbe(self.cluster.local_brokers, process)
         watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
         places = keeps_places(config, workload)
         load = JavaLoad(jvm, pool, workload, clock, watchdog, probe, self.limits.max_bytes, places)

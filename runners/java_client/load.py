@@ -26,7 +26,7 @@ from runners.load.pulse import Counted, Pulse, count
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import Cut, Windows
 from runners.measurement import Window
-from runners.runner import Phases, Watch, WatchDecision
+from runners.runner import Watch, WatchDecision, WindowSchedule
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -134,7 +134,7 @@ class JavaLoad:
         Raises:
             RunnerError: There is no result. The class says why.
         """
-        phases, bursts = Phases.of(self.workload), Bursts.of(self.workload)
+        schedule, bursts = WindowSchedule.of(self.workload), Bursts.of(self.workload)
         self.jvm.load(self.pool)
         self.jvm.send(
             {
@@ -147,22 +147,22 @@ class JavaLoad:
                 "sample_ratio": first_sample_ratio(self.workload.rate_records_per_s, self.pool.mean_bytes),
                 "seed": self.workload.seed,
                 "keep_places": self.keeps_places,
-                "ends_ns": phases.ends_ns,
-                "warm_windows": phases.warm_windows,
-                "measured_from_ns": phases.measured_from_ns,
+                "ends_ns": schedule.ends_ns,
+                "warm_windows": schedule.warm_windows,
+                "measured_from_ns": schedule.measured_from_ns,
             }
         )
         self.watchdog.pulse.begin()
         self._pulse.begin()
         start_ns = int(self._await("started")["start_ns"])
-        return self._control(phases, start_ns, watch)
+        return self._control(schedule, start_ns, watch)
 
-    def _control(self, phases: Phases, start_ns: int, watch: Watch) -> JavaResult:
+    def _control(self, schedule: WindowSchedule, start_ns: int, watch: Watch) -> JavaResult:
         stopped = False
         before, at_start = self.probe.read(), self._report()
         self._gauges.clear()
-        windows = Windows(phases, start_ns, self.pool.mean_bytes, self._cut(Histogram.merge(()), start_ns))
-        for _ in phases.ends_ns:
+        windows = Windows(schedule, start_ns, self.pool.mean_bytes, self._cut(Histogram.merge(()), start_ns))
+        for _ in schedule.ends_ns:
             window = windows.add(self._cut(histogram_of(self._await("window")["latency"])))
             warm = (self.probe.read(), self._report()) if windows.warm_up_ends else None
             if self._stops(window, watch):

@@ -18,7 +18,7 @@ from runners.java_client.compiled import CompiledProgram
 from runners.java_client.jvm import Jvm, Message
 from runners.java_client.reports import ONE_SAMPLE, long_table
 from runners.load.sums import Sum
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 
 HEAP_BYTES: Final = 1 << 30
 """A consumer holds at most what it has fetched: 50 MiB by default (`fetch.max.bytes`), once more while it is parsed."""
@@ -127,8 +127,8 @@ class JavaSource(RecordSource):
 
     @override
     def begin(self, start_ns: int) -> None:
-        phases = Phases.lasting(self._reading.warmup_s, self._reading.measured_s)
-        self._jvm.send({"do": "read", "start_ns": start_ns, "ends_ns": phases.ends_ns})
+        schedule = WindowSchedule.lasting(self._reading.warmup_s, self._reading.measured_s)
+        self._jvm.send({"do": "read", "start_ns": start_ns, "ends_ns": schedule.ends_ns})
 
     @override
     def next_cut(self, timeout_s: float) -> ReadCut | None:

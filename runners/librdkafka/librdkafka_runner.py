@@ -92,7 +92,7 @@ class LibrdkafkaRunner:
         tally = Tally(seed=workload.seed, sample_ratio=ratio, keeps_places=keeps_places(config, workload))
         with quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
-            probe = HostProbe({}, self.cluster.local_brokers)
+            probe = HostProbe(self.cluster.local_brokers)
             watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
             load = Load(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
             loads.append(load)

@@ -21,7 +21,7 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import Cut, Windows
-from runners.runner import Phases, Watch, WatchDecision
+from runners.runner import Watch, WatchDecision, WindowSchedule
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -88,13 +88,13 @@ class Load:
         """
         self._prime()
         start_ns = self.clock.now_ns() + _LEAD_NS
-        phases = Phases.of(self.workload)
-        measured_from_ns, end_ns = start_ns + phases.measured_from_ns, start_ns + phases.ends_ns[-1]
+        schedule = WindowSchedule.of(self.workload)
+        measured_from_ns, end_ns = start_ns + schedule.measured_from_ns, start_ns + schedule.ends_ns[-1]
         self.tally.measured.start_ns, self.tally.measured.end_ns = measured_from_ns, end_ns
         sender = Sender(self.client, self.pool, self.clock, end_ns, measured_from_ns, self.max_bytes, self._primed)
         self._sender = sender
         rate = self.workload.rate_records_per_s
-        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases, saturates=rate is None)
+        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, schedule, saturates=rate is None)
         threads = [self._thread("drain", drain.run)]
         if rate is not None:
             threads.append(self._thread("sender", lambda: self._pace(sender, rate, start_ns, drain.over)))
@@ -102,7 +102,7 @@ class Load:
         try:
             for thread in threads:
                 thread.start()
-            return self._control(sender, drain, phases, start_ns, watch)
+            return self._control(sender, drain, schedule, start_ns, watch)
         finally:
             sender.stop.set()
             drain.over.set()
@@ -143,12 +143,14 @@ class Load:
         # The thread lives on until the end, so that its CPU time can still be read.
         over.wait()
 
-    def _control(self, sender: Sender, drain: Drain, phases: Phases, start_ns: int, watch: Watch) -> LoadResult:
+    def _control(
+        self, sender: Sender, drain: Drain, schedule: WindowSchedule, start_ns: int, watch: Watch
+    ) -> LoadResult:
         stopped = False
         before, at_start = self.probe.read(), self._last
         origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
-        windows = Windows(phases, start_ns, self.pool.mean_bytes, origin)
-        for _ in phases.ends_ns:
+        windows = Windows(schedule, start_ns, self.pool.mean_bytes, origin)
+        for _ in schedule.ends_ns:
             cut = self._next_cut(drain)
             self._read_reports(self._account)
             self._check()

@@ -16,7 +16,7 @@ from runners.consumers.source import ReadCut, RecordSource
 from runners.librdkafka.consumer import ConsumerClient
 from runners.librdkafka.fetch_statistics import fetch_report
 from runners.librdkafka.taker import REST_NS, Taker
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 
 
 class LibrdkafkaSource(RecordSource):
@@ -44,7 +44,7 @@ class LibrdkafkaSource(RecordSource):
             self._counter,
             SystemClock(),
             stretches,
-            Phases.lasting(reading.warmup_s, reading.measured_s),
+            WindowSchedule.lasting(reading.warmup_s, reading.measured_s),
             REST_NS if reading.start is Start.BEGINNING else 0,
         )
         self._thread = threading.Thread(target=self._taker.run, name="tuner-take", daemon=True)

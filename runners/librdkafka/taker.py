@@ -11,7 +11,7 @@ from runners.consumers.counting import ReadCounter
 from runners.consumers.reading import OffsetRange
 from runners.consumers.source import ReadCut
 from runners.librdkafka.consumer import ConsumerClient
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 
 REST_NS: Final = 2_000_000
 """How long records may gather before they are taken, when they are read from the beginning.
@@ -31,9 +31,9 @@ class Taker:
         counter: Counts the records.
         clock: The benchmark's clock.
         stretches: What to read.
-        phases: The windows of the warm-up and of the measured phase.
+        schedule: The windows of the warm-up and of the measured phase.
         rest_ns: How long records may gather when there are none to take; 0 takes them as soon as they come.
-        start_ns: Start of the load. The times in `phases` are relative to this moment.
+        start_ns: Start of the load. The times in `schedule` are relative to this moment.
         cuts: Queue that receives the counters at the end of each window, or the error that ended this thread.
         over: Set by another thread to end this one.
     """
@@ -42,7 +42,7 @@ class Taker:
     counter: ReadCounter
     clock: Clock
     stretches: Sequence[OffsetRange]
-    phases: Phases
+    schedule: WindowSchedule
     rest_ns: int = 0
     start_ns: int = 0
     cuts: "queue.SimpleQueue[ReadCut | BaseException]" = field(default_factory=queue.SimpleQueue)
@@ -54,7 +54,7 @@ class Taker:
         try:
             self.clock.sleep_until(self.start_ns)
             self.client.start(self.stretches)
-            for end_ns in self.phases.ends_ns:
+            for end_ns in self.schedule.ends_ns:
                 ended = self._take_until(self.start_ns + end_ns)
                 self.cuts.put(self._cut(ended=ended))
                 if ended or self.over.is_set():

@@ -25,7 +25,7 @@ from runners.load.latency_sampling import SAMPLES_PER_S
 from runners.load.pacing import Schedule
 from runners.load.payload import PayloadPool
 from runners.load.windows import Cut
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 
 CALL_RECORDS: Final = 1_000
 """The largest number of records that one call hands to the client.
@@ -269,8 +269,8 @@ class Drain:
         tally: Counts the deliveries.
         clock: The benchmark's clock.
         sender: The sender of the same load. At saturation, its records are sent by the drain's own thread.
-        start_ns: Start of the load. The times in `phases` are relative to this moment.
-        phases: The windows of the warm-up and of the measured phase. When the warm-up ends, the share of latencies to
+        start_ns: Start of the load. The times in `schedule` are relative to this moment.
+        schedule: The windows of the warm-up and of the measured phase. When the warm-up ends, the share of latencies to
             record is adapted to the rate.
         saturates: Whether to send records as fast as possible, and take deliveries in between. If not, another thread
             sends the records.
@@ -284,7 +284,7 @@ class Drain:
     clock: Clock
     sender: Sender
     start_ns: int
-    phases: Phases
+    schedule: WindowSchedule
     saturates: bool = False
     cuts: "queue.SimpleQueue[Cut]" = field(default_factory=queue.SimpleQueue)
     over: Event = field(default_factory=Event)
@@ -316,7 +316,7 @@ class Drain:
                 cut = self.cut()
                 self.cuts.put(cut)
                 window += 1
-                if window == self.phases.warm_windows:
+                if window == self.schedule.warm_windows:
                     self._adapt_sampling(before, cut)
                 before = cut
 
@@ -353,6 +353,6 @@ class Drain:
 
         If there is no window with that index, return a long time.
         """
-        if window >= len(self.phases.ends_ns):
+        if window >= len(self.schedule.ends_ns):
             return _FAR_OFF_MS
-        return math.ceil((self.start_ns + self.phases.ends_ns[window] - self.clock.now_ns()) / 1e6)
+        return math.ceil((self.start_ns + self.schedule.ends_ns[window] - self.clock.now_ns()) / 1e6)

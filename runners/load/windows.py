@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.measurement import TimePoint, Window
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Windows:
     The totals are those of the measured phase, or of the warm-up if the load is stopped during it.
 
     Attributes:
-        phases: The windows of the whole load.
+        schedule: The windows of the whole load.
         start_ns: When the load began.
         mean_value_bytes: Mean size of the values, without keys.
         origin: The counters at the start of the first window that is measured; at first, at the start of the load.
@@ -45,7 +45,7 @@ class Windows:
         series: The summary of each window.
     """
 
-    phases: Phases
+    schedule: WindowSchedule
     start_ns: int
     mean_value_bytes: float
     origin: Cut
@@ -64,7 +64,7 @@ class Windows:
         records = cut.acknowledged - previous.acknowledged
         window = Window(
             number=number,
-            phase=self.phases.phase(number),
+            phase=self.schedule.kind(number),
             at_s=(cut.at_ns - self.start_ns) / NS_PER_S,
             duration_s=duration_ns / NS_PER_S,
             records=records,
@@ -72,7 +72,7 @@ class Windows:
             failed=cut.failed - previous.failed,
             queue_full_ratio=min(1.0, (cut.full_ns - previous.full_ns) / duration_ns),
             latency=cut.latency,
-            total_windows=len(self.phases.ends_ns),
+            total_windows=len(self.schedule.ends_ns),
         )
         self.last = cut
         self.served = Histogram.merge((self.served, cut.latency))
@@ -86,12 +86,12 @@ class Windows:
     @property
     def warm_up_ends(self) -> bool:
         """Whether the newest window is the last one of the warm-up."""
-        return len(self.series) == self.phases.warm_windows
+        return len(self.series) == self.schedule.warm_windows
 
     @property
     def in_warm_up(self) -> bool:
         """Whether all windows so far belong to the warm-up."""
-        return len(self.series) <= self.phases.warm_windows
+        return len(self.series) <= self.schedule.warm_windows
 
     @property
     def duration_ns(self) -> int:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
-from runners.measurement import ClientActivity, Counts, Measurement, Origin, Phase, Resources, TimePoint, Window
+from runners.measurement import ClientActivity, Counts, Measurement, Origin, Resources, TimePoint, Window, WindowKind
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
-from runners.runner import Phases, Watch, WatchDecision, go_on
+from runners.runner import Watch, WatchDecision, WindowSchedule, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -117,7 +117,7 @@ class SimulatedRun:
     ) -> None:
         self._origin, self._config, self._workload = origin, config, workload
         self._expected, self._noise, self._generator = expected, noise, generator
-        self._phases = Phases.of(workload)
+        self._schedule = WindowSchedule.of(workload)
         speed, slow = self._factors(noise.run_ratio, noise.latency_run_ratio)
         self._capacity = expected.capacity_records_per_s * speed
         self._median_us = expected.latency_p50_ms * 1e3 * slow
@@ -129,14 +129,14 @@ class SimulatedRun:
         """
         windows: list[Window] = []
         stopped = False
-        while len(windows) < len(self._phases.ends_ns) and not stopped:
+        while len(windows) < len(self._schedule.ends_ns) and not stopped:
             windows.append(self._window(len(windows)))
             stopped = watch(windows[-1]) is WatchDecision.STOP
         return self._measurement(windows, warning, stopped_early=stopped)
 
     def _window(self, number: int) -> Window:
-        end_ns = self._phases.ends_ns[number]
-        start_ns = self._phases.ends_ns[number - 1] if number else 0
+        end_ns = self._schedule.ends_ns[number]
+        start_ns = self._schedule.ends_ns[number - 1] if number else 0
         seconds = (end_ns - start_ns) / NS_PER_S
         speed, slow = self._factors(self._noise.window_ratio, self._noise.latency_window_ratio)
         capacity, offered = self._capacity * speed, self._workload.rate_records_per_s
@@ -151,7 +151,7 @@ class SimulatedRun:
             latency_us = latency_us + (1.0 - self._capacity / offered) * moments_us
         return Window(
             number=number,
-            phase=self._phases.phase(number),
+            phase=self._schedule.kind(number),
             at_s=end_ns / NS_PER_S,
             duration_s=seconds,
             records=records,
@@ -159,12 +159,12 @@ class SimulatedRun:
             failed=0,
             queue_full_ratio=self._expected.queue_full_ratio,
             latency=Histogram.of(np.rint(latency_us).astype(np.int64)),
-            total_windows=len(self._phases.ends_ns),
+            total_windows=len(self._schedule.ends_ns),
         )
 
     def _measurement(self, windows: list[Window], warning: str, *, stopped_early: bool) -> Measurement:
         """Return the measurement of the windows in the measured phase, or of all windows if that phase has none."""
-        measured = [window for window in windows if window.phase is Phase.MEASURED] or windows
+        measured = [window for window in windows if window.phase is WindowKind.MEASURED] or windows
         acknowledged = sum(window.records for window in windows)
         value_bytes = sum(window.value_bytes for window in measured)
         return Measurement(

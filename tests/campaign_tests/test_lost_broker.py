@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import TargetError
-from runners.measurement import Phase, Window
+from runners.measurement import Window, WindowKind
 from tests.campaign_tests.brokers import MortalBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually
@@ -52,7 +52,7 @@ class Killing(Told):
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
         # The warm-up has only one window, so the measured window is running now.
-        if self.number is None and standing.kind is Kind.SEARCH and window.phase is Phase.WARMUP:
+        if self.number is None and standing.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
             self.number = standing.number
             self.broker.kill()
 

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.measurement import Phase, Window
+from runners.measurement import Window, WindowKind
 from search_spaces import ProducerConfig, client_of
 from tests.campaign_tests.brokers import our_topics
 from tests.helpers.clients import holders, left_by_java
@@ -48,7 +48,7 @@ class KillingTheClient(Told):
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
         # The warm-up has only one window, so the measured window is running now.
-        if not self.killed and standing.kind is Kind.SEARCH and window.phase is Phase.WARMUP:
+        if not self.killed and standing.kind is Kind.SEARCH and window.phase is WindowKind.WARMUP:
             self.killed += holders(self.client, psutil.Process().children(recursive=True))
             for process in self.killed:
                 process.kill()

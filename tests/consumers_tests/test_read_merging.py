@@ -15,7 +15,7 @@ from runners.consumers.consumption import (
 )
 from runners.consumers.merging import merge_consumptions
 from runners.consumers.reading import Reading
-from runners.measurement import Phase, Resources
+from runners.measurement import Resources, WindowKind
 
 ACTIVITY = FetchActivity(
     fetches_per_s=10.0,
@@ -31,7 +31,9 @@ ACTIVITY = FetchActivity(
 )
 
 
-def window(number: int, at_s: float, records: int, phase: Phase = Phase.MEASURED, length_s: float = 1.0) -> ReadWindow:
+def window(
+    number: int, at_s: float, records: int, phase: WindowKind = WindowKind.MEASURED, length_s: float = 1.0
+) -> ReadWindow:
     return ReadWindow(
         number=number,
         phase=phase,
@@ -61,7 +63,7 @@ def consumption(*series: ReadWindow, ended_s: float | None = None, cores: float 
     )
 
 
-WARM = window(0, 1.0, 50, Phase.WARMUP)
+WARM = window(0, 1.0, 50, WindowKind.WARMUP)
 
 
 def test_windows_counts_and_resources_add_up() -> None:

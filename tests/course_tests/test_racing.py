@@ -11,7 +11,7 @@ import pytest
 from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
-from runners.measurement import Phase, Window
+from runners.measurement import Window, WindowKind
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
@@ -220,7 +220,7 @@ def windows(*mb_per_s: float, warm: int = 3, **changes: Any) -> list[Window]:
     return [
         window(
             number=number,
-            phase=Phase.WARMUP if number < warm else Phase.MEASURED,
+            phase=WindowKind.WARMUP if number < warm else WindowKind.MEASURED,
             duration_s=1.0,
             at_s=number + 1.0,
             records=round(each * 1e3),

@@ -16,10 +16,10 @@ from runners.measurement import (
     LatencyCheck,
     Measurement,
     Origin,
-    Phase,
     Resources,
     TimePoint,
     Window,
+    WindowKind,
 )
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -103,7 +103,7 @@ def window(**changes: Any) -> Window:
     """A window of a second with 500 records."""
     good: dict[str, Any] = {
         "number": 0,
-        "phase": Phase.MEASURED,
+        "phase": WindowKind.MEASURED,
         "at_s": 1.0,
         "duration_s": 1.0,
         "records": 500,

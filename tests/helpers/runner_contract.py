@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.measurement import Measurement, Phase, Window
-from runners.runner import Phases, Runner, WatchDecision
+from runners.measurement import Measurement, Window, WindowKind
+from runners.runner import Runner, WatchDecision, WindowSchedule
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.client_threads import client_threads
@@ -97,7 +97,7 @@ class Ran(NamedTuple):
     @property
     def counting(self) -> list[Window]:
         """The windows that the measurement covers: those of the warm-up if the run ended in it."""
-        return [window for window in self.windows if window.phase is Phase.MEASURED] or self.windows
+        return [window for window in self.windows if window.phase is WindowKind.MEASURED] or self.windows
 
 
 Stop = Callable[[Window], bool]
@@ -142,7 +142,7 @@ class RunnerContract:
 
     def test_a_paced_run(self, runner: Runner) -> None:
         ran = watched(runner, PACED, self.config)
-        self.check_windows(ran, Phases.of(PACED))
+        self.check_windows(ran, WindowSchedule.of(PACED))
         self.check_sums(ran)
         self.check_nothing_is_left(ran)
         seen = ran.measurement
@@ -155,7 +155,7 @@ class RunnerContract:
 
     def test_a_saturating_run_without_warm_up(self, runner: Runner) -> None:
         ran = watched(runner, SATURATING, self.small_queue)
-        self.check_windows(ran, Phases.of(SATURATING))
+        self.check_windows(ran, WindowSchedule.of(SATURATING))
         self.check_sums(ran)
         assert ran.measurement.send_delay.count == 0
         assert ran.measurement.latency.count > 0
@@ -185,17 +185,17 @@ class RunnerContract:
             runner.run(self.config, PACED, watch)
         check_nothing_left(before)
 
-    def check_windows(self, ran: Ran, phases: Phases) -> None:
+    def check_windows(self, ran: Ran, schedule: WindowSchedule) -> None:
         """Check that all windows were shown, in order, without gaps, in the right phase and in the calling thread."""
         windows = ran.windows
-        assert [window.number for window in windows] == list(range(len(phases.ends_ns)))
-        assert {window.total_windows for window in windows} == {len(phases.ends_ns)}
-        assert [window.phase for window in windows] == [phases.phase(window.number) for window in windows]
+        assert [window.number for window in windows] == list(range(len(schedule.ends_ns)))
+        assert {window.total_windows for window in windows} == {len(schedule.ends_ns)}
+        assert [window.phase for window in windows] == [schedule.kind(window.number) for window in windows]
         begins = [0.0, *(window.at_s for window in windows[:-1])]
         assert [window.at_s - window.duration_s for window in windows] == pytest.approx(begins)
         # No window ends before its time. How much later it ends depends on the machine.
         assert all(
-            window.at_s >= end_ns / NS_PER_S - 1e-6 for window, end_ns in zip(windows, phases.ends_ns, strict=True)
+            window.at_s >= end_ns / NS_PER_S - 1e-6 for window, end_ns in zip(windows, schedule.ends_ns, strict=True)
         )
         assert ran.watching_threads == {threading.get_ident()}
         assert [point.at_s for point in ran.measurement.series] == [window.at_s for window in windows]

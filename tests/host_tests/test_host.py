@@ -82,7 +82,7 @@ def test_our_own_threads_are_not_client_threads(burner: threading.Thread) -> Non
 
 
 def test_a_probe_reads_this_process_as_if_it_were_a_broker(burner: threading.Thread) -> None:
-    probe = HostProbe({"sender": burner}, [LocalBroker(os.getpid(), 0, None), LocalBroker(2**22 + 1, 0, None)])
+    probe = HostProbe([LocalBroker(os.getpid(), 0, None), LocalBroker(2**22 + 1, 0, None)], threads={"sender": burner})
     seen = probe.read()
     assert seen.brokers is not None
     assert list(seen.brokers) == [os.getpid()], "a broker that has ended is left out"
@@ -90,7 +90,7 @@ def test_a_probe_reads_this_process_as_if_it_were_a_broker(burner: threading.Thr
     assert (os.getpid(), burner.native_id) in seen.broker_threads
     assert 0 < seen.host_busy_s < seen.host_total_s
     assert seen.own_threads["sender"].used_s >= BURNT_S - TICK_S
-    assert HostProbe({}).read().brokers is None
+    assert HostProbe().read().brokers is None
 
 
 def test_usage_is_the_difference_per_second() -> None:

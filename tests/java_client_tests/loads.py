@@ -39,7 +39,7 @@ def load_of(jvm: Jvm, workload: Workload, max_bytes: int | None = None) -> JavaL
     """Return a load that has not begun."""
     clock = SystemClock()
     watchdog = Watchdog(clock, stall_patience_s=_PATIENCE_S)
-    return JavaLoad(jvm, payload_of(workload)[0], workload, clock, watchdog, HostProbe({}), max_bytes)
+    return JavaLoad(jvm, payload_of(workload)[0], workload, clock, watchdog, HostProbe(), max_bytes)
 
 
 def on_fake_broker(load: JavaLoad, properties: Mapping[str, str] | None = None, watch: Watch = go_on) -> JavaResult:

@@ -14,7 +14,7 @@ from runners.clusters.clean_up import clean_up_lists
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
 from runners.java_client.jvm import Jvm
 from runners.load.payload import payload_of
-from runners.measurement import Phase, Window
+from runners.measurement import Window, WindowKind
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from tests.helpers.waiting import eventually
@@ -34,7 +34,7 @@ def test_every_release_sends_a_paced_load_and_reports_it(version: str) -> None:
     assert seen.sample_ratio == 1.0
     assert 0 < seen.latency.count == seen.send_delay.count <= seen.records * 2
     assert seen.served.count > 0
-    assert [point.phase for point in seen.series] == [Phase.WARMUP, Phase.MEASURED]
+    assert [point.phase for point in seen.series] == [WindowKind.WARMUP, WindowKind.MEASURED]
     assert 0 < seen.at_start.client.batches < last.client.batches
     assert last.client.queue_us > 0
     assert last.sampled == last.handed_over - 1, "all but the first record, which opens the connection"

@@ -13,7 +13,7 @@ from runners.clock import NS_PER_MS
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import Drain, Sender
 from runners.load.payload import make_pool
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
 from tests.helpers.moved_clock import MovedClock
 from tests.librdkafka_tests.fake_client import FakeClient
@@ -62,8 +62,8 @@ def drained(*, saturates: bool, load_ms: int = WINDOW_MS) -> tuple[Drain, Flowin
     clock, tally = MovedClock(), Tally(sample_ratio=1e-9)
     client = Flowing(clock, tally)
     sender = Sender(client, POOL, clock, load_ms * NS_PER_MS, 0)
-    phases = Phases.of(Workload(RecordSizes.fixed(1), warmup_s=0.0, measured_s=WINDOW_MS / 1e3))
-    drain = Drain(client, tally, clock, sender, 0, phases, saturates)
+    schedule = WindowSchedule.of(Workload(RecordSizes.fixed(1), warmup_s=0.0, measured_s=WINDOW_MS / 1e3))
+    drain = Drain(client, tally, clock, sender, 0, schedule, saturates)
     client.over = drain.over
     drain.run()
     return drain, client

@@ -18,7 +18,7 @@ from runners.librdkafka.tally import Tally
 from runners.librdkafka.threads import CALL_RECORDS, LONGEST_WAIT_NS, ROOM_SHARE, TICK_NS, Drain, DrainWait, Sender
 from runners.load.pacing import Schedule
 from runners.load.payload import PayloadPool, make_pool
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
 from tests.helpers.moved_clock import MovedClock
 from tests.librdkafka_tests.fake_client import FakeClient
@@ -147,8 +147,8 @@ def saturated(clock: MovedClock, client: Client, max_bytes: int | None = None, p
     """Return a drain that sends for 100 ms as fast as it can."""
     clock.at_ns = START_NS
     sender = Sender(client, POOL, clock, START_NS + 100 * MS, START_NS, max_bytes, primed)
-    phases = Phases.of(Workload(RecordSizes.fixed(30_000), warmup_s=0.0, measured_s=0.1))
-    drain = Drain(client, Tally(), clock, sender, START_NS, phases, saturates=True)
+    schedule = WindowSchedule.of(Workload(RecordSizes.fixed(30_000), warmup_s=0.0, measured_s=0.1))
+    drain = Drain(client, Tally(), clock, sender, START_NS, schedule, saturates=True)
     client.ended, client.over = sender.ended, drain.over
     return drain
 

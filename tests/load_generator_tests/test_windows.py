@@ -5,16 +5,16 @@ import pytest
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.load.windows import Cut, Windows
-from runners.measurement import Phase
-from runners.runner import Phases
+from runners.measurement import WindowKind
+from runners.runner import WindowSchedule
 
 START_NS = 5 * NS_PER_S
 
 
 def windows(warmup_s: float) -> Windows:
     """Return the windows of a load that measures two seconds, before the first one."""
-    phases = Phases.lasting(warmup_s, 2.0)
-    return Windows(phases, START_NS, 100.0, Cut(START_NS, 1, 0, 0, Histogram.merge(())))
+    schedule = WindowSchedule.lasting(warmup_s, 2.0)
+    return Windows(schedule, START_NS, 100.0, Cut(START_NS, 1, 0, 0, Histogram.merge(())))
 
 
 def cut(second: int) -> Cut:
@@ -27,7 +27,7 @@ def test_a_window_is_the_difference_between_two_readings() -> None:
     load = windows(1.0)
     load.add(cut(1))
     window = load.add(cut(2))
-    assert (window.number, window.phase, window.total_windows) == (1, Phase.MEASURED, 3)
+    assert (window.number, window.phase, window.total_windows) == (1, WindowKind.MEASURED, 3)
     assert (window.at_s, window.duration_s, window.queue_full_ratio) == (2.0, 1.0, 0.25)
     assert (window.records, window.value_bytes, window.failed) == (200, 20_000.0, 1)
     assert window.latency == cut(2).latency

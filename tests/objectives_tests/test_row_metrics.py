@@ -3,7 +3,7 @@
 import pytest
 
 from objectives.row_metrics import row_metrics_of
-from runners.measurement import BrokerUse, LatencyCheck, Measurement, Phase, Resources, TimePoint
+from runners.measurement import BrokerUse, LatencyCheck, Measurement, Resources, TimePoint, WindowKind
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.producer_config import ProducerConfig
@@ -47,7 +47,7 @@ def test_the_throughput_with_overhead_counts_what_was_sent() -> None:
 def test_the_spread_over_time_is_that_of_the_measured_windows() -> None:
     points = [
         TimePoint.of(window(records=records, phase=phase))
-        for phase, records in ((Phase.WARMUP, 1), (Phase.MEASURED, 90), (Phase.MEASURED, 110))
+        for phase, records in ((WindowKind.WARMUP, 1), (WindowKind.MEASURED, 90), (WindowKind.MEASURED, 110))
     ]
     assert row_metrics_of(measurement(series=tuple(points)))["throughput_spread_ratio"] == pytest.approx(
         0.1414, abs=1e-4
@@ -60,11 +60,11 @@ def test_an_interruption_is_the_time_with_less_than_half_of_the_usual_throughput
     points = [
         TimePoint.of(window(phase=phase, at_s=at_s, records=records))
         for phase, at_s, records in (
-            (Phase.WARMUP, 1.0, 0),
-            (Phase.MEASURED, 2.0, 100),
-            (Phase.MEASURED, 3.0, 49),
-            (Phase.MEASURED, 3.5, 0),
-            (Phase.MEASURED, 4.5, 150),
+            (WindowKind.WARMUP, 1.0, 0),
+            (WindowKind.MEASURED, 2.0, 100),
+            (WindowKind.MEASURED, 3.0, 49),
+            (WindowKind.MEASURED, 3.5, 0),
+            (WindowKind.MEASURED, 4.5, 150),
         )
     ]
     assert row_metrics_of(measurement(workload=load, series=tuple(points)))["interrupted_s"] == pytest.approx(1.5)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners.histogram import Histogram
-from runners.measurement import LatencyCheck, Measurement, Phase, Resources, TimePoint
+from runners.measurement import LatencyCheck, Measurement, Resources, TimePoint, WindowKind
 from runners.pools.producers import merge, merge_windows, share
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, counts, measurement, window
@@ -47,7 +47,7 @@ def measurements(draw: st.DrawFn) -> Measurement:
         resources=draw(USED),
         activity=draw(st.none() | st.builds(activity, queue_full_ratio=RATIOS, wire_bytes=st.none() | st.just(7))),
         series=tuple(
-            TimePoint(number + 1.0, Phase.MEASURED, float(records), 1.0, float(records), 0.5)
+            TimePoint(number + 1.0, WindowKind.MEASURED, float(records), 1.0, float(records), 0.5)
             for number, records in enumerate(shown)
         ),
         stopped_early=draw(st.booleans()),

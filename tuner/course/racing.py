@@ -10,7 +10,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Forecast, PredictedRange, Race, Stop, followed
 from runners.measurement import Measurement
-from runners.runner import Phases
+from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.stopping import PhaseProgress
@@ -103,8 +103,8 @@ def race_of(spec: StudySpec, search: SearchState, config: ProducerConfig, number
 
 def measured_windows(workload: Workload) -> int:
     """Return how many measured windows a phase has; windows of the warm-up are not measured."""
-    phases = Phases.of(workload)
-    return len(phases.ends_ns) - phases.warm_windows
+    schedule = WindowSchedule.of(workload)
+    return len(schedule.ends_ns) - schedule.warm_windows
 
 
 def _expected(race: Race, seen: PhaseProgress) -> dict[str, PredictedRange]:

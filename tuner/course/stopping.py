@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from objectives.racing import Stop, window_value
-from runners.measurement import Measurement, Phase, Window
+from runners.measurement import Measurement, Window, WindowKind
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -41,7 +41,7 @@ class PhaseProgress:
     def add(self, window: Window) -> None:
         """Add the numbers of the next window; of a warm-up window, only the number of failed records is added."""
         self.failed += window.failed
-        if window.phase is not Phase.MEASURED:
+        if window.phase is not WindowKind.MEASURED:
             return
         for name in self.metrics:
             seen, value = self.values.setdefault(name, []), window_value(name, window)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from objectives.ratios import Ratio, claim_level, ratio_of
-from runners.measurement import Phase
+from runners.measurement import WindowKind
 from tuner.experiment_file.loading import parse_stored_experiment
 from tuner.model.errors import StudyError, StudyNotFound
 from tuner.model.experiment import ExperimentSpec
@@ -81,7 +81,9 @@ def _around_loss(store: ResultsStore, row: Row, trials: Sequence[Trial]) -> tupl
         for phase in (PACED, SATURATED):
             if (seen := store.attachment(trial, phase)) is not None:
                 at_s = row.workload.warmup_s + killed_s
-                found.append(tuple(_moment(each, at_s) for each in seen["series"] if each["phase"] == Phase.MEASURED))
+                found.append(
+                    tuple(_moment(each, at_s) for each in seen["series"] if each["phase"] == WindowKind.MEASURED)
+                )
     return tuple(found)
 
 
