@@ -137,7 +137,7 @@ class Client:
         return hash((self.kind, self.version))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return client_named, (str(self.kind), self.version)
+        return _client_named, (str(self.kind), self.version)
 
     def __repr__(self) -> str:
         return f"Client({self.kind} {self.version})"
@@ -197,7 +197,7 @@ def _java(version: str) -> Client:
     )
 
 
-def client_named(kind: str, version: str | None = None) -> Client:
+def _client_named(kind: str, version: str | None = None) -> Client:
     """Return the client of a kind and version.
 
     Args:
@@ -215,6 +215,12 @@ def client_named(kind: str, version: str | None = None) -> Client:
     raise UnknownClient(f"the client must be librdkafka or java, not {kind!r}")
 
 
+def _kind_and_version(said: str) -> tuple[str, str | None]:
+    """Return the two parts of a text such as "java:3.9.1"; None for the version if it has none."""
+    kind, _, version = said.replace(":", " ").partition(" ")
+    return kind, version.strip() or None
+
+
 def client_in_version(said: str, version: str | None = None) -> Client:
     """Return the client that a file is written for, in a release or a minor version. Nothing is fetched.
 
@@ -226,15 +232,15 @@ def client_in_version(said: str, version: str | None = None) -> Client:
     Raises:
         UnknownClient: There is no such client, its version is not known, or two versions are given.
     """
-    kind, _, of = said.replace(":", " ").partition(" ")
-    if version is not None and of:
+    kind, of = _kind_and_version(said)
+    if version is not None and of is not None:
         raise UnknownClient(f"a client has one version, but {of!r} and {version!r} are given; leave one of them out")
-    version = of.strip() or version
+    version = of or version
     if version is None:
-        return client_named(kind)
+        return _client_named(kind)
     if kind == ClientKind.JAVA:
         return java(java_properties.release_of(version))
-    client = client_named(kind)
+    client = _client_named(kind)
     if version not in (client.version, client.version.rpartition(".")[0]):
         raise UnknownClient(f"the version of librdkafka must be {client.version}, the only known one, not {version!r}")
     return client
@@ -256,8 +262,7 @@ def client_of(said: object) -> Client:
         UnknownClient: There is no such client, or the version is not known.
     """
     if isinstance(said, str):
-        kind, _, of = said.replace(":", " ").partition(" ")
-        return client_named(kind, of.strip() or None)
+        return _client_named(*_kind_and_version(said))
     if not isinstance(said, Mapping) or "kind" not in said:
         raise UnknownClient(f'the client must be librdkafka, java, or {{kind: java, version: "3.9.1"}}, not {said!r}')
     unknown = [str(key) for key in said if key not in ("kind", "version")]
@@ -266,4 +271,4 @@ def client_of(said: object) -> Client:
     version = said.get("version")
     if version is not None and not isinstance(version, str):
         raise UnknownClient(f'a version must be text, such as version: "3.9.1", not {version!r}')
-    return client_named(str(said["kind"]), version)
+    return _client_named(str(said["kind"]), version)
