@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.course.reporter import SyncOutcome, finish_mirror
+from tuner.course.mirroring import SyncOutcome, finish_mirror
 from tuner.model.errors import DeadlinePassed, TooManyFailures
 from tuner.model.trial import StudyState
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from runners.measurement import Window
 from tests.helpers.studies import simulated_study
-from tuner.course.reporter import SilentReporter, Standing, SyncOutcome
+from tuner.course.mirroring import SyncOutcome
+from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.trial import Progress, StudyState, Trial
 from tuner.storage.files import read_progress

@@ -25,9 +25,10 @@ from tuner.course.environment import machine_name, topic_shape
 from tuner.course.equipment import Equipment, opened, telling_errors
 from tuner.course.experiment_identity import check_same_rows, experiment_identity
 from tuner.course.experiment_steps import ExperimentStep, steps_left
+from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
 from tuner.course.reading_row import measure_reading
-from tuner.course.reporter import ExperimentReporter, Mirror
+from tuner.course.reporter import ExperimentReporter
 from tuner.course.scoring import trial_of
 from tuner.course.trial_job import StartedTrial, TrialJob
 from tuner.course.trial_keeper import TrialKeeper, utc_now

@@ -28,8 +28,9 @@ from tuner.course.budget import Budget, check_new, deadline_of
 from tuner.course.driver import drive
 from tuner.course.environment import topic_shape
 from tuner.course.equipment import Equipment, opened, telling_errors
+from tuner.course.mirroring import Mirror
 from tuner.course.open_target import OpenTarget
-from tuner.course.reporter import Mirror, Reporter
+from tuner.course.reporter import Reporter
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import StudyError

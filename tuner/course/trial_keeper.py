@@ -7,7 +7,7 @@ from typing import Any
 
 from runners.clusters.processes import ProcessIdentity
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
-from tuner.course.reporter import Mirror
+from tuner.course.mirroring import Mirror
 from tuner.model.errors import TooManyFailures
 from tuner.model.trial import Kind, Progress, State, Trial
 from tuner.storage.protocols import ResultsStore
