@@ -229,8 +229,8 @@ def priority_warnings() -> tuple[str, ...]:
     if niceness <= 0:
         return ()
     return (
-        f"the load ran with niceness {niceness}, so other processes came first; start Ray's nodes with "
-        "RAY_worker_niceness=0 (Ray's default for its workers is 15)",
+        f"the load ran with niceness {niceness}, so other processes came first; run it without `nice` (on your Ray "
+        "cluster, start the nodes with RAY_worker_niceness=0: Ray's default for its workers is 15)",
     )
 
 

@@ -15,7 +15,9 @@ def defaults(entries: Entries) -> Iterator[LintFinding]:
     for name in entries.spellings:
         if name not in entries.values or not same_effect(entries.in_force, entries.without(name).in_force):
             continue
-        if name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
+        if name == IDEMPOTENCE and not entries.in_force.flag(name) and client.catalogue.find(name).default == "true":
+            sentence = "says what the client does anyway with the other values of the file: it switches idempotence off"
+        elif name == IDEMPOTENCE and client.catalogue.find(name).default == "true":
             sentence = (
                 "is the default, but while the line is there, the client refuses values that do not allow idempotence, "
                 "and does not silently switch it off"

@@ -182,6 +182,7 @@ def test_a_sweep_is_drawn(tmp_path: Path, sweep: str) -> None:
         (("--producers", "4"), "the number of producers is 4, but only 1 was measured"),
         (("--sweep", "producers=0"), "the number of producers must be at least 1"),
         (("--retention", "0s"), "must be at least 1"),
+        (("--retention", "604800000"), "a retention time must have a unit, as in 7d, 12h or 604800s"),
         (("--brokers", "3"), "the number of brokers needs the size of a disk or a retention limit"),
         (("--retention", "7d", "--sweep", "linger.ms=0,5"), "a retention limit and a sweep exclude each other"),
         (("--disk", "much"), "--disk"),

@@ -22,6 +22,8 @@ from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.trial import Kind, Progress, StudyState, Trial
 from tuner.present.wording import number
+from tuner.results.recommend import recommend_each
+from tuner.results.study_results import load_results
 from tuner.storage.home import ROOT_VARIABLE
 
 Run = Callable[..., Result]
@@ -275,3 +277,20 @@ def test_stored_texts_cannot_change_the_terminal(run: Run, tmp_path: Path) -> No
     shown = [run(command, "overnight").output for command in ("status", "front", "recommend")]
     assert any("\\x1b" in output for output in shown)
     assert not any(code in output for output in shown for code in "\x1b\x07\x9b")
+
+
+def test_a_study_that_measured_nothing_has_no_broken_constraint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    write_study(tmp_path / "overnight", trials=0, record_sizes=(), rounds=0)
+    for command in ("recommend", "explain"):
+        ended = tuner(command, "overnight")
+        assert ended.code == 1
+        assert "has no results yet" in ended.complaint
+
+
+def test_warnings_of_the_rounds_name_the_record_size_if_there_are_several(tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
+    found, _ = recommend_each(load_results(tmp_path / "overnight"), None, None)
+    assert [each.warnings[0].partition(" latency")[0] for each in found] == ["100 B:", "1000 B:"]

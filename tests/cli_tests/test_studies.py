@@ -283,3 +283,12 @@ def test_a_command_that_no_service_offers_is_refused_with_a_server(root: Path) -
     assert refused.code == 2
     assert "but got cleanup, which the service does not offer" in refused.complaint
     assert (root / "overnight").is_dir()
+
+
+def test_a_list_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv(ROOT_VARIABLE, str(file))
+    ended = tuner("studies")
+    assert ended.code == 1
+    assert f"{file} is not: Not a directory" in ended.complaint

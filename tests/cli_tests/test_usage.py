@@ -1,14 +1,16 @@
 """Wrong input gives one clear message and the right exit code, and nothing is started."""
 
 import os
+import shlex
 import signal
+import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from runners.errors import BrokerLost
-from tests.helpers.command import tuner
+from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tuner.cli.app import start
 from tuner.cli.own_study import own_name
@@ -155,3 +157,37 @@ def test_a_wrong_value_of_an_option_is_shown_with_its_rule(words: list[str], sai
     ended = tuner(*words)
     assert ended.code == 2
     assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--replication", "3"), "--replication must be at most the number of brokers, but got 3 with 1 broker"),
+        (("--client", "java", "--generator", "python"), "--generator python measures librdkafka only"),
+        (("--max-bytes", "0"), "--max-bytes must allow at least one record of 1,000 bytes, but got 0"),
+    ],
+)
+def test_a_bench_that_cannot_be_starts_no_broker(words: tuple[str, ...], complaint: str) -> None:
+    refused = tuner("bench", *words)
+    assert refused.code == 2
+    assert complaint in refused.complaint
+    assert "starting Kafka" not in refused.err
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_command_works_with_closed_streams(tmp_path: Path, closed: str) -> None:
+    command = shlex.join(arguments("init", str(tmp_path / "night.yaml")))
+    ended = subprocess.run(["bash", "-c", f"exec {command} {closed}"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False)
+    assert "record_bytes" in (tmp_path / "night.yaml").read_text()
+
+
+def test_a_folder_that_was_deleted_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_TUNER_STUDIES", raising=False)
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = f"rmdir {shlex.quote(str(folder))}; exec {shlex.join(arguments('studies'))}"
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run(["bash", "-c", script], cwd=folder, env=here, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "the working folder does not exist any more" in ended.stderr

@@ -639,3 +639,8 @@ def test_what_the_real_java_client_refuses_is_an_error_and_what_it_switches_off_
         assert silent == any(
             each.about is About.GUARANTEE and each.level is LintLevel.WARNING for each in report.findings
         )
+
+
+def test_idempotence_that_is_switched_off_in_words_is_no_protection() -> None:
+    (found,) = of(checked({"acks": "1", "enable.idempotence": "false"}, java()), "enable.idempotence", About.DEFAULT)
+    assert "switches idempotence off" in found.sentence

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PosixPath
@@ -300,10 +301,10 @@ class Losing(PosixPath):
     """A folder of studies from which a study is removed while they are listed."""
 
     @override
-    def glob(self, *args: Any, **options: Any) -> Generator[Self, None, None]:
-        for path in list(super().glob(*args, **options)):
-            if path.parent.name == "removed":
-                path.unlink()
+    def iterdir(self) -> Generator[Self, None, None]:
+        for path in list(super().iterdir()):
+            if path.name == "removed":
+                (path / RESULTS_FILE).unlink()
             yield path
 
 
@@ -313,3 +314,49 @@ def test_a_study_that_is_removed_while_the_studies_are_listed_is_left_out(tmp_pa
         (tmp_path / name / RESULTS_FILE).touch()
         os.utime(tmp_path / name / RESULTS_FILE, (number, number))
     assert FolderStorage().names(Losing(tmp_path)) == ["new", "old"]
+
+
+@pytest.fixture
+def folder_of_another_user() -> Iterator[Path]:
+    """A folder that everybody can enter, and in which only its owner can write."""
+    with tempfile.TemporaryDirectory(prefix="k") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@contextlib.contextmanager
+def without_privileges() -> Iterator[None]:
+    """Let this process be no longer root, who may do everything."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+
+
+@pytest.mark.parametrize("in_use", [False, True])
+def test_a_study_that_may_only_be_read_is_read(folder_of_another_user: Path, in_use: bool) -> None:
+    folder = folder_of_another_user / "night"
+    with contextlib.closing(SqliteStore(folder)) as owner:
+        owner.append(trial(1))
+        if not in_use:
+            owner.close()
+        for path in (*folder.iterdir(), folder):
+            path.chmod(path.stat().st_mode & 0o555)
+        with without_privileges(), contextlib.closing(FolderStorage().read(folder)) as reader:
+            assert [each.number for _, each in reader.trials()] == [1]
+            with pytest.raises(RecordUnwritable, match=r"results\.db must be writable"):
+                reader.append(trial(2))
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_study_that_may_not_be_entered_is_listed(folder_of_another_user: Path) -> None:
+    folder = folder_of_another_user / "night"
+    SqliteStore(folder).close()
+    folder.chmod(0o700)
+    with without_privileges():
+        assert FolderStorage().names(folder_of_another_user) == ["night"]

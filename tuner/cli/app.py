@@ -147,8 +147,22 @@ def _root(
         os.environ[STORAGE_VARIABLE] = storage  # the processes that we start read it there, too
 
 
+def _open_closed_streams() -> None:
+    """Open /dev/null in place of standard streams that the caller has closed, so that no other file gets their number.
+
+    Python has None in `sys` for them.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open as long as the process
+
+
 def start() -> None:
     """Run the command line, and turn every expected error into one message and its exit code."""
+    _open_closed_streams()
     catch_signals()
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         # Typer's boxes have 80 columns on a pipe, and break the examples and the values in error messages.
@@ -174,9 +188,19 @@ def start() -> None:
             _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
         if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
             _end(f"error: {_file_error(error)}", ExitCode.FAILED, "red")
+        if isinstance(error, FileNotFoundError) and not _has_working_folder():
+            _end("error: the working folder does not exist any more; change to another one", ExitCode.USAGE, "red")
         if not isinstance(error, EXPECTED):
             raise
         _end(f"error: {error}", exit_code_of(error), "red")
+
+
+def _has_working_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _file_error(error: OSError) -> str:

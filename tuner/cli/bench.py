@@ -12,10 +12,10 @@ import typer
 from runners.librdkafka.librdkafka_runner import GENERATORS
 from runners.limits import Limits
 from runners.measurement import Measurement
-from runners.reporting import silent
+from runners.reporting import counted, silent
 from runners.runner import Runner, go_on
 from runners.workload import RecordSizes, Workload
-from search_spaces.client import client_of
+from search_spaces.client import ClientKind, client_of
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options, workload_options
@@ -24,6 +24,7 @@ from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.open_target import open_alone
 from tuner.model.document import document
 from tuner.model.measurement_record import measurement_record
+from tuner.model.target import Target
 from tuner.present.console import say
 from tuner.present.csv_text import csv_of
 from tuner.present.measurement_view import live_view, print_measurement, print_spread
@@ -202,6 +203,14 @@ def bench(
     target = options.target_of(
         bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like, link=link
     )
+    if generator == "python" and chosen.kind is ClientKind.JAVA:
+        raise typer.BadParameter("--generator python measures librdkafka only; leave it or --client java out")
+    _check_target(target, replication)
+    largest_bytes = workload.record_sizes.largest_bytes
+    if limits.max_bytes is not None and limits.max_bytes < largest_bytes:
+        raise typer.BadParameter(
+            f"--max-bytes must allow at least one record of {largest_bytes:,} bytes, but got {limits.max_bytes:,}"
+        )
     check_picture(png, force=force)
     alone = quiet or as_json or as_csv
     with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as opened:
@@ -261,6 +270,16 @@ def _check_needed(peak: float, rate: float | None, most_frequent_key: float, dif
         raise typer.BadParameter("--peak needs --rate, the mean number of records per second")
     if most_frequent_key and different_keys is None:
         raise typer.BadParameter("--most-frequent-key needs --different-keys, the number of keys")
+
+
+def _check_target(target: Target, replication: int) -> None:
+    """Check that brokers that are still to be started are enough for the replicas."""
+    brokers = 1 if target.container else target.brokers
+    if target.bootstrap is None and replication > brokers:
+        raise typer.BadParameter(
+            f"--replication must be at most the number of brokers, but got {replication} with "
+            f"{counted(brokers, 'broker')}; raise --brokers"
+        )
 
 
 def _rate(load: BenchLoad | None, rate: float | None) -> float | None:

@@ -66,10 +66,24 @@ Brokers = Annotated[
         show_default="the number of replicas",
     ),
 ]
+
+
+def _retention_s(text: str) -> float:
+    """Return the seconds of a retention time. It must have a unit: `retention.ms` is in milliseconds, and ours is not.
+
+    Raises:
+        typer.BadParameter: The text is not a duration, or has no unit.
+    """
+    seconds: float = options.parse_duration(text)
+    if text.strip()[-1:].isdigit():
+        raise typer.BadParameter(f"a retention time must have a unit, as in 7d, 12h or 604800s, but got {text!r}")
+    return seconds
+
+
 RetentionTime = Annotated[
     float | None,
     typer.Option(
-        metavar="TIME", parser=options.parse_duration, help="The topic's retention.ms, as a time such as 12h or 7d."
+        metavar="TIME", parser=_retention_s, help="The topic's retention.ms, as a time with its unit: 12h or 7d."
     ),
 ]
 RetentionBytes = Annotated[

@@ -55,7 +55,7 @@ def _studies_here() -> Iterator[ListedStudy]:
                 results = results_of(store, root / name)
         except StudyNotFound:
             continue  # another process has removed the study in the meantime
-        except EXPECTED as error:
+        except (*EXPECTED, OSError) as error:
             warn(f"{name}: {error}")
             yield ListedStudy(name, UNREADABLE)
             continue

@@ -217,7 +217,7 @@ class StudyOptions:
     ] = None
     hours: Annotated[
         float | None,
-        typer.Option(min=0, help="Hours that the whole study may take, such as 8.", rich_help_panel=_LONG),
+        typer.Option(help="Hours that the whole study may take, such as 8.", rich_help_panel=_LONG),
     ] = None
     until: options.Until = None
     max_bytes: Annotated[

@@ -10,6 +10,7 @@ StudyError
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
 ├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
+│   └── NothingMeasured no baseline has been measured yet                        (exit 1)
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 ├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)
 ├── RequestRefused      what was asked for does not fit the study that it is about (exit 2)
@@ -64,6 +65,10 @@ class RecordUnwritable(StudyError):
 
 class NoFeasibleConfig(StudyError):
     """No measured config keeps every constraint, so none can be recommended."""
+
+
+class NothingMeasured(NoFeasibleConfig):
+    """A study has not measured its baseline yet, so nothing can be recommended."""
 
 
 class NotAStudy(StudyError):
@@ -142,6 +147,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     LimitTooLow: ExitCode.USAGE,
     NothingToTell: ExitCode.USAGE,
     RequestRefused: ExitCode.USAGE,
+    NothingMeasured: ExitCode.FAILED,
     NoFeasibleConfig: ExitCode.NO_FEASIBLE_CONFIG,
     TargetError: ExitCode.TARGET,
     SafetyStop: ExitCode.SAFETY,

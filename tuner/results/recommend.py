@@ -10,7 +10,7 @@ from objectives.ratios import ERROR_RATE
 from runners.reporting import Say, silent
 from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation
-from tuner.model.errors import NoFeasibleConfig
+from tuner.model.errors import NoFeasibleConfig, NothingMeasured
 from tuner.model.facts import CONSTRAINTS
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
@@ -79,18 +79,22 @@ def recommend_each(
         conditions: As for `recommend`.
 
     Raises:
-        NoFeasibleConfig: There is no recommendation for any of the sizes.
+        NothingMeasured: No baseline has been measured yet.
+        NoFeasibleConfig: There is no recommendation for any of the sizes for another reason.
     """
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
-    found, missing = [], []
+    found: list[Recommendation] = []
+    missing: list[NoFeasibleConfig] = []
     for size in sizes:
         try:
             found.append(recommend(study, size, goal, conditions))
         except NoFeasibleConfig as error:
-            missing.append(str(error))
-    why = "; ".join(missing)
+            missing.append(error)
+    why = "; ".join(map(str, missing))
     if not found:
-        raise NoFeasibleConfig(why or f"{study.name} has no results yet, because its first trial has not ended")
+        unmeasured = all(isinstance(each, NothingMeasured) for each in missing)
+        reason = why or f"{study.name} has no results yet, because its first trial has not ended"
+        raise NothingMeasured(reason) if unmeasured else NoFeasibleConfig(reason)
     return found, why
 
 
@@ -163,7 +167,7 @@ def _for_goal(study: StudyResults, record_bytes: str, goal: Goal, conditions: Co
         warnings.append(SIMULATED)
     warnings += [str(each) for each in results.carry_overs if each.shows]
     if results.baseline is None:
-        raise NoFeasibleConfig(
+        raise NothingMeasured(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
         )
     metric = asked_metric(goal, study.objectives)
@@ -291,7 +295,8 @@ def _recommendation(
     own, theirs = results.metrics_of(chosen), results.baseline_means
     if confirmation is not None:
         own, theirs = confirmation.values, confirmation.baseline
-        warnings = [*warnings, *confirmation.caveats]
+        size = f"{results.record_bytes} B: " if len(study.sizes) > 1 else ""
+        warnings = [*warnings, *(f"{size}{each}" for each in confirmation.caveats)]
     elif is_baseline:
         own = theirs = again.metrics if again is not None else results.baseline_means
     if chosen.flagged:
@@ -335,7 +340,7 @@ def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[
     The nearest size is the size whose ratio to the requested size is closest to 1.
     """
     if not study.sizes:
-        raise NoFeasibleConfig(f"{study.name} has no results yet: its first trial has not ended")
+        raise NothingMeasured(f"{study.name} has no results yet: its first trial has not ended")
     exact = study.size(record_bytes)
     if exact is not None:
         return exact, []

@@ -2,10 +2,11 @@
 
 import fcntl
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
@@ -57,24 +58,31 @@ class SqliteFile:
     Args:
         path: The file; it and its folder are created if they are missing.
         migrations: The SQL that migrates the tables from each version to the next; the first entry makes the tables.
+        may_write: Whether the user may write to the file and its folder. If not, the tables must have the newest
+            version already.
 
     Raises:
         RecordDamaged: The file can't be opened, or a newer release or another program made it.
         RecordUnwritable: The file can't be written, for example because the disk is full.
     """
 
-    def __init__(self, path: Path, migrations: Sequence[str]) -> None:
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path, migrations: Sequence[str], *, may_write: bool = True) -> None:
+        if may_write:
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = threading.RLock()
+        opened = str(path) if may_write else _to_read(path)
         try:
-            self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(
+                opened, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=not may_write
+            )
         except sqlite3.OperationalError as error:
             raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
         try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
+            if may_write:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
             migrate(self._db, path, migrations)
         except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
             self.close()
@@ -140,7 +148,8 @@ class SqliteStore(ResultsStore):
         path = folder / RESULTS_FILE
         if not create and not path.is_file():
             raise StudyNotFound(f"the folder of a study must hold {RESULTS_FILE}, but {folder} does not")
-        self._file = SqliteFile(path, MIGRATIONS)
+        may_write = create or (all(os.access(each, os.W_OK, effective_ids=True) for each in (path, folder)))
+        self._file = SqliteFile(path, MIGRATIONS, may_write=may_write)
 
     @override
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
@@ -247,11 +256,21 @@ class FolderStorage:
         return None
 
     def names(self, root: Path) -> list[str]:
-        """Return the names of the studies below `root`, starting with the study that was written last."""
+        """Return the names of the studies below `root`, starting with the study that was written last.
+
+        Folders that may not be entered come last, because they may be studies of another user.
+
+        Raises:
+            OSError: `root` exists and can't be listed.
+        """
         written: dict[str, float] = {}
-        for path in root.glob(f"*/{RESULTS_FILE}"):
-            with suppress(FileNotFoundError):  # another process has just removed the study
-                written[path.parent.name] = path.stat().st_mtime
+        for folder in root.iterdir() if root.exists() else ():
+            try:
+                written[folder.name] = (folder / RESULTS_FILE).stat().st_mtime
+            except PermissionError:
+                written[folder.name] = 0.0
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # no study, or another process has just removed it
         return sorted(written, key=written.__getitem__, reverse=True)
 
     def create(self, folder: Path) -> bool:
@@ -316,6 +335,16 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
         with writing(folder):
             stack.enter_context(file_lock(folder / "lock" / "study.lock", name, on_wait=refuse))
         yield
+
+
+def _to_read(path: Path) -> str:
+    """Return the address at which SQLite opens a file that may only be read.
+
+    SQLite needs to write beside a file in WAL mode, unless it is told that nobody changes the file. So we tell it that
+    if there is no WAL, as after a study has ended.
+    """
+    unchanged = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    return f"{path.absolute().as_uri()}?mode=ro{unchanged}"
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
