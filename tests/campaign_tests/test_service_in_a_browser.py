@@ -11,7 +11,7 @@ from tests.campaign_tests.browser import browse, needs_browser, opened
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tests.helpers.stored_studies import write_study
 from tuner.model.facts import RATES
-from tuner.present.wording import number
+from tuner.present.number_text import number
 from tuner.results.study_results import load_results
 
 _POINTS = "(document.querySelector('.js-plotly-plot')?.data ?? []).reduce((sum, each) => sum + each.x.length, 0)"

@@ -36,7 +36,8 @@ from tuner.present.export import (
     recommendation_of,
     recommendation_record,
 )
-from tuner.present.wording import KEEP, NO_GAIN, shown_metrics
+from tuner.present.number_text import shown_metrics
+from tuner.present.recommendation_words import KEEP, NO_GAIN
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Price, Recommendation
 

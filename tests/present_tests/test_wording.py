@@ -4,7 +4,8 @@ import pytest
 
 from objectives.ratios import Ratio, short
 from runners.reporting import counted, duration
-from tuner.present.wording import gain, gain_headings, number, over_sizes
+from tuner.present.number_text import gain, gain_headings, number
+from tuner.present.recommendation_words import over_sizes
 
 
 @pytest.mark.parametrize(

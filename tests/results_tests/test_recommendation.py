@@ -14,7 +14,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.present.wording import in_short
+from tuner.present.recommendation_words import in_short
 from tuner.results.nominees import pick
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions, Recommendation, SideEffect

@@ -23,7 +23,7 @@ from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.course.run import run_study
 from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export, offered
-from tuner.present.wording import number
+from tuner.present.number_text import number
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions
 from tuner.results.study_results import load_results

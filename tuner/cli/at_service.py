@@ -17,7 +17,7 @@ from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
 from tuner.present.export import Format, export_all, recommendation_of, study_record
-from tuner.present.wording import number, title
+from tuner.present.number_text import number, title
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommendation import Recommendation
 from tuner.service.queue.job import AT_WORK, JobState

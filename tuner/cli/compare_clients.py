@@ -16,7 +16,7 @@ from tuner.cli.printing import print_json
 from tuner.model.spec import Executor
 from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
 from tuner.present.console import OUT, say, warn
-from tuner.present.wording import not_advice
+from tuner.present.recommendation_words import not_advice
 from tuner.results.client_comparison import Contest, Side, comparison_of
 from tuner.results.reasons import SIMULATED
 from tuner.results.recommend import recommend

@@ -32,7 +32,7 @@ from tuner.present.experiment_view import (
     experiments_record,
     overview_lines,
 )
-from tuner.present.wording import aligned
+from tuner.present.number_text import aligned
 from tuner.results.experiment_results import ExperimentResults, load_experiment
 from tuner.storage.home import find_study
 from tuner.study_file import QUICK_SUFFIX

@@ -13,7 +13,7 @@ from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
-from tuner.present.wording import not_advice, over_sizes
+from tuner.present.recommendation_words import not_advice, over_sizes
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults

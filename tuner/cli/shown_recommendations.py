@@ -9,7 +9,7 @@ from search_spaces.to_java import LABEL, for_java
 from tuner.cli.output import check_output, write_output
 from tuner.present.console import say, warn
 from tuner.present.export import Format, export, export_all, is_translated
-from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
+from tuner.present.recommendation_words import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.recommendation import Recommendation
 from tuner.storage.files import size_name
 

@@ -14,7 +14,7 @@ from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say
-from tuner.present.wording import aligned, number, title
+from tuner.present.number_text import aligned, number, title
 
 if TYPE_CHECKING:
     import pandas as pd

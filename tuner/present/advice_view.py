@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from runners.reporting import counted
 from tuner.prediction.advice import Advice, SettingsEstimate
+from tuner.present.number_text import aligned, number
 from tuner.present.prediction_view import ESTIMATE, interval_text
-from tuner.present.wording import aligned, number
 
 _UNCOUNTED: Final = (
     "Batches overlap in time, so there are several producers without ids. They are taken for one here, so their own "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from objectives.ratios import Ratio
-from tuner.present.wording import aligned, number, title
+from tuner.present.number_text import aligned, number, title
 from tuner.results.client_comparison import ClientComparison, Pair
 
 _SHOWN: Final = (

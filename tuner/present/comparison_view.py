@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
-from tuner.present.wording import number
+from tuner.present.number_text import number
 from tuner.results.comparison import NOISE_RATIO, GoalComparison, SizeComparison, StudyComparison
 from tuner.results.recommendation import Recommendation
 

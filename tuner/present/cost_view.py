@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tuner.model.document import document
 from tuner.model.prices import Prices
-from tuner.present.wording import aligned, number
+from tuner.present.number_text import aligned, number
 from tuner.results.cost import Cost
 from tuner.results.recommendation import Recommendation
 

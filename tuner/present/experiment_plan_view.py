@@ -11,7 +11,7 @@ from runners.workload import Workload
 from tuner.model.document import document
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.row import Row
-from tuner.present.wording import aligned
+from tuner.present.number_text import aligned
 
 _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "record bytes": lambda row: str(row.workload.record_sizes),

@@ -7,8 +7,8 @@ from tuner.course.experiment_steps import ExperimentStep
 from tuner.course.reporter import ExperimentReporter
 from tuner.model.trial import State, Trial
 from tuner.present.console import ERR
+from tuner.present.number_text import number
 from tuner.present.study_view import LiveLine
-from tuner.present.wording import number
 
 
 class ExperimentProgress(LiveLine, ExperimentReporter):

@@ -12,7 +12,7 @@ from tuner.model.document import document
 from tuner.model.row import RowValue, setting_text
 from tuner.present.csv_text import csv_of
 from tuner.present.experiment_plan_view import properties_text
-from tuner.present.wording import aligned, number
+from tuner.present.number_text import aligned, number
 from tuner.results.checked_findings import Checked, Compared, FindingOutcome
 from tuner.results.experiment_results import ExperimentResults
 from tuner.results.latency_parts import latency_parts

@@ -8,7 +8,7 @@ from rich.text import Text
 from tuner.model.document import document
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
-from tuner.present.wording import aligned, number, shown_value, title
+from tuner.present.number_text import aligned, number, shown_value, title
 from tuner.results.grid_tables import Cell, GridTable
 
 NO_GRID: Final = "the study did not search a grid, so it has no tables; `tuner trials` shows what it measured"

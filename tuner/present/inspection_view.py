@@ -21,7 +21,7 @@ from tuner.present.inspection_words import (
     percent,
     remarks,
 )
-from tuner.present.wording import aligned, number
+from tuner.present.number_text import aligned, number
 
 _RANKING_RULE: Final = (
     "the saved batches divided by the batches of all topics, and the saved bytes by all bytes; the mean of the two"

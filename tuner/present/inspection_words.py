@@ -9,7 +9,7 @@ from runners.inspection.record_batch import UNCOMPRESSED
 from runners.reporting import counted, enumerated
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection
-from tuner.present.wording import number
+from tuner.present.number_text import number
 
 IF_THEY_WAITED: Final = f"if each producer waited up to {MERGE_WAIT_MS} ms for batches of up to {MERGE_BYTES:,} bytes"
 JAVA_BATCH_BYTES: Final = 16_384

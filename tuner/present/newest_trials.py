@@ -6,7 +6,7 @@ from objectives.outcome import COMPARED
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
-from tuner.present.wording import number, title
+from tuner.present.number_text import number, title
 from tuner.results.study_results import SizeResults, StudyResults
 
 SHOWN_TRIALS: Final = 10

@@ -17,7 +17,7 @@ from tuner.model.spec import OVERHEAD_S, Method, StudySpec
 from tuner.present.changes import changed_values
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
-from tuner.present.wording import shown_value
+from tuner.present.number_text import shown_value
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, trials_in_all
 

@@ -20,7 +20,7 @@ from tuner.prediction.predicting import AT_FULL_SPEED, AT_RATE, LATENCIES, MOST_
 from tuner.prediction.question import Question, side_by_side
 from tuner.prediction.retention import BROKERS, TYPED, Retention
 from tuner.prediction.source import Source
-from tuner.present.wording import aligned, number
+from tuner.present.number_text import aligned, number
 from tuner.results.reasons import SIMULATED
 
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")

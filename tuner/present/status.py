@@ -14,7 +14,8 @@ from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Progress, State, StudyState, Trial
 from tuner.present.export import Format, offered
-from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, levels_differ, shown_gains, title
+from tuner.present.number_text import gain, gain_headings, levels_differ, title
+from tuner.present.recommendation_words import KEEP, NO_GAIN, in_short, keep, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import SizeResults, StudyResults

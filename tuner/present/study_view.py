@@ -18,7 +18,8 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.console import ERR, say
-from tuner.present.wording import in_short, keep, not_advice, title
+from tuner.present.number_text import title
+from tuner.present.recommendation_words import in_short, keep, not_advice
 from tuner.results.recommend import recommend
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults

@@ -10,9 +10,9 @@ from rich.text import Text
 from runners.reporting import counted, duration
 from tuner.model.trial import StudyState
 from tuner.present.console import Unwrapped
+from tuner.present.number_text import aligned, number, title
 from tuner.present.report.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
 from tuner.present.status import SizeStatus, Status
-from tuner.present.wording import aligned, number, title
 from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines

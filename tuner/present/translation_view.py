@@ -10,7 +10,7 @@ from search_spaces.properties_file import format_properties
 from search_spaces.to_java import LABEL
 from search_spaces.translation import FileTranslation, TranslatedProperty
 from tuner.model.document import document
-from tuner.present.wording import aligned
+from tuner.present.number_text import aligned
 
 _NOTHING: Final = "-"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tuner.present.wording import number, one_more_round, title
+from tuner.present.number_text import number, one_more_round, title
 from tuner.results.judgement import Judgement
 
 

@@ -10,7 +10,8 @@ from runners.reporting import counted, enumerated
 from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.changes import Change, changes
 from tuner.present.console import Unwrapped
-from tuner.present.wording import gain, gain_sentences, metric_name
+from tuner.present.number_text import gain, metric_name
+from tuner.present.recommendation_words import gain_sentences
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
 

@@ -17,7 +17,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export import Format, export
-from tuner.present.wording import gain_sentences, in_short, keep, not_advice, shown_gains
+from tuner.present.recommendation_words import gain_sentences, in_short, keep, not_advice, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation

@@ -22,7 +22,8 @@ from tuner.model.document import document
 from tuner.present.export.pasted import pasted_values
 from tuner.present.export.record import recommendation_record
 from tuner.present.export.table import recommendation_table
-from tuner.present.wording import gain_sentences, instead, not_advice, shown_value
+from tuner.present.number_text import shown_value
+from tuner.present.recommendation_words import gain_sentences, instead, not_advice
 from tuner.results.recommendation import Recommendation
 
 

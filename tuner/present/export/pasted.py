@@ -8,7 +8,7 @@ from search_spaces.from_java import translate_from_java
 from search_spaces.pasting import to_paste
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.to_java import for_java
-from tuner.present.wording import shown_value
+from tuner.present.number_text import shown_value
 from tuner.results.recommendation import Recommendation
 
 

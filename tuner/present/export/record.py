@@ -19,8 +19,8 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
+from tuner.present.recommendation_words import gain_sentences, not_advice, scatter_note
 from tuner.present.why import why_sections
-from tuner.present.wording import gain_sentences, not_advice, scatter_note
 from tuner.results.explanation import Closest, Explanation
 from tuner.results.recommendation import Price, Recommendation, SideEffect
 

@@ -4,16 +4,15 @@ from collections.abc import Mapping
 
 from search_spaces.properties_file import format_properties
 from tuner.present.changes import changes
-from tuner.present.wording import (
+from tuner.present.number_text import aligned, shown_value
+from tuner.present.recommendation_words import (
     NO_GAIN,
-    aligned,
     in_short,
     instead,
     keep,
     not_advice,
     numbers_table,
     scatter_note,
-    shown_value,
     undecided,
     within_scatter,
 )

@@ -14,7 +14,7 @@ from tuner.model.trial import Trial
 from tuner.present.changes import Change, changes
 from tuner.present.csv_text import csv_of
 from tuner.present.export.record import gains_record
-from tuner.present.wording import gain, gain_headings, levels_differ, number, shown_metrics, title
+from tuner.present.number_text import gain, gain_headings, levels_differ, number, shown_metrics, title
 from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from objectives.outcome import COMPARED
 from tuner.model.trial import Kind, State
 from tuner.present.changes import changes
+from tuner.present.number_text import metric_name, number, shown_metrics, title
 from tuner.present.report.assets import plotly_script
 from tuner.present.report.view import (
     BLACK,
@@ -26,7 +27,6 @@ from tuner.present.report.view import (
     is_wide,
     view_of,
 )
-from tuner.present.wording import metric_name, number, shown_metrics, title
 from tuner.results.explanation import FRONT, Explanation
 from tuner.results.study_results import SizeResults
 

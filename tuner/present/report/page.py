@@ -14,7 +14,7 @@ from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
-from tuner.present import comparison_view, experiment_view, grid_view, why, wording
+from tuner.present import comparison_view, experiment_view, grid_view, number_text, recommendation_words, why
 from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
 from tuner.present.report import front_table, interactive
@@ -128,7 +128,7 @@ def drift_text(size: SizeResults) -> str:
     )
     noises = size.estimates.noise.items()
     scatter = ", ".join(
-        f"{100 * noise.sd_log:.1f} % in {wording.metric_name(metric)}"
+        f"{100 * noise.sd_log:.1f} % in {number_text.metric_name(metric)}"
         for metric, noise in noises
         if not noise.is_assumed
     )
@@ -141,13 +141,13 @@ def drift_text(size: SizeResults) -> str:
 
 def kept_lines(same: Sequence[Explanation]) -> list[str]:
     """Return the advice to keep the baseline, and what is proven for other goals, each sentence once."""
-    return list(dict.fromkeys(line for each in same for line in wording.gain_sentences(each.found)))
+    return list(dict.fromkeys(line for each in same for line in recommendation_words.gain_sentences(each.found)))
 
 
 def trial_metrics(size: SizeResults) -> list[str]:
     """Return the metrics that have a column in the table of all trials."""
     asked = [objective.metric for objective in size.objectives]
-    return wording.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
+    return number_text.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
 
 
 def raw_metrics(size: SizeResults, metrics: Sequence[str]) -> list[str]:
@@ -170,7 +170,7 @@ def _pages() -> Environment:
     pages.globals.update(
         IN_TURN=front_table.IN_TURN,
         NOT_IN_TURN=comparison_view.NOT_IN_TURN,
-        NO_GAIN=wording.NO_GAIN,
+        NO_GAIN=recommendation_words.NO_GAIN,
         SCRIPT=SCRIPT,
         STYLE=STYLE,
         SIMULATED=SIMULATED,
@@ -217,21 +217,21 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.effect_name,
     why.effect_words,
     why.in_one_line,
-    wording.metric_name,
+    number_text.metric_name,
     why.rounds_text,
     changes,
-    wording.compared,
-    wording.in_short,
-    wording.instead,
-    wording.keep,
-    wording.over_sizes,
-    wording.shown_gains,
-    wording.shown_value,
-    wording.undecided,
-    wording.not_advice,
-    wording.number,
-    wording.numbers_table,
-    wording.title,
+    recommendation_words.compared,
+    recommendation_words.in_short,
+    recommendation_words.instead,
+    recommendation_words.keep,
+    recommendation_words.over_sizes,
+    recommendation_words.shown_gains,
+    number_text.shown_value,
+    recommendation_words.undecided,
+    recommendation_words.not_advice,
+    number_text.number,
+    recommendation_words.numbers_table,
+    number_text.title,
 )
 """The functions that the templates call, by their own names."""
 

@@ -17,6 +17,7 @@ from runners.reporting import counted
 from tuner.prediction.modelled import Interval
 from tuner.prediction.predicting import LATENCIES, Prediction
 from tuner.present.grid_view import cell_text, grid_heading
+from tuner.present.number_text import shown_value, title
 from tuner.present.report.canvas import canvas, log_ticks, save, style
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.view import (
@@ -32,7 +33,6 @@ from tuner.present.report.view import (
     hypervolume_steps,
     view_of,
 )
-from tuner.present.wording import shown_value, title
 from tuner.results.explanation import FRONT
 from tuner.results.grid_tables import GridTable
 from tuner.results.study_results import SizeResults

@@ -7,7 +7,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.wording import title
+from tuner.present.number_text import title
 from tuner.results.comparison import StudyComparison
 from tuner.results.study_results import SizeResults, StudyResults
 

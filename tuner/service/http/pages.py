@@ -12,10 +12,10 @@ from jinja2 import Environment, PackageLoader
 from objectives.ratios import Ratio, short
 from runners.reporting import duration
 from tuner.model.spec import Goal
+from tuner.present.number_text import metric_name, number, title
 from tuner.present.report.assets import STYLE
 from tuner.present.status import Recommended
 from tuner.present.study_list import BestGain
-from tuner.present.wording import metric_name, number, title
 from tuner.service.queue.job import AT_WORK
 
 CSP: Final = (

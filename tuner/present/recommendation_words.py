@@ -1,14 +1,25 @@
-"""The wording of numbers and gains, which is the same in every table, file and page."""
+"""The sentences about a recommendation: what a config brings and costs, whether that is proven, and what to do next."""
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
-from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
+from objectives.outcome import OUTCOME_METRICS, Direction
+from objectives.ratios import ERROR_RATE, Ratio, short
 from runners.reporting import counted, enumerated
-from search_spaces.catalogue import shown_value as shown_value
 from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.present.number_text import (
+    Cell,
+    gain,
+    gain_headings,
+    interval,
+    level_text,
+    levels_differ,
+    metric_name,
+    number,
+    one_more_round,
+    shown_metrics,
+    title,
+)
 from tuner.results.recommendation import Price, Recommendation, SideEffect
 
 NO_GAIN: Final = "not measured again, alternating with the baseline, so no gain is claimed"
@@ -19,78 +30,6 @@ WOULD_DECIDE: Final = (
     "quieter machine would decide it"
 )
 _ROUNDS: Final = 8
-_UNITS: Final = (", ms", ", MB/s", ", records/s")
-
-Cell = str | tuple[str, float | None]
-"""A table cell: a text, or a number as a pair of its text and the value to sort by."""
-_COLUMN_GAP: Final = "   "
-_READ_FIRST: Final = shown_in(ShownIn.TABLES)
-
-
-def title(metric: str) -> str:
-    """Return a metric's name in words, with its unit: `latency p99, ms`."""
-    known = OUTCOME_METRICS.get(metric)
-    return known.title if known else metric
-
-
-def metric_name(metric: str) -> str:
-    """Return a metric's name without its unit, as ratios have no unit: `latency p99`."""
-    name = title(metric)
-    return next((name.removesuffix(unit) for unit in _UNITS if name.endswith(unit)), name)
-
-
-def number(value: float | None) -> str:
-    """Return a value with three digits, `1,420,000` or `4.17`; a dash for an unknown value."""
-    if value is None:
-        return "-"
-    value = float(f"{value:.3g}")
-    for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
-        if abs(value) >= limit or (value == 0 and digits == 0):
-            return f"{value:,.{digits}f}"
-    return f"{value:.3g}"
-
-
-def gain(ratio: Ratio, *, with_level: bool = False) -> str:
-    """Return a gain with its interval, `1.32 (1.25 to 1.40)`, and with a remark if the gain is not proven.
-
-    Args:
-        ratio: The gain.
-        with_level: Whether the interval's level stands beside it: `1.32 (1.25 to 1.40; 97.5 %)`.
-    """
-    text = _interval(ratio, with_level=with_level)
-    if ratio.low > 1.0:
-        return text
-    if ratio.inconclusive:
-        return f"{text}: inconclusive"
-    return f"{text}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
-
-
-def levels_differ(gains: Iterable[Ratio]) -> bool:
-    """Return whether the intervals of some gains have different levels, so that each level must stand with its gain."""
-    return len({_percent(ratio.level) for ratio in gains}) > 1
-
-
-def gain_headings(gains: Collection[Ratio]) -> tuple[str, str]:
-    """Return the headings for two columns: the gains, and the prediction intervals for one more round.
-
-    The first heading has the level of the gains' intervals, if that is the same for all of them.
-    """
-    level = next((_percent(ratio.level) for ratio in gains), _percent(LEVEL))
-    of_gains = "gain (interval; its level)" if levels_differ(gains) else f"gain ({level} interval)"
-    return of_gains, f"one more round ({_percent(LEVEL)})"
-
-
-def one_more_round(ratio: Ratio) -> str:
-    """Return the interval in which the ratio of one more round would fall: `1.20 to 1.44`."""
-    return f"{short(ratio.repeat_low)} to {short(ratio.repeat_high)}"
-
-
-def _interval(ratio: Ratio, *, with_level: bool) -> str:
-    return f"{str(ratio).removesuffix(')')}; {_percent(ratio.level)})" if with_level else str(ratio)
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:.3g} %"
 
 
 def not_advice(recommendation: Recommendation) -> str:
@@ -217,7 +156,7 @@ def compared(recommendation: Recommendation, metric: str, *, with_level: bool = 
     if not recommendation.proven or ratio.inconclusive or ratio.low > 1.0:
         return gain(ratio, with_level=with_level)
     cost = _cost(recommendation, metric)
-    return f"{_interval(ratio, with_level=with_level)}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
+    return f"{interval(ratio, with_level=with_level)}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
 
 
 def over_sizes(record_sizes: int) -> str:
@@ -238,7 +177,7 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
         return [NO_GAIN]
     sentences = [
         f"{title(metric)}: {compared(recommendation, metric)} "
-        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
+        f"({level_text(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
     told = [in_short(recommendation), *sentences, undecided(recommendation), *instead(recommendation)]
@@ -262,23 +201,6 @@ def scatter_note(recommendation: Recommendation) -> str:
     return f"the gain in {enumerated(unsure)} is proven, but a single round may show none" if unsure else ""
 
 
-def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
-    """Return the metrics to show for some configs, in the order in which tables show them.
-
-    Metrics that no config has are left out.
-
-    Args:
-        numbers: The metrics of each config.
-        first: Metrics to show first.
-        also: Metrics to show in addition to the usual ones; a latency among them is sorted in with the other latencies.
-    """
-    speeds = [name for name in _READ_FIRST if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
-    latencies = {name for name in (*_READ_FIRST, *also) if name.startswith("latency")}
-    in_line = sorted(latencies, key=lambda name: name.removesuffix("_ms"))
-    wanted = (*first, *speeds, *in_line, *_READ_FIRST, *also)
-    return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]
-
-
 def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
     """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's.
 
@@ -300,20 +222,3 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
     names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]
     headings = ["", *(f"{name}{where}" for name in names)]
     return [*headings, *(gain_headings(gains.values()) if recommendation.confirmed else [])], rows
-
-
-def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:
-    """Return table rows as lines with columns of equal width.
-
-    Args:
-        rows: The cells of each row; all rows have equally many. The first column is aligned to the left.
-        right: Whether the other columns are aligned to the right.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        _COLUMN_GAP.join(
-            text.rjust(width) if right and column else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
