@@ -14,9 +14,9 @@ from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.comparison_view import comparison_rows
 from tuner.present.frames import trials_frame, trials_record
+from tuner.present.front_table import front_csv, front_notes, front_record, front_rows
 from tuner.present.number_text import number
 from tuner.present.recommendation_words import shown_gains
-from tuner.present.report.front_table import front_csv, front_notes, front_record, front_rows
 from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
 from tuner.present.status import status_of

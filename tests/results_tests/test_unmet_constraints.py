@@ -8,7 +8,7 @@ from objectives.scoring import Constraint
 from tests.helpers.stored_studies import study
 from tests.helpers.trials import baseline, failed, results, trial
 from tuner.model.facts import CONSTRAINTS
-from tuner.present.report.front_table import front_markdown
+from tuner.present.front_table import front_markdown
 from tuner.present.report.page import report_page
 from tuner.results.unmet_constraints import missed_constraints, missed_lines
 

@@ -16,7 +16,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOST, RATES
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Progress, StudyState
-from tuner.present.report.front_table import front_record
+from tuner.present.front_table import front_record
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.reading import recommendations_from_tracking

@@ -19,10 +19,11 @@ from tuner.cli.shown_studies import print_studies_here
 from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
+from tuner.present.front_table import front_csv, front_rows, fronts_record
+from tuner.present.front_view import print_front
 from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
-from tuner.present.report.front_table import front_csv, front_rows, fronts_record
 from tuner.present.status import Status, status_of
-from tuner.present.text_view import print_front, status_text
+from tuner.present.status_view import status_text
 from tuner.results.comparison import StudyComparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.grid_tables import grid_tables

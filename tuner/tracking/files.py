@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from runners.clusters.temporary import temporary_folder
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export
-from tuner.present.report.front_table import front_csv, front_record
+from tuner.present.front_table import front_csv, front_record
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.study_layout import SizeRuns

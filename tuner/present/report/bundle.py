@@ -18,8 +18,8 @@ from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, export, offered
+from tuner.present.front_table import front_csv, front_markdown, front_record
 from tuner.present.grid_view import grid_csv
-from tuner.present.report.front_table import front_csv, front_markdown, front_record
 from tuner.present.report.page import experiment_page, front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
 from tuner.present.why import why_markdown

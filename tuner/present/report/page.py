@@ -14,10 +14,18 @@ from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
 from tuner.model.trial import Kind
-from tuner.present import comparison_view, experiment_view, grid_view, number_text, recommendation_words, why
+from tuner.present import (
+    comparison_view,
+    experiment_view,
+    front_table,
+    grid_view,
+    number_text,
+    recommendation_words,
+    why,
+)
 from tuner.present.changes import changes
 from tuner.present.export.pasted import pasted_values
-from tuner.present.report import front_table, interactive
+from tuner.present.report import interactive
 from tuner.present.report.assets import SCRIPT, STYLE
 from tuner.present.report.experiment_figures import charts, over_time
 from tuner.present.report.view import ReportView

@@ -200,7 +200,7 @@ def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
 
 
 def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.report.front_table import front_csv, front_rows, fronts_record
+    from tuner.present.front_table import front_csv, front_rows, fronts_record
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -208,7 +208,7 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
         case "csv":
             return CachedResponse.of(front_csv(*sizes), CSV)
         case "text":
-            from tuner.present.text_view import print_front
+            from tuner.present.front_view import print_front
 
             shown = [f"{SIMULATED}\n"] if results.simulated else []
             shown += [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
@@ -238,7 +238,7 @@ def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     if state := given.get("state"):
         found = found.in_queue(state)
     if given.get("form") == "text":
-        from tuner.present.text_view import status_text
+        from tuner.present.status_view import status_text
 
         return CachedResponse.of(_as_text(lambda out: out.print(status_text(found))), TEXT)
     return CachedResponse.of(found.as_json())
