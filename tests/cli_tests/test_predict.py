@@ -51,6 +51,15 @@ def test_a_study_is_calibrated_by_its_own_trials() -> None:
     assert len(ran.json["predictions"]) == 2
 
 
+def test_what_if_is_the_long_name_of_x() -> None:
+    short, long = (
+        tuner("predict", "small", option, "linger.ms=20", option, "batch.size=200000", "--json")
+        for option in ("-X", "--what-if")
+    )
+    assert long.code == 0, long.err
+    assert long.json == short.json
+
+
 def test_the_table_says_that_it_is_an_estimate_and_what_binds() -> None:
     ran = tuner("predict", "small")
     assert ran.code == 0, ran.err

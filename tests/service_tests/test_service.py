@@ -290,7 +290,7 @@ def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: 
                 ("predict", "first", "--sweep", "replication=1..3", "--json"),
                 ("predict", "first", "--sweep", "linger.ms"),
                 ("predict", "first", "--rate", "20000", "--disk", "2TB", "--brokers", "3", "--retention", "7d"),
-                ("predict", "first", "--config", str(producer), "-X", "linger.ms=3"),
+                ("predict", "first", "--config", str(producer), "--what-if", "linger.ms=3"),
             )
         }
         written = tuner("report", "overnight", "--output", str(tmp_path / "report.html"))

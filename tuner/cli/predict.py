@@ -49,6 +49,7 @@ def predict(
     \b
     Examples:
         tuner predict overnight
+        tuner predict overnight --what-if linger.ms=20
         tuner predict overnight -X linger.ms=20 -X compression.type=lz4
         tuner predict overnight --record-bytes 1000 --rate 50000 --partitions 12
         tuner predict overnight --rate 50000 --disk 2TB --brokers 3 --retention 7d

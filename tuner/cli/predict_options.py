@@ -13,7 +13,10 @@ from tuner.prediction.retention import Retention
 Pairs = Annotated[
     list[str] | None,
     typer.Option(
-        "-X", metavar="KEY=VALUE", help="A producer property to change, such as linger.ms=20. It may be repeated."
+        "-X",
+        "--what-if",
+        metavar="KEY=VALUE",
+        help="A producer property to change, such as linger.ms=20. It may be repeated.",
     ),
 ]
 RecordBytes = Annotated[str | None, workload_options.record_sizes(default="the first of the study")]
