@@ -52,10 +52,10 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def percent(ratio: float | None) -> str:
-    """Return a ratio that is known as text: `62 %`."""
+def percent(ratio: float | None, decimals: int = 0) -> str:
+    """Return a ratio that is known as a percentage, with so many decimals: `62 %`."""
     assert ratio is not None
-    return f"{100 * ratio:.0f} %"
+    return f"{100 * ratio:.{decimals}f} %"
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspected, ranked
 from tuner.present.inspection_view import inspection_lines, inspection_record, print_ranking, ranking_record
-from tuner.present.inspection_words import in_short, linger, notes, percent, remarks
+from tuner.present.inspection_words import in_short, linger, notes, remarks, share
 
 HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
 MUCH = 10**9
@@ -88,7 +88,7 @@ def test_linger_is_a_range_a_bound_or_not_known(low: float, high: float | None, 
 
 
 def test_only_percentages_below_ten_have_a_decimal() -> None:
-    assert [percent(each) for each in (0.0, 0.004, 0.099, 0.5, 1.0)] == ["0 %", "0.4 %", "9.9 %", "50 %", "100 %"]
+    assert [share(each) for each in (0.0, 0.004, 0.099, 0.5, 1.0)] == ["0 %", "0.4 %", "9.9 %", "50 %", "100 %"]
 
 
 def test_the_figures_have_a_line_each() -> None:

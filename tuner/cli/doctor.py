@@ -24,7 +24,7 @@ from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
 from runners.limits import Limits
 from runners.places import cache_root, state_root
-from runners.reporting import silent
+from runners.reporting import percent, silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
@@ -166,7 +166,7 @@ def _existing(folder: Path) -> Path:
 
 def _load() -> Check:
     busy = psutil.cpu_percent(interval=0.5) / 100
-    text = f"{100 * busy:.0f} % of the CPU is in use by other programs"
+    text = f"{percent(busy)} of the CPU is in use by other programs"
     if busy > _BUSY_HOST_RATIO:
         return Check("CPU load", CheckState.WEAK, f"{text}: measurements will be noisy; stop the other programs")
     return Check("CPU load", CheckState.GOOD, text)

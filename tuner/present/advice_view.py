@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from tuner.prediction.advice import Advice, SettingsEstimate
 from tuner.present.number_text import aligned, number
 from tuner.present.prediction_view import ESTIMATE, interval_text
@@ -34,7 +34,7 @@ def advice_lines(advice: Advice, topic: str, calibrated_by: str | None) -> list[
     return [
         f"what other settings would do: {ESTIMATE}",
         f"assumed: {counted(advice.producers, 'producer')} of {number(load.rate_records_per_s)} records/s each, "
-        f"{load.record_sizes} B a record, {100 * load.compressibility_ratio:.0f} % of it compressible"
+        f"{load.record_sizes} B a record, {percent(load.compressibility_ratio)} of it compressible"
         f"{', with keys' if load.key_bytes else ''}",
         *aligned(rows),
         f"Today's batches have {number(advice.measured_batch_records)} records; the model expects "

@@ -6,6 +6,7 @@ from typing import Any, Final
 from rich.table import Column, Table
 from rich.text import Text
 
+from runners.reporting import percent
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
 from tuner.present.number_text import number
@@ -13,7 +14,7 @@ from tuner.results.comparison import NOISE_RATIO, GoalComparison, SizeComparison
 from tuner.results.recommendation import Recommendation
 
 NOT_IN_TURN: Final = (
-    f"the studies were not measured alternately, so a difference of up to {100 * NOISE_RATIO:.0f} % counts as no "
+    f"the studies were not measured alternately, so a difference of up to {percent(NOISE_RATIO)} counts as no "
     "difference"
 )
 _SHOWN: Final = ("mb_per_s", "latency_p99_ms")

@@ -11,12 +11,12 @@ from objectives.read_verdict import ReadEvidence, judge_reading
 from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurement import Measurement
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from tuner.present.brokers_view import broker_lines
 from tuner.present.console import OUT, warn
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
-    "nothing to take": lambda window: f"{100 * window.waiting_ratio:.0f} %",
+    "nothing to take": lambda window: percent(window.waiting_ratio),
 }
 """Columns of a live table of windows, besides records and bytes."""
 
@@ -105,7 +105,7 @@ def _cost(seen: Consumption) -> str:
     if used.broker_cpu_cores is not None and seen.broker_cpu_ms_per_mb is not None:
         parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.2f} ms of CPU per MB)")
     if used.host_cpu_ratio is not None:
-        parts.append(f"host {100 * used.host_cpu_ratio:.0f} % of {used.host_cores} cores")
+        parts.append(f"host {percent(used.host_cpu_ratio)} of {used.host_cores} cores")
     return ", ".join(parts) or "unknown"
 
 

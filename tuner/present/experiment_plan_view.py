@@ -6,7 +6,7 @@ from dataclasses import asdict
 from statistics import mode
 from typing import Any, Final
 
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from runners.workload import Workload
 from tuner.model.document import document
 from tuner.model.experiment import ExperimentSpec
@@ -87,7 +87,7 @@ def _keys(load: Workload) -> str:
     if not load.key_bytes:
         return "-"
     count = "all different" if load.different_keys is None else f"{load.different_keys:,}"
-    skewed = f", {100 * load.most_frequent_key_ratio:.1f} % the same" if load.most_frequent_key_ratio else ""
+    skewed = f", {percent(load.most_frequent_key_ratio, decimals=1)} the same" if load.most_frequent_key_ratio else ""
     return f"{load.key_bytes} B, {count}{skewed}"
 
 

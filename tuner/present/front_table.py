@@ -7,7 +7,7 @@ from typing import Any, Final
 from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from runners.simulated.simulated_runner import WARNING
 from tuner.model.document import document
 from tuner.model.trial import Trial
@@ -78,7 +78,7 @@ class FrontRow:
         text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
         if found is None or metric not in self.metrics:
             return text
-        return f"{text} ±{100 * (max(found.high / found.value, found.value / found.low) - 1):.0f} %"
+        return f"{text} ±{percent(max(found.high / found.value, found.value / found.low) - 1)}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -212,8 +212,7 @@ def front_notes(size: SizeResults) -> list[str]:
         notes.append(_OF_ROUNDS)
     for metric, ratio in size.estimates.drift_ratio.items():
         notes.append(
-            f"Drift of the baseline in {title(metric)}: {100 * ratio:.0f} % in this study; {CORRECTED} corrected "
-            "for it."
+            f"Drift of the baseline in {title(metric)}: {percent(ratio)} in this study; {CORRECTED} corrected for it."
         )
     if size.estimates.forgotten:
         notes.append(

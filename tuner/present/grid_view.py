@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from runners.reporting import percent
 from tuner.model.document import document
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
@@ -40,7 +41,7 @@ def cell_text(cell: Cell | None) -> str:
     if cell is None:
         return "-"
     if cell.value is None:
-        return "-" if cell.held_ratio is None else f"{100 * cell.held_ratio:.0f} % of rate"
+        return "-" if cell.held_ratio is None else f"{percent(cell.held_ratio)} of rate"
     return number(cell.value) + (f" ({cell.behind} of {cell.configs} behind)" if cell.behind else "")
 
 

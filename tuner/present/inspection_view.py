@@ -18,8 +18,8 @@ from tuner.present.inspection_words import (
     in_short,
     linger,
     notes,
-    percent,
     remarks,
+    share,
 )
 from tuner.present.number_text import aligned, number
 
@@ -107,9 +107,9 @@ def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[s
     yield "bytes per batch", _spread(traffic.bytes_per_batch)
     yield "batch fill", _fill(found)
     yield "linger.ms", linger(ending)
-    yield "codec", ", ".join(f"{codec} {percent(count / traffic.batches)}" for codec, count in traffic.codecs.items())
+    yield "codec", ", ".join(f"{codec} {share(count / traffic.batches)}" for codec, count in traffic.codecs.items())
     if traffic.compressed_ratio is not None:
-        yield "compressed to", f"{percent(traffic.compressed_ratio)} of the size without compression"
+        yield "compressed to", f"{share(traffic.compressed_ratio)} of the size without compression"
     yield "with each codec", _coded(traffic.coded_bytes, traffic.bytes)
     yield "in larger batches", f"{_coded(traffic.merged.coded_bytes, traffic.merged.bytes)} ({IF_THEY_WAITED})"
     if traffic.wait_ms is not None:
@@ -117,11 +117,11 @@ def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[s
     if traffic.between_ms is not None:
         yield "batch to next batch", f"{_spread(traffic.between_ms)} ms, of one producer in one partition"
     yield "creation to append", _lag(traffic.append_lag_ms)
-    yield "producer ids", f"{traffic.producers:,}, in {percent(traffic.idempotent_ratio)} of the batches"
-    yield "transactions", f"{percent(traffic.transactional_ratio)} of the batches"
+    yield "producer ids", f"{traffic.producers:,}, in {share(traffic.idempotent_ratio)} of the batches"
+    yield "transactions", f"{share(traffic.transactional_ratio)} of the batches"
     yield (
         "balance",
-        f"the fullest of {traffic.partitions} partitions has {percent(traffic.largest_partition_ratio)} of "
+        f"the fullest of {traffic.partitions} partitions has {share(traffic.largest_partition_ratio)} of "
         f"{traffic.stored_records:,} stored records",
     )
     yield "last 24 hours", f"{traffic.recent_records:,} records"
@@ -154,9 +154,9 @@ def _print_ranked(rows: Sequence[RankedTopic], received_bytes: int, top: int) ->
             [
                 str(place),
                 found.topic,
-                percent(row.saved_ratio),
-                f"{number(savings.batches_ratio * found.recent_batches)} ({percent(savings.batches_ratio)})",
-                f"{number(savings.bytes_ratio * found.recent_bytes / 1e6)} MB ({percent(savings.bytes_ratio)})",
+                share(row.saved_ratio),
+                f"{number(savings.batches_ratio * found.recent_batches)} ({share(savings.batches_ratio)})",
+                f"{number(savings.bytes_ratio * found.recent_bytes / 1e6)} MB ({share(savings.bytes_ratio)})",
                 savings.codec,
                 in_short(found),
             ]
@@ -178,14 +178,14 @@ def _fill(found: Inspection) -> str:
         return f"full: batch.size is about {found.ending.full_bytes:,}"
     mean = found.traffic.plain_bytes / found.traffic.batches
     return (
-        f"{percent(mean / JAVA_BATCH_BYTES)} of {JAVA_BATCH_BYTES:,} (batch.size of the Java client by default), "
-        f"{percent(mean / LIBRDKAFKA_BATCH_BYTES)} of {LIBRDKAFKA_BATCH_BYTES:,} (librdkafka)"
+        f"{share(mean / JAVA_BATCH_BYTES)} of {JAVA_BATCH_BYTES:,} (batch.size of the Java client by default), "
+        f"{share(mean / LIBRDKAFKA_BATCH_BYTES)} of {LIBRDKAFKA_BATCH_BYTES:,} (librdkafka)"
     )
 
 
 def _coded(coded_bytes: Mapping[str, int], today_bytes: int) -> str:
     known = [codec for codec in CODECS_BY_COST if codec in coded_bytes]
-    return ", ".join(f"{codec} {percent(coded_bytes[codec] / today_bytes)}" for codec in known) + " of today's bytes"
+    return ", ".join(f"{codec} {share(coded_bytes[codec] / today_bytes)}" for codec in known) + " of today's bytes"
 
 
 def _lag(lag_ms: Spread | None) -> str:

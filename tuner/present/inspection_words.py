@@ -6,7 +6,7 @@ from typing import Final
 from runners.inspection.batch_reader import MERGE_BYTES, MERGE_WAIT_MS
 from runners.inspection.batch_sampling import BatchSample
 from runners.inspection.record_batch import UNCOMPRESSED
-from runners.reporting import counted, enumerated
+from runners.reporting import counted, enumerated, percent
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection
 from tuner.present.number_text import number
@@ -35,10 +35,10 @@ def remarks(found: Inspection) -> Iterator[str]:
     yield _idempotence(found)
     traffic = found.traffic
     if traffic.transactional_ratio:
-        yield f"{percent(traffic.transactional_ratio)} of the batches belong to transactions."
+        yield f"{share(traffic.transactional_ratio)} of the batches belong to transactions."
     if traffic.partitions > 1 and traffic.largest_partition_ratio > _UNEVEN / traffic.partitions:
         yield (
-            f"One of the {traffic.partitions} partitions has {percent(traffic.largest_partition_ratio)} of the "
+            f"One of the {traffic.partitions} partitions has {share(traffic.largest_partition_ratio)} of the "
             "records: look at the keys, because more partitions would not spread such a load."
         )
 
@@ -75,9 +75,9 @@ def in_short(found: Inspection) -> str:
     return f"{number(found.traffic.records_per_batch.mean)} records a batch, {partly}"
 
 
-def percent(ratio: float) -> str:
-    """Return a ratio as a percentage, `52 %`; small ones with a digit."""
-    return f"{100 * ratio:.0f} %" if ratio >= _FEW_RATIO or not ratio else f"{100 * ratio:.1f} %"
+def share(ratio: float) -> str:
+    """Return a share as a percentage, `52 %`; one below a tenth has a decimal, `5.2 %`."""
+    return percent(ratio, decimals=1 if 0 < ratio < _FEW_RATIO else 0)
 
 
 def linger(ending: BatchEnding) -> str:
@@ -104,7 +104,7 @@ def _batching(found: Inspection) -> Iterator[str]:
     if found.savings.batches_ratio >= _FEW_RATIO:
         yield (
             f"{IF_THEY_WAITED[0].upper()}{IF_THEY_WAITED[1:]}, {merged.before:,} batches would become "
-            f"{merged.after:,}, which is {percent(found.savings.batches_ratio)} fewer, for up to {MERGE_WAIT_MS} ms "
+            f"{merged.after:,}, which is {share(found.savings.batches_ratio)} fewer, for up to {MERGE_WAIT_MS} ms "
             "more latency."
         )
     else:
@@ -128,15 +128,15 @@ def _compression(found: Inspection) -> str:
     used = [codec for codec in traffic.codecs if codec != UNCOMPRESSED]
     now = f"Batches are compressed with {enumerated(used)}" if used else "Batches are not compressed"
     if UNCOMPRESSED in traffic.codecs and used:
-        now = f"{percent(traffic.codecs[UNCOMPRESSED] / traffic.batches)} of the batches are not compressed"
+        now = f"{share(traffic.codecs[UNCOMPRESSED] / traffic.batches)} of the batches are not compressed"
     if savings.bytes_ratio < _FEW_RATIO:
         return f"{now}, and {'another codec' if used else 'compression'} would save hardly any bytes."
     if savings.codec == UNCOMPRESSED:
-        return f"{now}; larger batches alone would save {percent(savings.bytes_ratio)} of the bytes."
+        return f"{now}; larger batches alone would save {share(savings.bytes_ratio)} of the bytes."
     alone = max(0.0, 1 - traffic.coded_bytes.get(savings.codec, traffic.bytes) / traffic.bytes)
     return (
-        f"{now}: {savings.codec} would make the batches of today {percent(alone)} smaller, and such larger batches "
-        f"{percent(savings.bytes_ratio)} smaller."
+        f"{now}: {savings.codec} would make the batches of today {share(alone)} smaller, and such larger batches "
+        f"{share(savings.bytes_ratio)} smaller."
     )
 
 
@@ -147,6 +147,6 @@ def _idempotence(found: Inspection) -> str:
     if traffic.idempotent_ratio == 1:
         return f"All batches have a producer id: enable.idempotence is on ({counted(traffic.producers, 'producer')})."
     return (
-        f"{percent(traffic.idempotent_ratio)} of the batches have a producer id: some producers are idempotent, others "
+        f"{share(traffic.idempotent_ratio)} of the batches have a producer id: some producers are idempotent, others "
         "are not."
     )

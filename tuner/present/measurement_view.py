@@ -15,7 +15,7 @@ from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.kafka_tools.perf_test_command import perf_test_command
 from runners.measurement import Measurement, Window
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from runners.runner import Watch
 from search_spaces.client import ClientKind
 from tuner.present.brokers_view import broker_lines
@@ -136,7 +136,7 @@ def _cost(seen: Measurement) -> str:
             f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms of CPU time per MB)"
         )
     if used.host_cpu_ratio is not None:
-        parts.append(f"host {100 * used.host_cpu_ratio:.0f} % of {used.host_cores} cores")
+        parts.append(f"host {percent(used.host_cpu_ratio)} of {used.host_cores} cores")
     return ", ".join(parts) or "unknown"
 
 
@@ -221,7 +221,8 @@ def print_spread(runs: Sequence[Measurement]) -> None:
             continue
         middle = statistics.median(values)
         spread = (max(values) - min(values)) / middle if middle else 0.0
-        table.add_row(name, *(f"{value:,.2f}" for value in (middle, min(values), max(values))), f"{100 * spread:.1f} %")
+        cells = (f"{value:,.2f}" for value in (middle, min(values), max(values)))
+        table.add_row(name, *cells, percent(spread, decimals=1))
     OUT.print(table)
 
 
@@ -247,7 +248,7 @@ def _ms(latency: Histogram, ratio: float) -> str:
 _CELLS: Final[Mapping[str, Callable[[Window], str]]] = {
     "p50 ms": lambda window: _ms(window.latency, 0.5),
     "p99 ms": lambda window: _ms(window.latency, 0.99),
-    "queue full": lambda window: f"{100 * window.queue_full_ratio:.0f} %",
+    "queue full": lambda window: percent(window.queue_full_ratio),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from objectives.row_metrics import ROW_METRICS
 from runners.performance_model.performance import perform
 from runners.performance_model.settings import Settings
-from runners.reporting import counted
+from runners.reporting import counted, percent
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import IN_FLIGHT
 from tuner.model.document import document
@@ -201,7 +201,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
     for constant, value, low, high in _constants(calibration):
         if constant not in calibration.undetermined:
             rows.append([constant, number(value), f"{number(low)} to {number(high)}"])
-    off = [f"{ROW_METRICS[metric].label} {100 * sd:.0f} %" for metric, sd in calibration.scatter.items()]
+    off = [f"{ROW_METRICS[metric].label} {percent(sd)}" for metric, sd in calibration.scatter.items()]
     return [
         f"{_means(calibration.observations, name)}; they scatter around the model by {', '.join(off)}",
         *(["", *aligned(rows)] if len(rows) > 1 else []),
@@ -354,7 +354,7 @@ def _load(each: Prediction) -> str:
     shape = f"{counted(load.partitions, 'partition')}, {counted(load.replication, 'replica')}"
     by = "" if each.producers == 1 else f", {each.producers} producers"
     keys = f" with keys of {load.key_bytes} B" if load.key_bytes else ""
-    values = f"records of {load.record_sizes} B{keys}, {100 * load.compressibility_ratio:.0f} % compressible"
+    values = f"records of {load.record_sizes} B{keys}, {percent(load.compressibility_ratio)} compressible"
     return f"{values}, {shape}{by}{at}"
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.ratios import ERROR_RATE, Ratio, short
-from runners.reporting import counted, enumerated
+from runners.reporting import counted, enumerated, percent
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.present.number_text import (
     Cell,
@@ -164,7 +164,7 @@ def over_sizes(record_sizes: int) -> str:
     if record_sizes < 2:
         return ""
     return (
-        f"the chance of a wrong claim is at most {100 * ERROR_RATE:.0f} % for each record size, "
+        f"the chance of a wrong claim is at most {percent(ERROR_RATE)} for each record size, "
         f"and {min(100.0, 100 * ERROR_RATE * record_sizes):.0f} % for at least one of {record_sizes} sizes"
     )
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 from runners.inspection.topic_sample import GZIP, TopicSample
+from runners.reporting import percent
 from runners.workload import MOST_KEYS, MOST_PEAK_RATIO
 from tuner.model.document import document
 from tuner.present.console import OUT
@@ -54,7 +55,7 @@ def sample_lines(topic: str, sample: TopicSample) -> list[tuple[str, str]]:
         lines.append(("without a value", f"{sample.tombstones:,} (tombstones, which delete a key)"))
     lines.append(("keys", _keys(sample)))
     if sample.sizes:
-        removed = ", ".join(f"{codec} {100 * ratio:.0f} %" for codec, ratio in sample.removed_ratio.items())
+        removed = ", ".join(f"{codec} {percent(ratio)}" for codec, ratio in sample.removed_ratio.items())
         without = "" if TYPICAL_CODEC in sample.removed_ratio else "; other codecs need the package pyarrow"
         lines.append(("compression removes", f"{removed} of batches of 64 KiB{without}"))
     if sample.span_s:
@@ -72,9 +73,9 @@ def _keys(sample: TopicSample) -> str:
     if not sample.keyed:
         return "none"
     return (
-        f"{100 * (sample.keyed / sample.records):.0f} % of the records have one, mean {sample.key_bytes:.0f} bytes; "
+        f"{percent(sample.keyed / sample.records)} of the records have one, mean {sample.key_bytes:.0f} bytes; "
         f"{sample.different_keys:,} different keys; the most frequent one is that of "
-        f"{100 * sample.most_frequent_key_ratio:.1f} % of the records"
+        f"{percent(sample.most_frequent_key_ratio, decimals=1)} of the records"
     )
 
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Final
 
 from objectives.ratios import Ratio
-from runners.reporting import counted, enumerated
+from runners.reporting import counted, enumerated, percent
 from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.changes import Change, changes
 from tuner.present.console import Unwrapped
@@ -177,7 +177,7 @@ def importance_lines(why: Explanation) -> tuple[str, ...]:
     """
     lines = []
     for name in (*why.goal_metrics, FRONT):
-        most = [f"{knob} ({100 * share:.0f} %)" for knob, share in _largest(why.importance.get(name, {}))]
+        most = [f"{knob} ({percent(share)})" for knob, share in _largest(why.importance.get(name, {}))]
         if most:
             what = "reaching the front" if name == FRONT else metric_name(name)
             lines.append(f"for {what}: {', then '.join(most)}")

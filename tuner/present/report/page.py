@@ -9,7 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from objectives.ratios import short
-from runners.reporting import counted, duration
+from runners.reporting import counted, duration, percent
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.goals import goals_of
@@ -131,17 +131,15 @@ def drift_text(size: SizeResults) -> str:
         return "The baseline was measured less than twice, so its drift is unknown."
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
     moved = size.estimates.drift_ratio.get("mb_per_s")
-    drifted = (
-        f"The baseline drifted by {100 * moved:.0f} %; {front_table.CORRECTED} corrected for it. " if moved else ""
-    )
+    drifted = f"The baseline drifted by {percent(moved)}; {front_table.CORRECTED} corrected for it. " if moved else ""
     noises = size.estimates.noise.items()
     scatter = ", ".join(
-        f"{100 * noise.sd_log:.1f} % in {number_text.metric_name(metric)}"
+        f"{percent(noise.sd_log, decimals=1)} in {number_text.metric_name(metric)}"
         for metric, noise in noises
         if not noise.is_assumed
     )
     return (
-        f"{len(values)} measurements of the baseline differ by up to {100 * spread:.0f} % "
+        f"{len(values)} measurements of the baseline differ by up to {percent(spread)} "
         f"({min(values):.1f} to {max(values):.1f} MB/s). Smaller differences between trials mean little. "
         f"{drifted}{f'Repeats of a config scatter by {scatter}.' if scatter else ''}"
     )
