@@ -11,7 +11,8 @@ from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.reading_process import ReadingProcess
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import load_config
-from tuner.service.http.studies import EventStreams, Studies
+from tuner.service.http.event_streams import EventStreams
+from tuner.service.http.studies import Studies
 from tuner.service.queue.job import Submission
 from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor

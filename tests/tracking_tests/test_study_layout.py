@@ -19,8 +19,8 @@ from tuner.model.trial import Kind, Progress, StudyState
 from tuner.present.front_table import front_record
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync
+from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.reading import recommendations_from_tracking
-from tuner.tracking.session import CatchingUp
 from tuner.tracking.study_layout import may_be_withdrawn
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from tuner.model.spec import TrackingSpec
 from tuner.results.study_results import load_results
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import TrackingLocation, sync
+from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.connection import connect, runs_of
 from tuner.tracking.run_content import MOVED_TAG, MetricPoint, Shown
-from tuner.tracking.session import CatchingUp, MirrorSession
+from tuner.tracking.session import MirrorSession
 from tuner.tracking.views import links_of
 from tuner.tracking.writer import Writer
 

@@ -18,8 +18,9 @@ from tuner.model.trial import StudyState
 from tuner.present.status import state_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
+from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, reason
-from tuner.tracking.session import CatchingUp, Report
+from tuner.tracking.session import Report
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 1.0

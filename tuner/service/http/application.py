@@ -24,13 +24,14 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
+from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
 from tuner.service.http.parameters import RecordSize, Study, only_known_parameters
 from tuner.service.http.prediction_api import prediction_query
 from tuner.service.http.responses import answered
 from tuner.service.http.results_api import results_router
-from tuner.service.http.studies import EventStreams, Studies
+from tuner.service.http.studies import Studies
 from tuner.service.http.studies_api import studies_router
 from tuner.service.http.tokens import TokenFile
 from tuner.service.http.work_api import work_router

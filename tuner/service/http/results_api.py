@@ -10,10 +10,11 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import ResultQuery
 from tuner.service.http import examples
+from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.parameters import JsonOrText, RecordBytes, Study
 from tuner.service.http.prediction_api import add_prediction
 from tuner.service.http.responses import answered, response_of
-from tuner.service.http.studies import NAME_PATTERN, EventStreams, Studies
+from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 
 SANDBOX: Final = (

@@ -1,11 +1,11 @@
-"""The studies as clients of the service see them: their state in the queue, their progress, and their events."""
+"""The studies as clients of the service see them: their state in the queue and their progress."""
 
 import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,10 +18,9 @@ from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
 from tuner.service.cache.query import CachedResponse, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
-from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
-from tuner.service.queue.job import AT_WORK, JobState, QueuedJob, Submission, check_changeable
+from tuner.service.queue.job import JobState, QueuedJob, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.submission import check_settings, spec_of
 from tuner.service.worker.supervisor import Supervisor
@@ -31,10 +30,6 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 RECORDED: Final = "recorded"
 """The state of a study that is in the service's folder but was not submitted to the service."""
 _CURSOR: Final = "~"
-_POLL_S: Final = 0.5
-_HEARTBEAT_S: Final = 10.0
-_TRIALS_AT_ONCE: Final = 200
-_LEFT_OUT: Final = frozenset({"course", "params"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,72 +225,6 @@ class Studies:
         return head
 
 
-class EventStreams:
-    """Streams of server-sent events that report the progress of studies.
-
-    A stream sends `status` when the study's state or progress has changed, `trial` for each trial, and `end` when the
-    study has ended. The id of a `trial` event is the trial's sequence number. A client that lost its connection sends
-    the last id that it received, and gets all later events.
-    Source: HTML, section 9.2, "Server-sent events".
-
-    All streams of one study share what they read: its state is read every 0.5 s, however many clients follow it.
-
-    Args:
-        studies: The studies of the service.
-        stopping: An event that is set when the service stops.
-
-    Attributes:
-        open: The number of open streams.
-    """
-
-    def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
-        self._studies = studies
-        self._stopping = stopping
-        self._shown = SharedReading(studies.show, _POLL_S)
-        self.open = 0
-
-    async def follow(self, study: str, after: int = 0) -> AsyncGenerator[str, None]:
-        """Yield the events of a study until the study ends or the service stops.
-
-        Args:
-            study: The study's name.
-            after: The sequence number of the last trial that the client has seen.
-        """
-        self.open += 1
-        try:
-            yield "retry: 2000\n\n"
-            shown, silent_s = None, 0.0
-            while True:
-                now = await self._shown.of(study)
-                ended = now["state"] not in AT_WORK
-                read = self._studies.answers.fresh if ended else self._studies.answers.get
-                told = False
-                while True:
-                    query = ResultQuery.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)
-                    page = json.loads((await read(query)).body)
-                    for trial in page.get("trials", ()):
-                        after = trial["sequence"]
-                        yield _event("trial", {k: v for k, v in trial.items() if k not in _LEFT_OUT}, after)
-                        told = True
-                    if not page.get("next_after"):
-                        break
-                if now != shown:
-                    yield _event("status", now)
-                    shown, told = now, True
-                if ended:
-                    yield _event("end", {"state": now["state"]})
-                    return
-                silent_s = 0.0 if told else silent_s + _POLL_S
-                if silent_s >= _HEARTBEAT_S:
-                    yield ": still here\n\n"
-                    silent_s = 0.0
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), _POLL_S)
-                    return
-        finally:
-            self.open -= 1
-
-
 def links(name: str) -> Mapping[str, str]:
     """Return the addresses of a study's resources, by name."""
     own = f"/v1/studies/{name}"
@@ -328,9 +257,3 @@ def _head(name: str, job: QueuedJob | None) -> dict[str, Any]:
         crashes=job.crashes,
         note=job.note,
     )
-
-
-def _event(name: str, data: Any, number: int | None = None) -> str:
-    """Return the text of one server-sent event. The data are written as JSON in a single line."""
-    head = f"id: {number}\n" if number is not None else ""
-    return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"
