@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.command import tuner
 from tests.helpers.invented_studies import baseline, study, trial
 from tuner.cli.interruption import Interrupted
-from tuner.cli.own_study import own_name
+from tuner.cli.own_study import new_study
 from tuner.model.trial import Kind, Trial
 from tuner.storage.sqlite import FolderStorage
 
@@ -23,9 +23,9 @@ class Raced(FolderStorage):
 
 
 def test_a_name_that_another_process_has_just_taken_is_not_used(studies: Path) -> None:
-    with own_name("calibration", Raced(), silent=True) as first:
+    with new_study("calibration", Raced(), silent=True) as first:
         assert (studies / first).exists()
-        with own_name("calibration", FolderStorage(), silent=True) as second:
+        with new_study("calibration", FolderStorage(), silent=True) as second:
             assert (first, second) == ("calibration-2", "calibration-3")
 
 
@@ -50,7 +50,7 @@ def ended_by(error: BaseException, studies: Path, *measured: Trial) -> str:
     """Return what is said when an error ends a command that has measured this."""
 
     def command() -> None:
-        with own_name("verify-mine", FolderStorage(), silent=True) as name:
+        with new_study("verify-mine", FolderStorage(), silent=True) as name:
             if measured:
                 study(studies / name, *measured).close()
             raise error

@@ -13,7 +13,7 @@ from runners.errors import BrokerLost
 from tests.helpers.command import arguments, tuner
 from tests.helpers.invented_studies import baseline, study
 from tuner.cli.app import start
-from tuner.cli.own_study import own_name
+from tuner.cli.own_study import new_study
 from tuner.storage.home import storage_at
 
 WRONG = [
@@ -116,7 +116,7 @@ def test_an_error_of_the_clean_up_after_ctrl_c_is_a_warning(
     def command() -> None:
         with ExitStack() as stack:
             if kept:  # as `tuner verify` and `tuner compare-clients` do
-                name = stack.enter_context(own_name("verify-mine", storage_at(), silent=False))
+                name = stack.enter_context(new_study("verify-mine", storage_at(), silent=False))
                 study(studies / name, baseline()).close()
             inner = ExitStack()
             inner.callback(lost)

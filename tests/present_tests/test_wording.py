@@ -5,7 +5,7 @@ import pytest
 from objectives.ratios import Ratio, short
 from runners.reporting import counted, duration
 from tuner.present.number_text import gain, gain_headings, number
-from tuner.present.recommendation_words import over_sizes
+from tuner.present.recommendation_words import chance_of_wrong_claim
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_the_level_of_an_interval_stands_once_in_the_heading_or_with_each_gain()
 
 
 def test_the_errors_of_several_record_sizes_add_up() -> None:
-    assert over_sizes(1) == ""
-    assert over_sizes(5).endswith("at most 5 % for each record size, and 25 % for at least one of 5 sizes")
+    assert chance_of_wrong_claim(1) == ""
+    assert chance_of_wrong_claim(5).endswith("at most 5 % for each record size, and 25 % for at least one of 5 sizes")
 
 
 def test_an_uncertain_ratio_has_two_digits() -> None:

@@ -26,7 +26,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
             await receive()
             await send({"type": f"lifespan.{word}.complete"})
         return
-    known = scope["path"] == "/known" and scope["state"][PLACE].keep()
+    known = scope["path"] == "/known" and scope["state"][PLACE].let_in()
     body = b"let in" if known else b"x" * LARGE if scope["path"] == "/large" else b"stranger"
     length = str(len(body)).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
@@ -123,7 +123,7 @@ def test_the_address_with_the_most_strangers_loses_one() -> None:
         for number, host in enumerate(["b", "a", "a", "c", "a", "c", "d", "e", "f", "g"]):
             connections.enter(host, lambda name=f"{host}{number}": gone.append(name))  # type: ignore[misc]
         for _turn in range(3):
-            await connections.room()
+            await connections.wait_for_room()
             connections.enter("new", lambda: None)
         assert gone == ["a1", "a2", "c3"]
         for places in list(connections._strangers.values()):

@@ -12,7 +12,7 @@ from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import client_of
 from tuner.cli import options, workload_options
 from tuner.cli.experiment_run import run_experiment_shown
-from tuner.cli.own_study import own_name
+from tuner.cli.own_study import new_study
 from tuner.cli.printing import print_json
 from tuner.experiment_file import parse_experiment
 from tuner.prediction.calibration import calibrate as fitted
@@ -81,7 +81,7 @@ def calibrate(
     )
     text, load = calibration_file(client_of(client), target, load, probes, similar_host(bootstrap))
     silent = quiet or as_json
-    with own_name(_STEM, storage_at(), silent=silent) as name:
+    with new_study(_STEM, storage_at(), silent=silent) as name:
         spec = parse_experiment(text, name=name, folder=Path.cwd(), origin="the calibration", environ=os.environ)
         if not silent:
             say(f"{counted(spec.measurements, 'measurement')} take about {duration(spec.planned_s)}")

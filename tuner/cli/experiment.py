@@ -142,7 +142,7 @@ def run(
     """
     names = paper_experiments() if named == PAPERS else [named]
     read = [read_experiment(name, quick=quick) for name in names]
-    planned = [(_at(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
+    planned = [(_with_options(spec, bootstrap, command_config, ray_address, rounds), text) for spec, text in read]
     silent = quiet or as_json
     if not silent:
         seconds, most = sum(spec.planned_s for spec, _ in planned), sum(spec.most_bytes for spec, _ in planned)
@@ -194,7 +194,7 @@ def report(
     if chosen is ReportForm.PNG and output is None:
         raise typer.BadParameter("a picture is a file: name it with --output")
     (check_picture if chosen is ReportForm.PNG else check_output)(output, force=force)
-    found = _run_before(name)
+    found = _stored_results(name)
     match chosen:
         case ReportForm.TEXT:
             head = [*overview_lines(found), ""] if len(found) > 1 else []
@@ -234,7 +234,7 @@ def _record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
     return experiment_record(found[0]) if len(found) == 1 else experiments_record(found)
 
 
-def _run_before(name: str) -> list[ExperimentResults]:
+def _stored_results(name: str) -> list[ExperimentResults]:
     """Return the results of an experiment, or of all of published papers that were run."""
     form = name.removeprefix(PAPERS)
     if form not in ("", QUICK_SUFFIX):
@@ -249,7 +249,7 @@ def _run_before(name: str) -> list[ExperimentResults]:
     return found
 
 
-def _at(
+def _with_options(
     spec: ExperimentSpec,
     bootstrap: str | None,
     command_config: Path | None,

@@ -67,10 +67,10 @@ def study_of_options(
         executor=executor or Executor.LOCAL,
     )
     with naming_options("--against"):
-        return parsed(text, name, Path.cwd(), "the command line", advice=""), text
+        return study_without_search(text, name, Path.cwd(), "the command line", advice=""), text
 
 
-def parsed(text: str, name: str, folder: Path, origin: str, advice: str = BASELINE_CLIENT) -> StudySpec:
+def study_without_search(text: str, name: str, folder: Path, origin: str, advice: str = BASELINE_CLIENT) -> StudySpec:
     """Return the study of a study file that does not search.
 
     Args:
@@ -87,7 +87,7 @@ def parsed(text: str, name: str, folder: Path, origin: str, advice: str = BASELI
 
 
 @contextlib.contextmanager
-def own_name(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
+def new_study(stem: str, storage: Storage, *, silent: bool) -> Iterator[str]:
     """Create a study or an experiment with a free name, and remove it if the block ends before anything was measured.
 
     On Ctrl-C, the user is told what is kept, and that the same command does not go on with it.
@@ -155,7 +155,7 @@ def run_own_study(
         silent: Whether to show no progress.
         rates: As for `run_study`.
     """
-    with own_name(stem, storage, silent=silent) as name:
+    with new_study(stem, storage, silent=silent) as name:
         if name != spec.name:
             spec = replace(spec, name=name)
             text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])

@@ -13,7 +13,7 @@ from tuner.model.spec import Executor, StudySpec, TrackingSpec
 from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
-from tuner.present.recommendation_words import not_advice, over_sizes
+from tuner.present.recommendation_words import chance_of_wrong_claim, not_advice
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import StudyResults
@@ -63,7 +63,7 @@ def run(
                 f"were short{_rounds_text(study.results)}. The same command without --quick takes longer and can "
                 "prove smaller gains; `tuner plan` with the same options shows how long it takes"
             )
-        if any(each.proven for each in found) and (told := over_sizes(len(study.results.sizes))):
+        if any(each.proven for each in found) and (told := chance_of_wrong_claim(len(study.results.sizes))):
             say(told)
         if proven := [each for each in found if not not_advice(each) and pasted_values(each)]:
             size = proven[0].record_bytes

@@ -9,7 +9,14 @@ from search_spaces.to_java import LABEL, for_java
 from tuner.cli.output import check_output, write_output
 from tuner.present.console import say, warn
 from tuner.present.export import Format, export, export_all, is_translated
-from tuner.present.recommendation_words import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
+from tuner.present.recommendation_words import (
+    NO_GAIN,
+    advice_to_keep,
+    chance_of_wrong_claim,
+    inconclusive_gains,
+    not_advice,
+    proven_for_other_goals,
+)
 from tuner.results.recommendation import Recommendation
 from tuner.storage.files import size_name
 
@@ -24,7 +31,7 @@ def show_found(
         _write(found, form, output, force=force, everything=everything)
     for each in found:
         _warn_before_use(each, form)
-    if any(each.proven for each in found) and (told := over_sizes(len(found))):
+    if any(each.proven for each in found) and (told := chance_of_wrong_claim(len(found))):
         say(told)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
         warn(
@@ -63,12 +70,12 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
     if form is Format.TABLE:
         return
     if found.is_baseline:
-        say(f"{found.record_bytes} B: {'; '.join([keep(found), *instead(found)])}")
+        say(f"{found.record_bytes} B: {'; '.join([advice_to_keep(found), *proven_for_other_goals(found)])}")
     elif not found.confirmed:
         warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
-    elif others := instead(found):
+    elif others := proven_for_other_goals(found):
         say(f"{found.record_bytes} B, for {found.goal}; {'; '.join(others)}")
-    if open_question := undecided(found):
+    if open_question := inconclusive_gains(found):
         warn(f"{found.record_bytes} B: inconclusive: {open_question}")
     if found.trial.guarantee != found.baseline.guarantee:
         warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")

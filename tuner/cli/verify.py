@@ -13,7 +13,7 @@ from tuner.api import load_study
 from tuner.cli import options, verify_options
 from tuner.cli.kept_study import kept_study
 from tuner.cli.options_from_dataclass import with_options
-from tuner.cli.own_study import free_name, parsed, run_own_study, study_of_options
+from tuner.cli.own_study import free_name, run_own_study, study_of_options, study_without_search
 from tuner.cli.printing import print_json
 from tuner.cli.shown_judgement import end_unless_passed, print_judgement
 from tuner.cli.verify_options import VerifyOptions
@@ -152,6 +152,6 @@ def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudyS
     with options.refused_as_usage():
         text, rates = measuring_like(text, name, results.name, results.facts, record_bytes, "--record-bytes")
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
-    spec = parsed(text, name, beside, f"the study file of {study}")
+    spec = study_without_search(text, name, beside, f"the study file of {study}")
     drop_used_secrets(text, os.environ)
     return spec, text, rates

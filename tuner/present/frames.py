@@ -111,13 +111,13 @@ def _plain(value: Any) -> Any:
 def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str, Any]:
     in_force = trial.config().in_force
     return {
-        "record_bytes": _number(trial.record_bytes),
+        "record_bytes": _parsed(trial.record_bytes),
         "number": trial.number,
         "kind": str(trial.kind),
         "state": str(trial.state),
         "feasible": trial.feasible,
         "on_front": trial.number in size.front,
-        **{name: _number(in_force.text(name)) for name in properties},
+        **{name: _parsed(in_force.text(name)) for name in properties},
         **size.shown_metrics(trial),
         **size.raw_metrics(trial),
         "verdict": trial.verdict,
@@ -130,8 +130,8 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
     }
 
 
-def _number(text: str) -> bool | int | float | str:
-    """Return a text as a number or a truth value if it is one; otherwise return the text."""
+def _parsed(text: str) -> bool | int | float | str:
+    """Return the number or the truth value that a text stands for; otherwise the text itself."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

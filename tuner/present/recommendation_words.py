@@ -44,7 +44,7 @@ def not_advice(recommendation: Recommendation) -> str:
     return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
 
 
-def keep(recommendation: Recommendation) -> str:
+def advice_to_keep(recommendation: Recommendation) -> str:
     """Return the advice to keep the baseline; empty for other advice."""
     if not recommendation.is_baseline:
         return ""
@@ -53,7 +53,7 @@ def keep(recommendation: Recommendation) -> str:
     return f"keep the baseline for the goal {recommendation.goal}: no config is proven better for it"
 
 
-def instead(recommendation: Recommendation) -> list[str]:
+def proven_for_other_goals(recommendation: Recommendation) -> list[str]:
     """Return what is proven for other goals, with the commands that show it, if nothing is for the goal asked for.
 
     If no goal was asked for, and the study's first goal has no proven config, the first line says so.
@@ -129,7 +129,7 @@ def _lost_percent(ratio: Ratio) -> int:
     return max(1, round(100 * (1 - float(f"{ratio.low:.2f}"))))
 
 
-def undecided(recommendation: Recommendation) -> str:
+def inconclusive_gains(recommendation: Recommendation) -> str:
     """Return which gains are inconclusive and what would decide them; empty if there are none."""
     names = [metric_name(metric) for metric, ratio in shown_gains(recommendation).items() if ratio.inconclusive]
     if not names:
@@ -144,7 +144,7 @@ def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
     return {**recommendation.gains, **prices}
 
 
-def compared(recommendation: Recommendation, metric: str, *, with_level: bool = False) -> str:
+def ratio_with_remark(recommendation: Recommendation, metric: str, *, with_level: bool = False) -> str:
     """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`.
 
     Args:
@@ -159,7 +159,7 @@ def compared(recommendation: Recommendation, metric: str, *, with_level: bool = 
     return f"{interval(ratio, with_level=with_level)}: {_kept(ratio) if cost is SideEffect.KEEPS else cost}"
 
 
-def over_sizes(record_sizes: int) -> str:
+def chance_of_wrong_claim(record_sizes: int) -> str:
     """Return how probable a false claim is in a study of several record sizes; empty for one size."""
     if record_sizes < 2:
         return ""
@@ -172,15 +172,20 @@ def over_sizes(record_sizes: int) -> str:
 def gain_sentences(recommendation: Recommendation) -> list[str]:
     """Return one sentence about the gain in each metric, or a single sentence that says why there is no gain."""
     if recommendation.is_baseline:
-        return [keep(recommendation), *instead(recommendation)]
+        return [advice_to_keep(recommendation), *proven_for_other_goals(recommendation)]
     if not recommendation.confirmed:
         return [NO_GAIN]
     sentences = [
-        f"{title(metric)}: {compared(recommendation, metric)} "
+        f"{title(metric)}: {ratio_with_remark(recommendation, metric)} "
         f"({level_text(ratio.level)} interval from {counted(ratio.rounds, 'round')}, alternating with the baseline)"
         for metric, ratio in shown_gains(recommendation).items()
     ]
-    told = [in_short(recommendation), *sentences, undecided(recommendation), *instead(recommendation)]
+    told = [
+        in_short(recommendation),
+        *sentences,
+        inconclusive_gains(recommendation),
+        *proven_for_other_goals(recommendation),
+    ]
     return [each for each in told if each]
 
 
@@ -216,7 +221,10 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
         shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
         again: list[Cell] = ["", ""]
         if ratio:
-            again = [(compared(recommendation, metric, with_level=with_level), None), (one_more_round(ratio), None)]
+            again = [
+                (ratio_with_remark(recommendation, metric, with_level=with_level), None),
+                (one_more_round(ratio), None),
+            ]
         rows.append([title(metric), *shown, *(again if recommendation.confirmed else [])])
     where = "" if recommendation.measured_again else " (search)"
     names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]

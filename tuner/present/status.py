@@ -15,7 +15,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Progress, State, StudyState, Trial
 from tuner.present.export import Format, offered
 from tuner.present.number_text import gain, gain_headings, levels_differ, title
-from tuner.present.recommendation_words import KEEP, NO_GAIN, in_short, keep, shown_gains
+from tuner.present.recommendation_words import KEEP, NO_GAIN, advice_to_keep, in_short, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import SizeResults, StudyResults
@@ -278,7 +278,7 @@ def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended
     for goal, recommendation in recommendations_by_goal(study, size, goals_of(study.objectives)).items():
         shown = shown_gains(recommendation)
         gains = {name: shown[name] for name in goal_metrics(goal, study.objectives) if name in shown}
-        told = keep(recommendation) or in_short(recommendation)
+        told = advice_to_keep(recommendation) or in_short(recommendation)
         yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains, told)
 
 

@@ -19,7 +19,7 @@ from tuner.model.trial import Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.console import ERR, say
 from tuner.present.number_text import title
-from tuner.present.recommendation_words import in_short, keep, not_advice
+from tuner.present.recommendation_words import advice_to_keep, in_short, not_advice
 from tuner.results.recommend import recommend
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
@@ -86,7 +86,7 @@ def _recommended(results: StudyResults, record_bytes: str) -> str:
     except NoFeasibleConfig as error:
         return f"{record_bytes} B: {error}"
     if found.is_baseline:
-        return f"{record_bytes} B: {keep(found)}"
+        return f"{record_bytes} B: {advice_to_keep(found)}"
     if not found.proven:
         return f"{record_bytes} B: trial {found.trial.number}: {not_advice(found)}"
     told = f"{record_bytes} B: recommended for {found.goal}: trial {found.trial.number}, {in_short(found)}"

@@ -76,7 +76,7 @@ def print_explanations(explanations: Iterable[Explanation], out: Unwrapped) -> N
 def why_markdown(explanations: Iterable[Explanation]) -> str:
     """Return several explanations as Markdown; goals with the same config share one explanation."""
     parts = []
-    for same in shared(explanations):
+    for same in by_config(explanations):
         what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
         parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what} is recommended")
         for section in why_sections(same[0]):
@@ -85,7 +85,7 @@ def why_markdown(explanations: Iterable[Explanation]) -> str:
     return "\n\n".join(parts) + "\n" if parts else ""
 
 
-def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
+def by_config(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
     """Group explanations by config, in the order in which each config first occurs."""
     found: dict[str, list[Explanation]] = {}
     for each in explanations:
@@ -129,7 +129,7 @@ def effect_words(ratio: Ratio) -> str:
         return f"{1 / ratio.value:.2f} ({1 / ratio.high:.2f} to {1 / ratio.low:.2f}) times worse"
     if ratio.inconclusive:
         return f"inconclusive: {ratio}"
-    return f"the same within {_percent(ratio)} %" if _reach(ratio) <= _ALIKE else f"no difference shown: {ratio}"
+    return f"the same within {_reach_percent(ratio)} %" if _reach(ratio) <= _ALIKE else f"no difference shown: {ratio}"
 
 
 def in_one_line(why: Explanation) -> str:
@@ -189,7 +189,7 @@ def _silent(why: Explanation) -> Iterable[str]:
     if not why.unclear_effects:
         return
     ratios = [ratio for effect in why.unclear_effects for ratio in effect.gains.values()]
-    up_to = f"up to {max(map(_percent, ratios))} %"
+    up_to = f"up to {max(map(_reach_percent, ratios))} %"
     names = "; ".join(effect_name(why, each) for each in why.unclear_effects)
     if len(why.unclear_effects) == 1:
         yield (
@@ -276,5 +276,6 @@ def _reach(ratio: Ratio) -> float:
     return max(ratio.high, 1 / ratio.low) - 1
 
 
-def _percent(ratio: Ratio) -> int:
+def _reach_percent(ratio: Ratio) -> int:
+    """Return how far the interval of an effect reaches from 1, in whole percent, rounded up."""
     return max(1, ceil(100 * _reach(ratio) - 1e-6))

@@ -17,7 +17,7 @@ from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.changes import changes
 from tuner.present.export import Format, export
-from tuner.present.recommendation_words import gain_sentences, in_short, keep, not_advice, shown_gains
+from tuner.present.recommendation_words import advice_to_keep, gain_sentences, in_short, not_advice, shown_gains
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Recommendation
@@ -273,7 +273,10 @@ class SizeRuns:
             if config:
                 lines += ["", f"`{command}` prints the config to paste:", "", "```", *config, "```"]
         # The first sentence may be the advice itself.
-        lines += ["", *(f"- {line}" for line in gain_sentences(first) if line not in (in_short(first), keep(first)))]
+        lines += [
+            "",
+            *(f"- {line}" for line in gain_sentences(first) if line not in (in_short(first), advice_to_keep(first))),
+        ]
         lines += ["", "For each goal:", ""]
         for goal, found in self.by_goal.items():
             lines.append(f"- **{goal}**: trial {found.trial.number} ({found.how})")
@@ -295,7 +298,7 @@ class SizeRuns:
         found = self._first
         if found is None:
             return f"**{self.size.record_bytes} B**: nothing to recommend yet"
-        said = keep(found) or not_advice(found) or in_short(found)
+        said = advice_to_keep(found) or not_advice(found) or in_short(found)
         which = "" if found.is_baseline else f"trial {found.trial.number}, "
         return f"**{self.size.record_bytes} B, goal {found.goal}**: {which}{said}"
 

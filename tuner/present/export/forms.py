@@ -23,7 +23,7 @@ from tuner.present.export.pasted import pasted_values
 from tuner.present.export.record import recommendation_record
 from tuner.present.export.table import recommendation_table
 from tuner.present.number_text import shown_value
-from tuner.present.recommendation_words import gain_sentences, instead, not_advice
+from tuner.present.recommendation_words import gain_sentences, not_advice, proven_for_other_goals
 from tuner.results.recommendation import Recommendation
 
 
@@ -200,7 +200,7 @@ def _comment(lines: Sequence[str]) -> str:
 def _origin(recommendation: Recommendation) -> list[str]:
     """Return the comment lines above a config that say where the config comes from."""
     promised, before = recommendation.trial.guarantee, recommendation.baseline.guarantee
-    others = instead(recommendation)
+    others = proven_for_other_goals(recommendation)
     return [
         (
             f"kafka-tuner: study {recommendation.study}, trial {recommendation.trial.number}, "

@@ -7,13 +7,13 @@ from tuner.present.changes import changes
 from tuner.present.number_text import aligned, shown_value
 from tuner.present.recommendation_words import (
     NO_GAIN,
+    advice_to_keep,
     in_short,
-    instead,
-    keep,
+    inconclusive_gains,
     not_advice,
     numbers_table,
+    proven_for_other_goals,
     scatter_note,
-    undecided,
     within_scatter,
 )
 from tuner.results.recommendation import Recommendation
@@ -34,7 +34,7 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
     parts = [
         head,
         *([short] if short else []),
-        *([] if recommendation.is_baseline else instead(recommendation)),
+        *([] if recommendation.is_baseline else proven_for_other_goals(recommendation)),
         "",
         *_to_paste(recommendation, values),
         "",
@@ -48,9 +48,9 @@ def recommendation_table(recommendation: Recommendation, values: Mapping[str, st
 
 def _to_paste(recommendation: Recommendation, values: Mapping[str, str]) -> list[str]:
     pasted = format_properties(values).splitlines() or ["(nothing: the client's own defaults)"]
-    advice = keep(recommendation) or not_advice(recommendation)
+    advice = advice_to_keep(recommendation) or not_advice(recommendation)
     heading = advice or f"to paste ({recommendation.config.client.identity} properties):"
-    others = instead(recommendation) if recommendation.is_baseline else []
+    others = proven_for_other_goals(recommendation) if recommendation.is_baseline else []
     return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
 
 
@@ -87,7 +87,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
         )
         if any("p99" in name for name in unsure):
             rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
-    if open_question := undecided(recommendation):
+    if open_question := inconclusive_gains(recommendation):
         rows.append(("inconclusive:", open_question))
     if recommendation.trial.verdict:
         rows.append(("bound by:", f"{recommendation.trial.verdict}: {recommendation.trial.because}"))

@@ -175,7 +175,7 @@ class AccessControl:
             Problem: Too many clients keep a connection.
         """
         place: Place | None = scope["state"].get(PLACE)
-        if place is not None and scope["path"] not in OPEN_PATHS and not place.keep():
+        if place is not None and scope["path"] not in OPEN_PATHS and not place.let_in():
             raise Problem(
                 503,
                 "too-many-connections",

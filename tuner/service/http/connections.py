@@ -47,7 +47,7 @@ class Connections:
         self.open = 0
         self.known = 0
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until a place is free, and close a stranger's connection if need be."""
         loop = asyncio.get_running_loop()
         while self.open >= self._most:
@@ -75,8 +75,8 @@ class Connections:
         self.open += 1
         return place
 
-    def keep(self, place: "Place") -> bool:
-        """Note that a client was let in. Return False if such clients have all the places that they may have."""
+    def let_in(self, place: "Place") -> bool:
+        """Let a client in. Return False if clients that were let in have all the places that they may have."""
         if place in self._strangers.get(place.host, ()):
             if self.known >= self._most * 4 // 5:
                 return False
@@ -121,9 +121,9 @@ class Place:
         self.since_s = asyncio.get_running_loop().time()
         self.known = False
 
-    def keep(self) -> bool:
-        """Note that the client was let in; see `Connections.keep`."""
-        return self._connections.keep(self)
+    def let_in(self) -> bool:
+        """Let the client in; see `Connections.let_in`."""
+        return self._connections.let_in(self)
 
     def leave(self) -> None:
         """Free the place. Calling it twice is allowed."""

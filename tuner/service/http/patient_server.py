@@ -164,7 +164,7 @@ class Server(uvicorn.Server):
                 await asyncio.sleep(_RETRY_S)
                 continue
             try:
-                await self._connections.room()
+                await self._connections.wait_for_room()
             except asyncio.CancelledError:
                 stream.close()
                 raise
