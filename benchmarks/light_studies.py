@@ -30,7 +30,8 @@ from tuner.course.steadiness import capacity_of, is_steady
 from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
-from tuner.model.spec import UNBROKEN_S, StudySpec
+from tuner.model.spec import StudySpec
+from tuner.model.study_time import UNBROKEN_S, trial_s
 from tuner.model.trial import Kind, Progress, Proposal, State, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
@@ -172,7 +173,7 @@ class LightLoop(TrialLoop):
     @override
     def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
         config, size = started.proposal.config, started.size
-        began, load_s = self.machine.now(), self.spec.trial_s
+        began, load_s = self.machine.now(), trial_s(self.spec)
         windows: list[float] = []
         if until_ready:
             while not is_steady(windows) and len(windows) < UNBROKEN_S:

@@ -16,7 +16,8 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import THROUGHPUT, Told, simulated_study
 from tests.helpers.trials import OBJECTIVES, failed, trial
 from tuner.course.run import run_study
-from tuner.model.spec import UNBROKEN_S, ConfirmSpec, Goal, StudySpec
+from tuner.model import study_time
+from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import settled
 from tuner.search.strategy import Strategy
@@ -113,11 +114,11 @@ def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
 def test_latency_is_not_waited_for_where_nothing_depends_on_it(tmp_path: Path) -> None:
     asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     fast = replace(asked, objectives=THROUGHPUT)
-    assert len(burn_in_trials(tmp_path / "fast", [10], fast)) == fast.burn_in_trials - 1 == 3
+    assert len(burn_in_trials(tmp_path / "fast", [10], fast)) == study_time.burn_in_trials(fast) - 1 == 3
     once = replace(asked, search=replace(asked.search, burn_in_max=1))
-    assert len(burn_in_trials(tmp_path / "once", [10], once)) == once.burn_in_trials == 1
-    assert asked.burn_in_trials == 5 + 4, "the fixed rate may be chosen again"
-    assert fast.burn_in_trials == 4
+    assert len(burn_in_trials(tmp_path / "once", [10], once)) == study_time.burn_in_trials(once) == 1
+    assert study_time.burn_in_trials(asked) == 5 + 4, "the fixed rate may be chosen again"
+    assert study_time.burn_in_trials(fast) == 4
 
 
 @dataclass(slots=True)
@@ -184,7 +185,7 @@ def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Pat
 def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, nominees: int, burn_ins: int) -> None:
     confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
-    assert spec.least_winner_burn_in_trials == burn_ins <= spec.winner_burn_in_trials == 4
+    assert study_time.least_winner_burn_in_trials(spec) == burn_ins <= study_time.winner_burn_in_trials(spec) == 4
     (size,) = run_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
     assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
 
@@ -236,15 +237,15 @@ class Cold:
         return measured
 
 
-@pytest.mark.parametrize(("grows_s", "most_s"), [(1.0, 9.0), (12.0, 21.0), (100.0, UNBROKEN_S)])
+@pytest.mark.parametrize(("grows_s", "most_s"), [(1.0, 9.0), (12.0, 21.0), (100.0, study_time.UNBROKEN_S)])
 def test_the_first_load_has_no_pause_until_it_shows_no_trend(tmp_path: Path, grows_s: float, most_s: float) -> None:
     cold, told = Cold(grows_s), Told()
     run_study(simulated_study((1000,), trials=3, rounds=0, burn_in_max=4), "", tmp_path, told, simulated=cold)
     load, lasted_s = cold.runs[0]
     assert load.rate_records_per_s is None
-    assert min(grows_s, UNBROKEN_S) <= lasted_s <= most_s
+    assert min(grows_s, study_time.UNBROKEN_S) <= lasted_s <= most_s
     (said,) = [sentence for sentence in told.sentences if "of continuous load" in sentence]
-    assert ("still shows a trend" in said) is (grows_s > UNBROKEN_S)
+    assert ("still shows a trend" in said) is (grows_s > study_time.UNBROKEN_S)
 
 
 def test_the_rate_is_a_share_of_the_throughput_at_the_end_of_the_load(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tuner.course.run import run_study
 from tuner.course.trial_target import ClusterTarget
 from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
+from tuner.model.study_time import rounds_on_new_brokers, spreads_rounds
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import load_results
@@ -188,8 +189,8 @@ def test_only_a_search_on_a_users_cluster_spreads_its_rounds_by_default(
     changes: dict[str, object], spreads: bool
 ) -> None:
     spec = replace(users_cluster("07:00"), **changes)  # type: ignore[arg-type]
-    assert spec.spreads_rounds is spreads
-    assert not replace(spec, search=replace(spec.search, until=None)).spreads_rounds, "nothing limits the time"
+    assert spreads_rounds(spec) is spreads
+    assert not spreads_rounds(replace(spec, search=replace(spec.search, until=None))), "nothing limits the time"
 
 
 def test_each_spread_round_begins_with_a_burn_in_run_of_its_first_config(tmp_path: Path) -> None:
@@ -301,7 +302,7 @@ def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: 
     ids=["own", "never", "verify", "verify on request", "a user's cluster", "simulated"],
 )
 def test_new_brokers_are_the_default_for_a_search_on_our_own_brokers(spec: StudySpec, anew: bool) -> None:
-    assert spec.rounds_on_new_brokers is anew
+    assert rounds_on_new_brokers(spec) is anew
 
 
 @pytest.mark.broker

@@ -16,6 +16,7 @@ from tests.helpers.studies import Told
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.study_time import burn_in_trials
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommend import recommend
 from tuner.results.recommendation import Conditions
@@ -123,7 +124,7 @@ def test_the_fixed_rate_is_chosen_again_when_the_target_is_warm(tmp_path: Path) 
     assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
     (size,) = results.sizes
     burn_ins = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
-    assert 4 < len(burn_ins) <= spec.burn_in_trials
+    assert 4 < len(burn_ins) <= burn_in_trials(spec)
     again = run_study(
         replace(spec, search=replace(search, trials=4)), "", tmp_path / "study", Told(), simulated=Warming()
     )

@@ -21,7 +21,7 @@ from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
 from tuner.model.experiment import ROW_BURN_IN_S
-from tuner.model.spec import UNBROKEN_S
+from tuner.model.study_time import UNBROKEN_S
 from tuner.model.trial import Kind
 from tuner.prediction.observations import observations_in
 from tuner.results.experiment_results import load_experiment

@@ -40,7 +40,7 @@ from tuner.course.steadiness import (
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
 from tuner.model.facts import RATES
-from tuner.model.spec import UNBROKEN_S
+from tuner.model.study_time import UNBROKEN_S
 from tuner.model.trial import Kind, Proposal, State, Trial
 
 _ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")

@@ -17,6 +17,7 @@ from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
 from tuner.course.trial_loop import TrialLoop
+from tuner.model.study_time import rounds_on_new_brokers
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.nominees import nominees
 from tuner.results.study_results import SizeResults
@@ -165,7 +166,7 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str, left_s: f
     fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
     earlier = plans_in(loop.store.facts(), results.record_bytes)
     plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id, earlier)
-    plan = replace(plan, new_broker=loop.spec.rounds_on_new_brokers, gap_s=gap_s(loop.spec, left_s, loop.mean_s()))
+    plan = replace(plan, new_broker=rounds_on_new_brokers(loop.spec), gap_s=gap_s(loop.spec, left_s, loop.mean_s()))
     add_plan(loop.store, results.record_bytes, plan)
     return plan
 

@@ -18,6 +18,7 @@ from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
+from tuner.model.study_time import burn_in_trials, spreads_rounds
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
@@ -97,7 +98,7 @@ def _search(
     if next_kind(search.counted, spec.search) is None:
         return
     kept_s = kept.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, kept.seconds))
-    if not loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), others=spec.burn_in_trials):
+    if not loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), others=burn_in_trials(spec)):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
@@ -131,7 +132,7 @@ def _kept_for_rounds_s(loop: TrialLoop, size: RecordSizes, others_s: float) -> f
     """
     spec, left_s = loop.spec, loop.budget.left_s()
     own_s = max(0.0, (left_s or 0.0) - others_s)
-    if not spec.spreads_rounds:
+    if not spreads_rounds(spec):
         return min(spec.confirm.rounds * spec.confirm.gap_s, own_s / 2)
     known: dict[str, float] = loop.store.facts().get(KEPT_FOR_ROUNDS, {})
     if str(size) not in known or not loop.searches[size].counted:

@@ -10,7 +10,18 @@ from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import SESSION_GAP_S
 from tuner.confirmation.steps import least_steps, most_steps
 from tuner.course.budget import next_occurrence
-from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, Method, StudySpec
+from tuner.model.spec import Method, StudySpec
+from tuner.model.study_time import (
+    OVERHEAD_S,
+    UNBROKEN_S,
+    burn_in_trials,
+    burn_ins_per_round,
+    least_winner_burn_in_trials,
+    spreads_rounds,
+    starting_s,
+    trial_s,
+    winner_burn_in_trials,
+)
 from tuner.search.schedule import trials_in_all
 
 LEAST_TRIALS: Final = 6
@@ -33,7 +44,7 @@ def planned_s(spec: StudySpec, spaces: Collection[SearchSpace]) -> float | None:
     Returns:
         Seconds; None if nothing but a time of day or bytes ends the search.
     """
-    if spec.spreads_rounds and spread_s(spec, own_s := time_per_size_s(spec), spec.trial_s + OVERHEAD_S):
+    if spreads_rounds(spec) and spread_s(spec, own_s := time_per_size_s(spec), trial_s(spec) + OVERHEAD_S):
         return own_s * len(spaces)  # the rounds are spread over all the time that the search leaves
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
     trials = [trials_in_all(spec.search, space, spec.baseline) for space in spaces]
@@ -52,7 +63,7 @@ def most_bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int |
         mb_per_s: The throughput at full speed.
     """
     each = bytes_per_trial(spec, mb_per_s)
-    known = [] if seconds is None else [round(seconds * each / (spec.trial_s + OVERHEAD_S))]
+    known = [] if seconds is None else [round(seconds * each / (trial_s(spec) + OVERHEAD_S))]
     if spec.search.max_bytes is not None:
         known.append(spec.search.max_bytes)
     return min(known, default=None)
@@ -65,9 +76,9 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
         spec: The study.
         trials: The number of trials of each record size's search.
     """
-    each_s, rounds = spec.trial_s + OVERHEAD_S, most_rounds(spec)
-    confirm_s = most_confirmations(spec) * each_s + spec.starting_s(rounds)
-    round_s = (1 + len(spec.confirm.goals) + spec.burn_ins_per_round) * each_s + spec.starting_s(1)
+    each_s, rounds = trial_s(spec) + OVERHEAD_S, most_rounds(spec)
+    confirm_s = most_confirmations(spec) * each_s + starting_s(spec, rounds)
+    round_s = (1 + len(spec.confirm.goals) + burn_ins_per_round(spec)) * each_s + starting_s(spec, 1)
     # The first round begins at once. Each other round begins `gap_s` after the start of the round before.
     waiting_s = max(0, rounds - 1) * max(0.0, spec.confirm.gap_s - round_s)
     return sum(_search_s(spec, count) + confirm_s + waiting_s for count in trials)
@@ -75,7 +86,7 @@ def most_s(spec: StudySpec, trials: Iterable[int]) -> float:
 
 def least_s(spec: StudySpec) -> float:
     """Return the fewest seconds in which a study can search and confirm all of its record sizes."""
-    confirm_s = least_confirmations(spec) * (spec.trial_s + OVERHEAD_S) + spec.starting_s(spec.confirm.rounds)
+    confirm_s = least_confirmations(spec) * (trial_s(spec) + OVERHEAD_S) + starting_s(spec, spec.confirm.rounds)
     return sum(_search_s(spec, trials) + confirm_s for trials in _least_trials(spec))
 
 
@@ -86,7 +97,7 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
         spec: The study.
         mb_per_s: The throughput at full speed.
     """
-    around = spec.burn_in_trials + least_confirmations(spec)
+    around = burn_in_trials(spec) + least_confirmations(spec)
     measured = sum(around + trials for trials in _least_trials(spec))
     return round(measured * bytes_per_trial(spec, mb_per_s))
 
@@ -94,7 +105,7 @@ def least_bytes(spec: StudySpec, mb_per_s: float) -> int:
 def bytes_per_trial(spec: StudySpec, mb_per_s: float) -> float:
     """Return how many bytes a trial sends that reaches this throughput at full speed."""
     saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
-    return mb_per_s * 1e6 * (saturating_s + (spec.trial_s - saturating_s) * spec.workload.rate_ratio)
+    return mb_per_s * 1e6 * (saturating_s + (trial_s(spec) - saturating_s) * spec.workload.rate_ratio)
 
 
 def most_rounds(spec: StudySpec) -> int:
@@ -104,13 +115,13 @@ def most_rounds(spec: StudySpec) -> int:
 
 def most_confirmations(spec: StudySpec) -> int:
     """Return the largest number of measurements of a record size's confirmation, with their burn-in runs."""
-    return most_steps(spec.confirm) + spec.winner_burn_in_trials + most_rounds(spec) * spec.burn_ins_per_round
+    return most_steps(spec.confirm) + winner_burn_in_trials(spec) + most_rounds(spec) * burn_ins_per_round(spec)
 
 
 def sessions_s(spec: StudySpec) -> float:
     """Return the most seconds that one record size spends on starting brokers and on burn-in runs between rounds."""
     rounds = most_rounds(spec)
-    return spec.starting_s(rounds) + rounds * spec.burn_ins_per_round * (spec.trial_s + OVERHEAD_S)
+    return starting_s(spec, rounds) + rounds * burn_ins_per_round(spec) * (trial_s(spec) + OVERHEAD_S)
 
 
 def time_per_size_s(spec: StudySpec) -> float:
@@ -148,7 +159,7 @@ def spread_s(spec: StudySpec, own_s: float, each_s: float) -> float:
         Seconds: a third of the time, or more if the first rounds need more to be `SESSION_GAP_S` apart. 0 if the rounds
         are not spread by default, or if the search would be left with less than a third of the time.
     """
-    if not spec.spreads_rounds:
+    if not spreads_rounds(spec):
         return 0.0
     kept_s = max(_SPREAD_SHARE * own_s, least_spread_s(spec, each_s))
     return kept_s if kept_s <= _MOST_SHARE * own_s else 0.0
@@ -165,7 +176,7 @@ def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
     asked = spec.confirm
     if left_s is None:
         return asked.gap_s
-    if not spec.spreads_rounds:
+    if not spreads_rounds(spec):
         return min(asked.gap_s, left_s / max(1, asked.rounds, asked.max_rounds))
     room_s = left_s - _outside_gaps_s(spec, each_s)
     wanted_s = min(SESSION_GAP_S, room_s / (asked.rounds - 1))
@@ -175,14 +186,14 @@ def gap_s(spec: StudySpec, left_s: float | None, each_s: float) -> float:
 
 def _outside_gaps_s(spec: StudySpec, each_s: float) -> float:
     """Return the seconds that a confirmation takes before its first round and in its last round."""
-    round_of = 1 + len(spec.confirm.goals) + spec.burn_ins_per_round
+    round_of = 1 + len(spec.confirm.goals) + burn_ins_per_round(spec)
     return (least_confirmations(spec) - (spec.confirm.rounds - 1) * round_of) * each_s
 
 
 def least_confirmations(spec: StudySpec) -> int:
     """Return the smallest number of measurements of a record size's confirmation, with their burn-in runs."""
-    in_rounds = spec.confirm.rounds * spec.burn_ins_per_round
-    return least_steps(spec.confirm) + spec.least_winner_burn_in_trials + in_rounds
+    in_rounds = spec.confirm.rounds * burn_ins_per_round(spec)
+    return least_steps(spec.confirm) + least_winner_burn_in_trials(spec) + in_rounds
 
 
 def _least_trials(spec: StudySpec) -> list[int]:
@@ -197,8 +208,8 @@ def _least_trials(spec: StudySpec) -> list[int]:
 
 def _search_s(spec: StudySpec, trials: int) -> float:
     """Return the seconds that the burn-in runs of the baseline and the search of a record size take."""
-    each_s = spec.trial_s + OVERHEAD_S
+    each_s = trial_s(spec) + OVERHEAD_S
     # The first burn-in run is a load without a pause. It ends when the throughput shows no trend.
     first_s = UNBROKEN_S + OVERHEAD_S if spec.search.burn_in_max > 1 else each_s
     # Only trials of the search run on all targets at the same time.
-    return first_s + (spec.burn_in_trials - 1) * each_s + trials * each_s / len(spec.targets)
+    return first_s + (burn_in_trials(spec) - 1) * each_s + trials * each_s / len(spec.targets)

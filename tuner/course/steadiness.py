@@ -72,7 +72,7 @@ def is_steady(windows: Sequence[float]) -> bool:
 class UntilSteady:
     """Ends a phase when its throughput shows no trend, or when it has sent its share of the bytes.
 
-    The phase is also limited in time: `tuner.model.spec.UNBROKEN_S`.
+    The phase is also limited in time: `tuner.model.study_time.UNBROKEN_S`.
 
     Attributes:
         workload: The load of the phase, of all producers together.

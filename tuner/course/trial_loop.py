@@ -24,7 +24,8 @@ from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.setup import Setup
-from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, StudySpec
+from tuner.model.spec import StudySpec
+from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, starting_s, trial_s
 from tuner.model.trial import (
     CONFIRMING_KINDS,
     PACED,
@@ -246,14 +247,14 @@ class TrialLoop:
     def mean_s(self) -> float:
         """Return the mean duration of the newest trials in seconds; before the first trial, the planned duration."""
         recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
-        return fmean(recent_s) if recent_s else self.spec.trial_s + OVERHEAD_S
+        return fmean(recent_s) if recent_s else trial_s(self.spec) + OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Return the seconds to reserve for a confirmation of one record size that takes the fewest possible rounds."""
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.BURN_IN]
         each_s = self.mean_s() + (fmean(spared_s) if spared_s else 0.0)
-        return least_confirmations(self.spec) * each_s + self.spec.starting_s(self.spec.confirm.rounds)
+        return least_confirmations(self.spec) * each_s + starting_s(self.spec, self.spec.confirm.rounds)
 
     def confirm_bytes(self) -> float:
         """Return the bytes to reserve for a confirmation of one record size that takes the fewest possible rounds."""
@@ -311,7 +312,7 @@ class TrialLoop:
         The first burn-in run takes much longer than a trial. So of a long run, only the bytes count that it has sent in
         the time of a trial.
         """
-        usual_s = 1.5 * self.spec.trial_s
+        usual_s = 1.5 * trial_s(self.spec)
         return max(
             (each.spent_bytes * min(1.0, usual_s / (each.load_s or usual_s)) for each in self.recent), default=0.0
         )

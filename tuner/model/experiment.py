@@ -15,7 +15,8 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.model.paper import Finding, PaperValue
 from tuner.model.row import BROKERS_TO_LOSE_ONE, Row
 from tuner.model.setup import Setup
-from tuner.model.spec import OVERHEAD_S, UNBROKEN_S, RaySpec, SafetySpec, StudySpec, TrackingSpec
+from tuner.model.spec import RaySpec, SafetySpec, StudySpec, TrackingSpec
+from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, trial_s
 from tuner.model.target import Target
 
 ROW_BURN_IN_S: Final = 3.0
@@ -49,7 +50,7 @@ class Search:
     @property
     def planned_s(self) -> float:
         """Seconds that the study takes, about."""
-        return UNBROKEN_S + self.measurements * (self.study.trial_s + OVERHEAD_S)
+        return UNBROKEN_S + self.measurements * (trial_s(self.study) + OVERHEAD_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The facts of a study: what the results store keeps about the study as a whole, beside its trials.
 
 Each fact is stored under one of these names (`ResultsStore.set_fact`). Records of released forms have them, so a name
-may not change. `tuner.course.beginning` stores most of them when a study begins.
+may not change.
 """
 
 from typing import Final
@@ -40,13 +40,13 @@ STARTED_AT: Final = "started_at"
 FINISHED_AT: Final = "finished_at"
 """When the study ended, ISO 8601; None while it has not."""
 DEADLINE: Final = "deadline"
-"""The value of `search.until`, and the moment that it meant when the study began (`tuner.course.budget`)."""
+"""The value of `search.until`, and the moment that it meant when the study began."""
 TOTALS: Final = "totals"
 """How many trials the search of each record size will have."""
 RATES: Final = "rates"
-"""By record size, the rate of the paced phase, in records per second (`tuner.course.burn_in`)."""
+"""By record size, the rate of the paced phase, in records per second."""
 RESERVED_BYTES: Final = "reserved_bytes"
-"""The bytes that are reserved for running trials (`tuner.course.budget`)."""
+"""The bytes that are reserved for running trials."""
 KEPT_FOR_ROUNDS: Final = "kept_for_rounds_s"
 """By record size, how many seconds the search leaves for rounds that are spread over hours."""
 BASELINE_IN_GRID: Final = "baseline_in_grid"
@@ -59,10 +59,7 @@ The search does not propose such a baseline, because the baseline has trials of 
 CONFIRMING: Final = "confirming"
 """By record size, the `ConfirmationPlan`s, the oldest first."""
 CONFIRMATIONS: Final = "confirm_sessions"
-"""How often the study was searched and confirmed, and whether a `tuner confirm` is open.
-
-It is written in `tuner.confirmation.stored_plans`.
-"""
+"""How often the study was searched and confirmed, and whether a `tuner confirm` is open."""
 ROUND_STARTED: Final = "round_started"
 """By record size, the number and the start of the newest round. It is kept only if there are pauses between rounds."""
 
@@ -98,10 +95,10 @@ FOUND_CONFIGS: Final = "found_configs"
 
 # Its origin, and its copy in MLflow.
 FORKED_FROM: Final = "forked_from"
-"""The study whose trials this one has taken over, and how many (`tuner.course.forking`)."""
+"""The study whose trials this one has taken over, and how many."""
 VERIFICATION: Final = "verification"
 """The record and the text of a verification, if the service made this study to verify a file."""
 MLFLOW_EXPERIMENT: Final = "default_experiment"
-"""The MLflow experiment of the study if the study file names none (`tuner.course.beginning.mlflow_experiment`)."""
+"""The MLflow experiment of the study if the study file names none."""
 IN_MLFLOW: Final = "in_mlflow"
 """Where MLflow holds the study: `experiment_id`, and `views`, whether the experiment has the prepared views."""

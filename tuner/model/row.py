@@ -7,7 +7,8 @@ from typing import Final, Self
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.setup import ONE_PRODUCER, Setup
-from tuner.model.spec import OVERHEAD_S, Goal
+from tuner.model.spec import Goal
+from tuner.model.study_time import OVERHEAD_S
 
 FILLED_BYTES_PER_S: Final = 100e6
 """About how fast a topic is filled before a measurement, for records of 100 B and brokers on two cores."""

@@ -1,4 +1,4 @@
-"""The specification of a study as plain values, read from a study file by `tuner.study_file` or made in Python."""
+"""The specification of a study as plain values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -69,22 +69,6 @@ class Executor(StrEnum):
     SIMULATED = "simulated"
 
 
-OVERHEAD_S: Final = 1.0
-"""Estimated seconds of a measurement in addition to its load: a new topic, the last deliveries, storing the result."""
-UNBROKEN_S: Final = 24.0
-"""The longest duration, in seconds, of the first burn-in run, which loads the target without a pause.
-
-`UntilSteady` in `tuner.course.steadiness` ends it sooner.
-
-A new broker that got 100 B records without a pause reached its full speed after 12 seconds. A new broker whose load had
-pauses had not reached its full speed after a minute.
-"""
-BROKER_START_S: Final = 20.0
-"""Seconds by which newly started brokers lengthen a round, to estimate how long a study takes.
-
-To stop the brokers and start new ones takes 8 s. Then the brokers are loaded without a pause for 9 to 24 s, until they
-are warm. This load takes the place of a burn-in run, which would have taken a part of the time anyway.
-"""
 PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {
     Goal.THROUGHPUT: ((Objective("mb_per_s"),), ()),
     Goal.LATENCY: (
@@ -193,8 +177,8 @@ class SearchSpec:
             run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the
             baseline is repeated until three runs in a row show no trend in throughput, CPU of the broker and the
             latencies that are objectives. There is one more run if latencies are objectives, and a second burn-in if
-            the fixed rate changes: see `StudySpec.burn_in_trials`. The same limit holds for the burn-in runs of every
-            winner before its confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
+            the fixed rate changes. The same limit holds for the burn-in runs of every winner before its confirmation
+            rounds. With 0 or 1, there is one burn-in run of the baseline.
         grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
         repeats: How often the grid method measures each config. Each config is measured once before any config is
             measured again.
@@ -275,9 +259,9 @@ class ConfirmSpec:
         decides_at: A gain. The rounds end early as soon as it is certain that the gain in every metric is above this
             number, or that the gain in some metric is below this number. With None, the rounds do not end early.
         new_broker: Whether each round is measured on newly started brokers; None for the default, which
-            `StudySpec.rounds_on_new_brokers` returns.
+            `rounds_on_new_brokers` in `tuner.model.study_time` returns.
         spread_over_s: Seconds over which the rounds are spread; with 0, a round follows the previous round at once.
-            With None, `StudySpec.spreads_rounds` decides.
+            With None, `spreads_rounds` in `tuner.model.study_time` decides.
     """
 
     rounds: int = 8
@@ -471,77 +455,3 @@ class StudySpec:
         below 2.
         """
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
-
-    @property
-    def burn_in_trials(self) -> int:
-        """The most burn-in runs of the baseline (measurements whose values are not used).
-
-        This is `burn_in_max`. If latencies are judged too, there is one more run, because the first run measures only
-        the throughput. If the throughput decides the fixed rate, the burn-in may be repeated at a better rate.
-        """
-        most, chooses_rate = self.search.burn_in_max, self.paced and not self.workload.rate_records_per_s
-        return max(1, most) + bool(self.burn_in_metrics) + (most if most > 1 and chooses_rate else 0)
-
-    @property
-    def winner_burn_in_trials(self) -> int:
-        """The most burn-in runs of all winners together before the confirmation; 0 if winners have none.
-
-        Burn-in runs are measurements whose values are not used.
-        """
-        asked = self.confirm.rounds and self.search.burn_in_max > 1
-        return self.search.burn_in_max * (len(self.confirm.goals) + len(self.confirm.beside)) if asked else 0
-
-    @property
-    def least_winner_burn_in_trials(self) -> int:
-        """The fewest burn-in runs (values not used) of all winners together before the confirmation.
-
-        Two measurements of a winner must agree. A winner that was measured again after the search already has two
-        measurements. Any other winner has only its trial from the search, so it needs at least one burn-in run.
-        """
-        looks = self.confirm.looks if self.confirm.nominees > 1 else 0
-        return len(self.confirm.goals) if self.winner_burn_in_trials and not looks else 0
-
-    @property
-    def rounds_on_new_brokers(self) -> bool:
-        """Whether each round of the confirmation is measured on newly started brokers.
-
-        Only brokers that we start can be started again. By default, new brokers are used for the winners of a search.
-        They are not used for a given config, because the user of `tuner verify` waits for the answer.
-        """
-        asked = self.confirm.new_broker
-        own = all(target.bootstrap is None for target in self.targets) and self.executor is not Executor.SIMULATED
-        return own and (asked is NewBroker.EACH_ROUND or (asked is None and not self.confirm.configs))
-
-    @property
-    def spreads_rounds(self) -> bool:
-        """Whether the rounds are spread over a part of the study's time, if there is enough of it.
-
-        This is the default on a user's cluster, if the study's time is limited. Then `tuner.course.estimate` says how
-        much of the time the rounds get. It is not done for a given config, because the user of `tuner verify` waits for
-        the answer.
-        """
-        theirs = any(target.bootstrap is not None for target in self.targets)
-        limited = self.search.hours is not None or self.search.until is not None
-        asked = self.confirm.rounds > 1 and self.confirm.spread_over_s is None and not self.confirm.configs
-        return asked and theirs and limited and self.executor is not Executor.SIMULATED
-
-    @property
-    def burn_ins_per_round(self) -> int:
-        """The most burn-in runs in each round of the confirmation.
-
-        On newly started brokers, each config of the round has a burn-in run. After a pause, only the round's first
-        config has a burn-in run.
-        """
-        if self.rounds_on_new_brokers:
-            return 1 + len(self.confirm.goals)
-        return 1 if self.confirm.spread_over_s or self.spreads_rounds else 0
-
-    def starting_s(self, rounds: int) -> float:
-        """Return the seconds that a number of rounds spends on starting brokers."""
-        return rounds * BROKER_START_S if self.rounds_on_new_brokers else 0.0
-
-    @property
-    def trial_s(self) -> float:
-        """Seconds of load in one trial."""
-        phases = [self.workload.saturate, *([self.workload.paced] if self.paced else [])]
-        return sum(phase.warmup_s + phase.measured_s for phase in phases)

@@ -13,7 +13,8 @@ from search_spaces.client import Client, ClientKind
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
 from tuner.model.document import document
-from tuner.model.spec import OVERHEAD_S, Method, StudySpec
+from tuner.model.spec import Method, StudySpec
+from tuner.model.study_time import OVERHEAD_S, burn_in_trials, rounds_on_new_brokers, spreads_rounds, trial_s
 from tuner.present.changes import changed_values
 from tuner.present.console import Unwrapped
 from tuner.present.csv_text import csv_of
@@ -41,7 +42,7 @@ def plan_record(
         client={"kind": str(spec.client.kind), "version": spec.client.version},
         baseline=dict(spec.baseline.values),
         targets=list(targets),
-        seconds_per_trial=spec.trial_s,
+        seconds_per_trial=trial_s(spec),
         seconds=seconds,
         seconds_at_least=estimate.least_s(spec),
         bytes_at_most=estimate.most_bytes(spec, seconds, mb_per_s),
@@ -138,8 +139,8 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         confirmed = f", after them up to {most} measurements to confirm the winners" if spec.confirm.rounds else ""
         yield (
-            f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.burn_in_trials} burn-in runs{confirmed}"
+            f"trials    {size['record_bytes']} B: {many}, {trial_s(spec):g} s each; before them up to "
+            f"{burn_in_trials(spec)} burn-in runs{confirmed}"
         )
     if record["sessions"]:
         yield f"rounds    {record['sessions']}"
@@ -216,13 +217,13 @@ def _sessions_text(spec: StudySpec) -> str:
     most, said = estimate.most_rounds(spec), []
     if not most:
         return ""
-    if spec.rounds_on_new_brokers:
+    if rounds_on_new_brokers(spec):
         added = duration(estimate.sessions_s(spec))
         said.append(
             f"each of up to {most} rounds is measured on newly started brokers, which adds up to {added} for a record "
             "size (confirm.new_broker)"
         )
-    if spec.spreads_rounds:
+    if spreads_rounds(spec):
         said.append(_spread_text(spec))
     if spec.confirm.spread_over_s:
         over = duration(spec.confirm.spread_over_s)
@@ -235,7 +236,7 @@ def _sessions_text(spec: StudySpec) -> str:
 
 def _spread_text(spec: StudySpec) -> str:
     """Return a text about how much of the time the rounds get, if they are spread by default."""
-    each_s, own_s = spec.trial_s + OVERHEAD_S, estimate.time_per_size_s(spec)
+    each_s, own_s = trial_s(spec) + OVERHEAD_S, estimate.time_per_size_s(spec)
     kept_s = estimate.spread_s(spec, own_s, each_s)
     if kept_s:
         apart = duration(estimate.gap_s(spec, kept_s, each_s))
