@@ -18,7 +18,7 @@ from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
@@ -63,7 +63,7 @@ def _changes_recommended(specs: Sequence[StudySpec]) -> int:
     for number, spec in enumerate(specs):
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="tuner-no-ops-") as folder:
-            results = run_study(spec, "", Path(folder) / spec.name, SilentReporter())
+            results = measure_study(spec, "", Path(folder) / spec.name, SilentReporter())
         size = results.sizes[0]
         changed = [goal for goal in Goal if _recommends_change(results, goal)]
         wrong += bool(changed)

@@ -29,7 +29,7 @@ from runners.workload import RecordSizes
 from search_spaces.client import Client, client_of
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults
@@ -84,7 +84,7 @@ def _searched(results: StudyResults) -> list[Trial]:
 def _real(client: Client, root: Path, trials: int) -> bool:
     spec = _spec("real", trials, baseline=ProducerConfig.parse({}, client=client))
     mirror = MlflowMirror(root / spec.name, spec.tracking, print)
-    results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror)
+    results = measure_study(spec, "", root / spec.name, _EveryTrial250(), mirror)
     # `load_s` covers the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
@@ -95,7 +95,7 @@ def _real(client: Client, root: Path, trials: int) -> bool:
 def _long(root: Path, trials: int) -> bool:
     spec = _spec("long", trials)
     mirror = MlflowMirror(root / spec.name, spec.tracking, print)
-    results = run_study(spec, "", root / spec.name, _EveryTrial250(), mirror, SimulatedRunner(0.03))
+    results = measure_study(spec, "", root / spec.name, _EveryTrial250(), mirror, SimulatedRunner(0.03))
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])
     print(f"- simulated load, {len(took)} trials: overhead {early:.3f} s around trial 10, {late:.3f} s at the end")
@@ -105,7 +105,7 @@ def _long(root: Path, trials: int) -> bool:
 def _large(root: Path, trials: int) -> bool:
     search = SearchSpec(method=Method.RANDOM, trials=trials, burn_in_max=1)
     spec = _spec("large", trials, search=search, executor=Executor.SIMULATED)
-    run_study(spec, "", root / spec.name, _EveryTrial250())
+    measure_study(spec, "", root / spec.name, _EveryTrial250())
     kept = []
     for words in (["recommend", "large", "--record-bytes", "1000"], ["front", "large"]):
         started = time.perf_counter()

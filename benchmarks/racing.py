@@ -25,7 +25,7 @@ from runners.performance_model.constants import EMBEDDED
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults
@@ -99,7 +99,7 @@ def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
         latency_window_noise_ratio=asked.latency_noise,
     )
     with tempfile.TemporaryDirectory(prefix="tuner-racing-") as folder:
-        (size,) = run_study(spec, "", Path(folder) / spec.name, SilentReporter(), simulated=runner).sizes
+        (size,) = measure_study(spec, "", Path(folder) / spec.name, SilentReporter(), simulated=runner).sizes
     return outcome(size, Truth.of(load.saturating(load.record_sizes[0]), cluster))
 
 

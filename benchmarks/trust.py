@@ -36,7 +36,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
@@ -196,7 +196,7 @@ def _of_cluster(case: Case, spec: StudySpec) -> Found:
 
 def _completely(spec: StudySpec, runner: Runner) -> StudyResults:
     with tempfile.TemporaryDirectory(prefix="tuner-trust-") as folder:
-        return run_study(spec, "", Path(folder) / spec.name, SilentReporter(), None, runner)
+        return measure_study(spec, "", Path(folder) / spec.name, SilentReporter(), None, runner)
 
 
 TrueGain = Callable[[ProducerConfig, str], float]

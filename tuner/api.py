@@ -129,7 +129,7 @@ def run_study(
     """
     from tuner.course.least_limits import check_limits
     from tuner.course.reporter import SilentReporter
-    from tuner.course.run import run_study as run
+    from tuner.course.run import measure_study
     from tuner.model.spec import StudySpec
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
@@ -159,7 +159,7 @@ def run_study(
     if sampler is not None:
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
-    results = run(
+    results = measure_study(
         spec, text, place, told, mirror, sampler=sampler, searching=searching, mix_environments=mix_environments
     )
     if savings := str(RacingSavings.of(trial for size in results.sizes for trial in size.trials)):
@@ -204,7 +204,7 @@ def run_experiment(
         TooManyFailures: Too many measurements in a row failed.
         ValueError: An `ExperimentSpec` has no text.
     """
-    from tuner.course.experiment import run_experiment as run
+    from tuner.course.experiment import measure_experiment
     from tuner.course.reporter import SilentExperimentReporter
     from tuner.experiment_file import read_experiment
     from tuner.model.experiment import ExperimentSpec
@@ -225,7 +225,7 @@ def run_experiment(
     folder = study_folder(spec.name)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = MlflowMirror(folder, tracking, warn or told.say) if tracking.enabled else None
-    run(spec, text, folder, told, mirror, mix_environments=mix_environments)
+    measure_experiment(spec, text, folder, told, mirror, mix_environments=mix_environments)
     results = load_experiment(folder)
     write_experiment(results, folder / REPORT_FILE)
     return results

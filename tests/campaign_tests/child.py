@@ -21,7 +21,7 @@ from typing import Any
 from tests.helpers.studies import Steady, Told
 from tests.helpers.waiting import eventually
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Trial
 
@@ -49,7 +49,7 @@ def tell(**facts: Any) -> None:
 def main(folder: str, spec_file: str, step_s: str | None = None) -> None:
     spec: StudySpec = pickle.loads(Path(spec_file).read_bytes())
     tell(said="begin")
-    run_study(spec, "", Path(folder), Telling(), simulated=None if step_s is None else Steady(float(step_s)))
+    measure_study(spec, "", Path(folder), Telling(), simulated=None if step_s is None else Steady(float(step_s)))
     tell(said="end")
 
 

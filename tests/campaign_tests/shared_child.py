@@ -20,7 +20,7 @@ from runners.errors import RunnerError
 from tests.campaign_tests.child import Telling, tell
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import StudySpec
 from tuner.tracking import MlflowMirror
@@ -34,7 +34,7 @@ def main(url: str, folder: str, spec_file: str, step_s: str, lease_s: str) -> No
     mirror = MlflowMirror(Path(folder), spec.tracking, reporter.say, storage=storage) if spec.tracking.enabled else None
     tell(said="begin")
     try:
-        run_study(spec, "study: small\n", Path(folder), reporter, mirror, simulated, storage=storage)
+        measure_study(spec, "study: small\n", Path(folder), reporter, mirror, simulated, storage=storage)
     except (StudyError, RunnerError) as error:
         tell(error=type(error).__name__, said=str(error))
         sys.exit(1)

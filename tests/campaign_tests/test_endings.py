@@ -23,7 +23,7 @@ from tests.helpers.studies import (
     state_told,
 )
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import Kind, State, StudyState, Trial
@@ -68,12 +68,12 @@ class Patient(Told):
 def test_too_many_failures_in_a_row_end_a_study_which_can_resume(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=3))
     with pytest.raises(TooManyFailures, match=r"after 3 trials in a row .* out of order") as raised:
-        run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("out of order")))
+        measure_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("out of order")))
     assert exit_code_of(raised.value) is ExitCode.FAILED
     failed = of_kind(on_record(tmp_path), Kind.SEARCH)
     assert [(trial.state, trial.error) for trial in failed] == [(State.FAILED, "out of order")] * 3
     assert state_told(tmp_path) is StudyState.FAILED
-    results = run_study(spec, "", tmp_path, Told(), simulated=Steady())
+    results = measure_study(spec, "", tmp_path, Told(), simulated=Steady())
     assert results.finished
     assert len(of_kind(on_record(tmp_path), Kind.BASELINE, Kind.SEARCH)) == 12
     assert state_told(tmp_path) is StudyState.FINISHED
@@ -81,14 +81,14 @@ def test_too_many_failures_in_a_row_end_a_study_which_can_resume(tmp_path: Path)
 
 def test_failures_that_are_not_in_a_row_do_not_end_a_study(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=2))
-    results = run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("once"), times=1))
+    results = measure_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("once"), times=1))
     assert results.finished
     assert [trial.error for trial in on_record(tmp_path) if trial.state is State.FAILED] == ["once"]
 
 
 def test_a_failed_baseline_is_measured_again_before_the_search(tmp_path: Path) -> None:
     spec = simulated_study((100,), burn_in_max=1)
-    run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
+    measure_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
     kinds = [(trial.kind, trial.state) for trial in on_record(tmp_path)]
     burn_ins = [(Kind.BURN_IN, State.FAILED)] * 3 + [(Kind.BURN_IN, State.COMPLETE)]
     assert kinds[:6] == [*burn_ins, (Kind.BASELINE, State.COMPLETE), (Kind.SEARCH, State.COMPLETE)]
@@ -96,7 +96,7 @@ def test_a_failed_baseline_is_measured_again_before_the_search(tmp_path: Path) -
 
 def test_a_config_that_does_not_deliver_is_complete_and_infeasible(tmp_path: Path) -> None:
     runner = Failing(DeliveryFailed("4 records were given up"), only="compression.type")
-    results = run_study(simulated_study((100,)), "", tmp_path, Patient(), simulated=runner)
+    results = measure_study(simulated_study((100,)), "", tmp_path, Patient(), simulated=runner)
     assert results.finished
     broken = [trial for trial in on_record(tmp_path) if trial.error]
     assert len(broken) >= 2
@@ -113,7 +113,7 @@ def test_a_baseline_that_never_delivers_ends_the_study(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=3))
     runner = Failing(DeliveryFailed("all records were given up"), on_baseline=True)
     with pytest.raises(TooManyFailures, match="given up"):
-        run_study(spec, "", tmp_path, Patient(), simulated=runner)
+        measure_study(spec, "", tmp_path, Patient(), simulated=runner)
     assert [trial.kind for trial in on_record(tmp_path)] == [Kind.BURN_IN] * 3
 
 
@@ -129,12 +129,12 @@ def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: K
 
     runner = Failing(full, times=0, on_baseline=True)
     with pytest.raises(DiskTooFull) as raised:
-        run_study(spec, "", tmp_path, FullAt(), simulated=runner)
+        measure_study(spec, "", tmp_path, FullAt(), simulated=runner)
     assert exit_code_of(raised.value) is ExitCode.SAFETY
     before = on_record(tmp_path)
     assert (before[-1].kind, before[-1].state, before[-1].error) == (under_way, State.FAILED, str(full))
     assert state_told(tmp_path) is StudyState.FAILED
-    assert run_study(spec, "", tmp_path, Told(), simulated=Steady()).finished
+    assert measure_study(spec, "", tmp_path, Told(), simulated=Steady()).finished
     after = on_record(tmp_path)
     assert after[: len(before)] == before
     assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 12
@@ -142,7 +142,7 @@ def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: K
 
 def trial_bytes(tmp_path: Path) -> float:
     """Run the study without a byte limit, and return how many bytes its largest trial wrote."""
-    run_study(simulated_study((100,), trials=12), "", tmp_path / "unlimited", Told(), simulated=Steady())
+    measure_study(simulated_study((100,), trials=12), "", tmp_path / "unlimited", Told(), simulated=Steady())
     return max(trial.value_bytes for trial in on_record(tmp_path / "unlimited"))
 
 
@@ -150,7 +150,7 @@ def test_bytes_end_the_search_and_leave_enough_to_confirm(tmp_path: Path) -> Non
     limit = int(20.5 * trial_bytes(tmp_path))
     spec = simulated_study((100,), trials=1_000, max_bytes=limit)
     told = Patient()
-    results = run_study(spec, "", tmp_path / "limited", told, simulated=Steady())
+    results = measure_study(spec, "", tmp_path / "limited", told, simulated=Steady())
     assert results.finished
     trials = on_record(tmp_path / "limited")
     assert len(of_kind(trials, Kind.SEARCH)) >= 2
@@ -162,7 +162,7 @@ def test_bytes_end_the_search_and_leave_enough_to_confirm(tmp_path: Path) -> Non
 def test_bytes_are_shared_among_record_sizes(tmp_path: Path) -> None:
     limit = int(30 * trial_bytes(tmp_path))
     spec = replace(simulated_study((100, 200), trials=1_000, max_bytes=limit), objectives=THROUGHPUT)
-    assert run_study(spec, "", tmp_path / "limited", Patient(), simulated=Steady()).finished
+    assert measure_study(spec, "", tmp_path / "limited", Patient(), simulated=Steady()).finished
     trials = on_record(tmp_path / "limited")
     assert sum(trial.value_bytes for trial in trials) <= limit
     for size in ("100", "200"):
@@ -178,12 +178,12 @@ def test_a_resumed_study_without_bytes_left_starts_no_trial(tmp_path: Path) -> N
 
     spec = replace(simulated_study((100,)), objectives=THROUGHPUT)
     with pytest.raises(KeyboardInterrupt):
-        run_study(spec, "", tmp_path, StopInSearch(), simulated=Steady())
+        measure_study(spec, "", tmp_path, StopInSearch(), simulated=Steady())
     before = on_record(tmp_path)
     spent = sum(trial.value_bytes for trial in before)
     spec = replace(spec, search=replace(spec.search, max_bytes=int(spent) + 1_000))
     told = Told()
-    assert run_study(spec, "", tmp_path, told, simulated=Steady()).finished
+    assert measure_study(spec, "", tmp_path, told, simulated=Steady()).finished
     assert on_record(tmp_path) == before
     assert any("not searched, as too little time" in sentence for sentence in told.sentences)
 
@@ -191,8 +191,8 @@ def test_a_resumed_study_without_bytes_left_starts_no_trial(tmp_path: Path) -> N
 def test_a_study_that_never_began_may_get_another_search_space(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,), trials=4), space={"linger.ms": KnobChange(low=5.0, high=1.0)})
     with pytest.raises(ConfigError):
-        run_study(spec, "", tmp_path, Told(), simulated=Steady())
-    assert run_study(replace(spec, space={}), "", tmp_path, Told(), simulated=Steady()).finished
+        measure_study(spec, "", tmp_path, Told(), simulated=Steady())
+    assert measure_study(replace(spec, space={}), "", tmp_path, Told(), simulated=Steady()).finished
 
 
 def test_a_study_without_trials_may_be_changed(tmp_path: Path) -> None:
@@ -203,10 +203,10 @@ def test_a_study_without_trials_may_be_changed(tmp_path: Path) -> None:
     spec = simulated_study((100,), trials=4)
     other = replace(simulated_study((200,), trials=4), objectives=THROUGHPUT)
     with pytest.raises(KeyboardInterrupt):
-        run_study(spec, "", tmp_path, StopAtOnce(), simulated=Steady())
+        measure_study(spec, "", tmp_path, StopAtOnce(), simulated=Steady())
     assert on_record(tmp_path) == []
-    results = run_study(other, "", tmp_path, Told(), simulated=Steady())
+    results = measure_study(other, "", tmp_path, Told(), simulated=Steady())
     assert [size.record_bytes for size in results.sizes] == ["200"]
     with pytest.raises(StudyChanged, match="objectives: mb_per_s in the study"):
-        run_study(replace(spec, workload=other.workload), "", tmp_path, Told(), simulated=Steady())
+        measure_study(replace(spec, workload=other.workload), "", tmp_path, Told(), simulated=Steady())
     assert load_results(tmp_path).finished

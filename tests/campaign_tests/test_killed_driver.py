@@ -31,7 +31,7 @@ from tests.helpers.studies import (
     simulated_study,
 )
 from tests.helpers.waiting import eventually
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import PACED, SATURATED, Kind, Trial
 from tuner.storage.sqlite import SqliteStore
@@ -61,7 +61,7 @@ def confirmed(trials: list[Trial]) -> list[tuple[str, int | None, str]]:
 def test_killing_a_driver_repeatedly_loses_doubles_and_changes_nothing(tmp_path: Path, seed: int) -> None:
     spec = simulated_study(trials=TRIALS)
     straight = tmp_path / "straight"
-    run_study(spec, "", straight, Told(), simulated=Steady())
+    measure_study(spec, "", straight, Told(), simulated=Steady())
 
     killed = tmp_path / "killed"
     chance = Random(seed)
@@ -128,7 +128,7 @@ def assert_attachments(folder: Path, trials: list[Trial]) -> None:
 def test_a_driver_stopped_repeatedly_searches_like_one_that_is_not(tmp_path: Path, method: Method) -> None:
     # A generation of NSGA-II has 16 trials, so this is more than one.
     spec = simulated_study((100,), trials=22, method=method, burn_in_max=1, rounds=0)
-    run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
+    measure_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     stops = run_with_stops(spec, tmp_path / "stopped")
     assert stops == 7
     assert searched(on_record(tmp_path / "stopped")) == searched(on_record(tmp_path / "straight"))
@@ -138,7 +138,7 @@ def run_with_stops(spec: StudySpec, folder: Path) -> int:
     stops = 0
     while True:
         try:
-            run_study(spec, "", folder, Stopping(), simulated=Steady())
+            measure_study(spec, "", folder, Stopping(), simulated=Steady())
         except Stopped:
             stops += 1
             assert stops < 1_000
@@ -148,10 +148,10 @@ def run_with_stops(spec: StudySpec, folder: Path) -> int:
 
 def test_a_finished_study_that_is_run_again_measures_nothing(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,), trials=6), objectives=THROUGHPUT)
-    run_study(spec, "", tmp_path, Told(), simulated=Steady())
+    measure_study(spec, "", tmp_path, Told(), simulated=Steady())
     before = on_record(tmp_path)
     again = Told()
-    run_study(spec, "", tmp_path, again, simulated=Steady())
+    measure_study(spec, "", tmp_path, again, simulated=Steady())
     assert again.trials == []
     assert on_record(tmp_path) == before
 
@@ -173,7 +173,7 @@ def test_with_a_killed_driver_its_client_ends_and_the_study_goes_on(
     eventually(lambda: not [process for process in family if process.is_running()])
     before = on_record(tmp_path / "real")
     assert before
-    assert run_study(spec, "", tmp_path / "real", Told()).finished
+    assert measure_study(spec, "", tmp_path / "real", Told()).finished
     assert on_record(tmp_path / "real")[: len(before)] == before
     assert our_topics(broker) == topics
     assert left_by_java() == []

@@ -14,7 +14,7 @@ from tests.campaign_tests.brokers import MortalBroker
 from tests.helpers.studies import Told, of_kind, on_record, real_study, state_told
 from tests.helpers.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
 from tuner.model.trial import Kind, State, StudyState
 
@@ -62,7 +62,7 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3)
     with ThreadPoolExecutor(1) as driver:
-        study = driver.submit(run_study, spec, "", tmp_path, show)
+        study = driver.submit(measure_study, spec, "", tmp_path, show)
         came = show.waiting.wait(PATIENCE_S)
         mortal.restart()
         results = study.result()
@@ -80,7 +80,7 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3, broker_wait_s=0.1)
     with ThreadPoolExecutor(1) as driver:
-        study = driver.submit(run_study, spec, "", tmp_path, show)
+        study = driver.submit(measure_study, spec, "", tmp_path, show)
         # The broker comes back too late for the study, but in time for the study's clean-up.
         try:
             eventually(lambda: state_told(tmp_path) is StudyState.FAILED or study.done())
@@ -97,8 +97,8 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path
     again = Told()
     # The broker has a new id, as a cluster that was created anew has.
     with pytest.raises(StudyChanged, match="the cluster id of target 1 is"):
-        run_study(spec, "", tmp_path, again)
-    assert run_study(spec, "", tmp_path, again, mix_environments=True).finished
+        measure_study(spec, "", tmp_path, again)
+    assert measure_study(spec, "", tmp_path, again, mix_environments=True).finished
     after = on_record(tmp_path)
     assert after == before + again.trials
     assert [trial.kind for trial in of_kind(after, Kind.BASELINE, Kind.SEARCH)] == [Kind.BASELINE, *[Kind.SEARCH] * 2]

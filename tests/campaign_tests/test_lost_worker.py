@@ -15,7 +15,7 @@ from tests.helpers.studies import THROUGHPUT, Told, of_kind, on_record, real_stu
 from tests.helpers.waiting import eventually
 from tests.pools_tests.pool_runners import Dying
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind, State
 
@@ -25,7 +25,7 @@ def test_a_trial_whose_worker_dies_is_measured_again(tmp_path: Path) -> None:
     deaths = tmp_path / "deaths"
     deaths.mkdir()
     spec = replace(simulated_study((100,), trials=4, burn_in_max=1), executor=Executor.RAY, objectives=THROUGHPUT)
-    results = run_study(spec, "", tmp_path / "study", Told(), simulated=Dying(deaths, 1))
+    results = measure_study(spec, "", tmp_path / "study", Told(), simulated=Dying(deaths, 1))
     assert results.finished
     assert len(list(deaths.iterdir())) == 1
     trials = on_record(tmp_path / "study")
@@ -72,7 +72,7 @@ def test_a_trial_whose_client_is_killed_is_measured_again(
     baseline = ProducerConfig.parse({}, client_of(client))
     spec = replace(real_study(broker.bootstrap, trials=2), baseline=baseline, executor=executor)
     topics, show = our_topics(broker), KillingTheClient(client=client)
-    assert run_study(spec, "", tmp_path / "study", show).finished
+    assert measure_study(spec, "", tmp_path / "study", show).finished
     assert show.killed
     eventually(lambda: not [process for process in show.killed if process.is_running()])
     trials = on_record(tmp_path / "study")

@@ -21,7 +21,7 @@ from tests.campaign_tests.browser import page as page_at
 from tests.helpers.command import arguments, tuner
 from tests.helpers.ports import free_port
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.results.study_results import StudyResults
@@ -67,7 +67,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
     )
     for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7)), for_pictures):
         mirror = MlflowMirror(root / asked.name, asked.tracking, lambda _: None)
-        found.append(run_study(asked, "", root / asked.name, SilentReporter(), mirror, SimulatedRunner(0.03)))
+        found.append(measure_study(asked, "", root / asked.name, SilentReporter(), mirror, SimulatedRunner(0.03)))
     return root, found
 
 

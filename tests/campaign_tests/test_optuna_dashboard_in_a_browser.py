@@ -11,7 +11,7 @@ from tests.campaign_tests.browser import await_server, needs_browser, page
 from tests.helpers.command import arguments
 from tests.helpers.ports import free_port
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.study_file import parse_study
 
 pytestmark = [needs_browser, pytest.mark.long]
@@ -28,7 +28,7 @@ confirm: {rounds: 0}
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     root = tmp_path_factory.mktemp("studies")
     spec = parse_study(_STUDY, name="shown", folder=root, origin="the test", environ={})
-    run_study(spec, _STUDY, root / "shown", SilentReporter())
+    measure_study(spec, _STUDY, root / "shown", SilentReporter())
     storage = f"sqlite:///{root / 'optuna.db'}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_STUDIES", str(root))

@@ -12,7 +12,7 @@ import pytest
 from tests.campaign_tests.browser import Page, needs_browser, opened
 from tests.helpers.serving import Serving, ended, serving, study_file
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.study_file import parse_study
 
 pytestmark = [needs_browser, pytest.mark.long]
@@ -52,7 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     for seed, name in enumerate(("payments", "orders")):
         text = _STUDY.format(name=name, seed=seed)
         spec = parse_study(text, name=name, folder=root, origin="the test", environ={})
-        run_study(spec, text, root / name, SilentReporter())
+        measure_study(spec, text, root / name, SilentReporter())
     # A study with a damaged record fails at once. One whose cluster does not answer would be tried four times.
     (root / "inventory").mkdir()
     (root / "inventory" / "results.db").write_text("no rows are here" * 100)

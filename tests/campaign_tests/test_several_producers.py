@@ -7,7 +7,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.target import Target
 from tuner.storage.sqlite import SqliteStore
@@ -26,7 +26,7 @@ def test_two_producers_are_one_measurement_with_what_the_topic_holds(broker: Run
         confirm=ConfirmSpec(rounds=0),
         executor=Executor.LOCAL,
     )
-    results = run_study(spec, "", tmp_path / "pair", SilentReporter())
+    results = measure_study(spec, "", tmp_path / "pair", SilentReporter())
     baseline = results.sizes[0].baseline
     assert baseline is not None, results.sizes[0].trials
     store = SqliteStore(tmp_path / "pair", create=False)

@@ -23,7 +23,7 @@ from tests.helpers.studies import (
     simulated_study,
 )
 from tests.helpers.waiting import eventually
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, State
@@ -74,7 +74,7 @@ def two_targets(**search: Any) -> StudySpec:
 
 def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) -> None:
     runner = Overtaken(others=5)
-    run_study(two_targets(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
+    measure_study(two_targets(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
     trials = on_record(tmp_path)
     assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "no trial was overtaken"
     assert {trial.state for trial in trials} == {State.COMPLETE}
@@ -87,7 +87,7 @@ def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) 
 
 def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> None:
     runner = Overtaken(others=1)
-    run_study(two_targets(trials=6), "", tmp_path, Told(), simulated=runner)
+    measure_study(two_targets(trials=6), "", tmp_path, Told(), simulated=runner)
     first_search = next(n for n, (_, config) in enumerate(runner.events) if config != BASELINE.fingerprint)
     alone = [what for what, _ in runner.events[:first_search]]
     assert alone == ["begin", "end"] * (len(alone) // 2)
@@ -106,13 +106,13 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
 )
 def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: Path, method: Method) -> None:
     spec = two_targets(trials=14, baseline_every=100, method=method, rounds=0)
-    run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
+    measure_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     runner = Overtaken(others=3)
     with pytest.raises(Stopped):
-        run_study(spec, "", tmp_path / "stopped", Stopping(), simulated=runner)
+        measure_study(spec, "", tmp_path / "stopped", Stopping(), simulated=runner)
     held = runner.held
     assert held not in {trial.fingerprint for trial in on_record(tmp_path / "stopped")}
-    run_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())
+    measure_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())
     stopped = of_kind(on_record(tmp_path / "stopped"), Kind.SEARCH)
     assert len(of_kind(on_record(tmp_path / "stopped"), Kind.BASELINE, Kind.SEARCH)) == 14
     found = [trial.fingerprint for trial in stopped]

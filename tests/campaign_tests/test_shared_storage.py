@@ -18,7 +18,7 @@ from tests.helpers.campaign_form import LONG_CAMPAIGN
 from tests.helpers.postgres_server import PASSWORD, PostgresServer, served
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import PACED, SATURATED, StudyState, Trial
 from tuner.results.study_results import load_results
@@ -48,7 +48,7 @@ def url(server: PostgresServer, request: pytest.FixtureRequest) -> str:
 def straight(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
     """Return the trials of the same study in a folder, when nothing is killed."""
     folder = tmp_path_factory.mktemp("straight")
-    results = run_study(spec(), "", folder, Told(), simulated=Steady())
+    results = measure_study(spec(), "", folder, Told(), simulated=Steady())
     return [trial for size in results.sizes for trial in size.trials]
 
 

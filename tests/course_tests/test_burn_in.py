@@ -15,7 +15,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import THROUGHPUT, Told, simulated_study
 from tests.helpers.trials import OBJECTIVES, failed, trial
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model import study_time
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
@@ -43,7 +43,7 @@ class Settling:
 
 
 def burn_in_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
-    (size,) = run_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
+    (size,) = measure_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
     found = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
     assert list(size.trials[: len(found)]) == found, "burn-in runs come before all other trials"
     return found
@@ -62,7 +62,7 @@ def test_burn_in_runs_wait_for_the_latency_too(tmp_path: Path, latencies_ms: lis
 def test_a_stall_in_the_first_baseline_does_not_decide_the_gains(tmp_path: Path) -> None:
     """The last two burn-in runs count as baselines too; the first of the four was slow."""
     spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
-    (size,) = run_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 11, 60, 5])).sizes
+    (size,) = measure_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 11, 60, 5])).sizes
     assert size.baseline is not None
     assert size.baseline.metrics["latency_p99_ms"] == pytest.approx(60, rel=0.05)
     assert size.baseline_metrics["latency_p99_ms"] == pytest.approx(11, rel=0.05)
@@ -93,7 +93,7 @@ def test_samplers_learn_from_burn_in_runs_also_in_a_resumed_study(tmp_path: Path
         more = replace(spec, search=replace(spec.search, trials=trials))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Strategy, "tell", hearing(heard))
-            run_study(more, "", tmp_path, Told(), simulated=Settling([10, 10, 11, 60, 5]))
+            measure_study(more, "", tmp_path, Told(), simulated=Settling([10, 10, 11, 60, 5]))
         told.append(heard)
     assert [kind for kind, _ in told[0]] == [Kind.BASELINE] * 3 + [Kind.SEARCH]
     assert [round(p99_ms) for _, p99_ms in told[0]] == [10, 11, 60, 5]
@@ -150,9 +150,9 @@ ONE_WINNER = ConfirmSpec(3, 3, goals=(Goal.LATENCY,), nominees=1, looks=0, ablat
 def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_in_max: int = 4) -> list[Trial]:
     """Return the trials of `tuner confirm` on a broker that has just started, after a search on a warm broker."""
     spec = replace(simulated_study((1000,), trials=4, burn_in_max=burn_in_max), confirm=replace(confirm, rounds=0))
-    (found,) = run_study(spec, "", folder, Told(), simulated=NewToIt(WARM)).sizes
+    (found,) = measure_study(spec, "", folder, Told(), simulated=NewToIt(WARM)).sizes
     asked = replace(spec, confirm=confirm)
-    (size,) = run_study(asked, "", folder, Told(), simulated=NewToIt(latencies_ms), searching=False).sizes
+    (size,) = measure_study(asked, "", folder, Told(), simulated=NewToIt(latencies_ms), searching=False).sizes
     return list(size.trials[len(found.trials) :])
 
 
@@ -186,7 +186,7 @@ def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, 
     confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
     assert study_time.least_winner_burn_in_trials(spec) == burn_ins <= study_time.winner_burn_in_trials(spec) == 4
-    (size,) = run_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
+    (size,) = measure_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
     assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
 
 
@@ -240,7 +240,7 @@ class Cold:
 @pytest.mark.parametrize(("grows_s", "most_s"), [(1.0, 9.0), (12.0, 21.0), (100.0, study_time.UNBROKEN_S)])
 def test_the_first_load_has_no_pause_until_it_shows_no_trend(tmp_path: Path, grows_s: float, most_s: float) -> None:
     cold, told = Cold(grows_s), Told()
-    run_study(simulated_study((1000,), trials=3, rounds=0, burn_in_max=4), "", tmp_path, told, simulated=cold)
+    measure_study(simulated_study((1000,), trials=3, rounds=0, burn_in_max=4), "", tmp_path, told, simulated=cold)
     load, lasted_s = cold.runs[0]
     assert load.rate_records_per_s is None
     assert min(grows_s, study_time.UNBROKEN_S) <= lasted_s <= most_s
@@ -250,7 +250,7 @@ def test_the_first_load_has_no_pause_until_it_shows_no_trend(tmp_path: Path, gro
 
 def test_the_rate_is_a_share_of_the_throughput_at_the_end_of_the_load(tmp_path: Path) -> None:
     cold = Cold(12.0)
-    (size,) = run_study(
+    (size,) = measure_study(
         simulated_study((1000,), trials=3, rounds=0, burn_in_max=4), "", tmp_path, Told(), simulated=cold
     ).sizes
     warm = size.trials[1].metrics["records_per_s"]
@@ -260,13 +260,13 @@ def test_the_rate_is_a_share_of_the_throughput_at_the_end_of_the_load(tmp_path: 
 def test_the_first_load_keeps_to_its_share_of_the_bytes(tmp_path: Path) -> None:
     cold = Cold(100.0)
     spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4, max_bytes=10**10)
-    run_study(spec, "", tmp_path, Told(), simulated=cold)
+    measure_study(spec, "", tmp_path, Told(), simulated=cold)
     assert cold.runs[0][1] < 12.0
 
 
 def test_baselines_that_never_stop_rising_are_named(tmp_path: Path) -> None:
     told, spec = Told(), simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
-    run_study(spec, "", tmp_path, told, simulated=Settling([80, 60, 45, 30, 20, 15]))
+    measure_study(spec, "", tmp_path, told, simulated=Settling([80, 60, 45, 30, 20, 15]))
     (said,) = [sentence for sentence in told.sentences if "burn-in ends" in sentence]
     assert "latency_p99_ms (60, 45, 30)" in said
 
@@ -274,6 +274,6 @@ def test_baselines_that_never_stop_rising_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("speed", "warned"), [(1.0, False), (1.3, True), (0.8, True)])
 def test_a_rate_that_no_longer_fits_the_capacity_is_named(tmp_path: Path, speed: float, warned: bool) -> None:
     told, spec = Told(), simulated_study((1000,), trials=6, rounds=3, burn_in_max=4)
-    run_study(spec, "", tmp_path, told, simulated=Cold(1.0, speed, same_for=12))
+    measure_study(spec, "", tmp_path, told, simulated=Cold(1.0, speed, same_for=12))
     said = [sentence for sentence in told.sentences if "the fixed rate should be 0.30" in sentence]
     assert len(said) == warned

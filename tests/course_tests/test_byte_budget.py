@@ -18,7 +18,7 @@ from runners.measurement import Window
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import Executor, PhaseSpec, StudySpec
 from tuner.model.target import Target
@@ -51,9 +51,9 @@ def test_runs_that_end_in_an_error_count(
     topic, limit = new_topic().name, 15_000_000
     spec = replace(study_on(broker, topic, max_bytes=limit), executor=executor)
     with pytest.raises(ByteBudgetExceeded, match="may send at most"):
-        run_study(spec, "", tmp_path, Told())
+        measure_study(spec, "", tmp_path, Told())
     with suppress(ByteBudgetExceeded):  # the second run may also see that too little is left, and send nothing
-        run_study(spec, "", tmp_path, Told())
+        measure_study(spec, "", tmp_path, Told())
     recorded = sum(trial.sent_bytes or 0 for trial in on_record(tmp_path))
     assert 13_000_000 < recorded <= limit
     # A run that is ended gives up what its client has not sent yet.
@@ -66,7 +66,7 @@ def test_the_limit_of_a_trial_covers_both_phases(broker: RunningCluster, new_top
     load = replace(spec.workload, paced=PhaseSpec(0.3, 1.0), rate_records_per_s=5_000)
     spec = replace(spec, workload=load, objectives=(Objective("mb_per_s"), Objective("latency_p99_ms")))
     with pytest.raises(ByteBudgetExceeded):
-        run_study(spec, "", tmp_path, Told())
+        measure_study(spec, "", tmp_path, Told())
     (trial,) = on_record(tmp_path)
     assert trial.sent_bytes is not None
     assert 6_000_000 < trial.sent_bytes <= limit
@@ -76,7 +76,7 @@ def test_the_limit_of_a_trial_covers_both_phases(broker: RunningCluster, new_top
 def test_two_targets_share_what_is_left(broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path) -> None:
     topics, limit = [new_topic().name, new_topic().name], 15_000_000
     with pytest.raises(ByteBudgetExceeded):
-        run_study(study_on(broker, *topics, max_bytes=limit), "", tmp_path, Told())
+        measure_study(study_on(broker, *topics, max_bytes=limit), "", tmp_path, Told())
     assert 0 < sent_to(broker, *topics) <= limit
 
 
@@ -106,7 +106,7 @@ def test_the_limit_of_a_trial_covers_a_lost_attempt(broker: RunningCluster, tmp_
     spec = real_study(broker.bootstrap, trials=1, max_bytes_per_trial=limit)
     spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(2.0, 600.0)))
     with pytest.raises(ByteBudgetExceeded):
-        run_study(spec, "", tmp_path, told)
+        measure_study(spec, "", tmp_path, told)
     (trial,) = told.trials
     assert told.killed
     assert trial.attempts == 2
@@ -127,12 +127,12 @@ def test_ctrl_c_counts_what_was_sent_and_the_study_can_be_resumed(broker: Runnin
     spec = real_study(broker.bootstrap, trials=1)
     spec = replace(spec, search=replace(spec.search, max_bytes=40 * 10**9))
     with pytest.raises(KeyboardInterrupt):
-        run_study(spec, "", tmp_path, Stops())
+        measure_study(spec, "", tmp_path, Stops())
     with closing(SqliteStore(tmp_path, create=False)) as store:
         reserved = store.facts()[RESERVED_BYTES]
     assert reserved["running"] == {}
     assert 0 < reserved["interrupted"] < 4 * 10**9, "a window of load, and not the reservation of 10 GB"
-    assert run_study(spec, "", tmp_path, Told()).finished
+    assert measure_study(spec, "", tmp_path, Told()).finished
     assert on_record(tmp_path)
 
 
@@ -145,8 +145,8 @@ def test_an_interrupted_trial_counts_with_its_reservation(
     spec = replace(spec, workload=replace(spec.workload, saturate=PhaseSpec(0.0, 60.0)))
     for _ in range(3):  # others may write to this topic, so nobody knows what a trial has sent: 1, 1 and 0.5 GB count
         with pytest.raises(KeyboardInterrupt):
-            run_study(spec, "", tmp_path, Stops())
-    assert run_study(spec, "", tmp_path, told := Told()).finished
+            measure_study(spec, "", tmp_path, Stops())
+    assert measure_study(spec, "", tmp_path, told := Told()).finished
     assert sent_to(broker, topic) <= limit
     assert any("too little of the byte budget" in sentence for sentence in told.sentences)
     assert on_record(tmp_path) == []

@@ -8,7 +8,7 @@ import pytest
 from objectives.scoring import ALWAYS, Constraint
 from tests.helpers.studies import Told, of_kind, on_record, simulated_study
 from tests.helpers.trials import trial
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.changed_constraints import judged_by
@@ -32,13 +32,13 @@ def names(constraints: tuple[Constraint, ...]) -> set[str]:
 def free(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished study without constraints."""
     folder = tmp_path_factory.mktemp("free") / "small"
-    run_study(with_constraints(), "", folder, Told())
+    measure_study(with_constraints(), "", folder, Told())
     return folder
 
 
 def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> None:
     before, told = on_record(free), Told()
-    results = run_study(with_constraints(IMPOSSIBLE), "", free, told)
+    results = measure_study(with_constraints(IMPOSSIBLE), "", free, told)
     assert on_record(free)[: len(before)] == before, "what was stored stays"
     (size,) = results.sizes
     judged = [each for each in size.trials if each.violations]
@@ -52,7 +52,7 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
     )
     assert load_results(free).sizes == results.sizes
 
-    again = run_study(with_constraints(), "", free, Told())
+    again = measure_study(with_constraints(), "", free, Told())
     assert again.sizes[0].front != ()
     # A config that missed the rate was not measured at full speed.
     known = {*names(()), "mb_per_s measured"}
@@ -61,22 +61,22 @@ def test_a_new_constraint_judges_all_trials_of_a_finished_study(free: Path) -> N
 
 
 def test_the_winners_are_confirmed_again_under_new_constraints(tmp_path: Path) -> None:
-    run_study(with_constraints(), "", tmp_path, Told())
+    measure_study(with_constraints(), "", tmp_path, Told())
     before = on_record(tmp_path)
-    run_study(with_constraints(HALF), "", tmp_path, Told())
+    measure_study(with_constraints(HALF), "", tmp_path, Told())
     new = on_record(tmp_path)[len(before) :]
     assert {each.kind for each in new} <= {Kind.CONFIRM, Kind.BURN_IN}
     assert {each.round for each in of_kind(new, Kind.CONFIRM)} == {2, 3}
     after = on_record(tmp_path)
-    run_study(with_constraints(HALF), "", tmp_path, Told())
+    measure_study(with_constraints(HALF), "", tmp_path, Told())
     assert on_record(tmp_path) == after, "the same constraints change nothing"
 
 
 def test_constraints_and_limits_may_change_at_once(tmp_path: Path) -> None:
-    run_study(with_constraints(P99), "", tmp_path, Told())
+    measure_study(with_constraints(P99), "", tmp_path, Told())
     before = on_record(tmp_path)
     longer = with_constraints(HALF)
-    results = run_study(replace(longer, search=replace(longer.search, trials=15)), "", tmp_path, Told())
+    results = measure_study(replace(longer, search=replace(longer.search, trials=15)), "", tmp_path, Told())
     assert len(of_kind(on_record(tmp_path), Kind.SEARCH, Kind.BASELINE)) == 15
     searched = of_kind(on_record(tmp_path)[len(before) :], Kind.SEARCH)
     assert all(str(HALF) in each.violations and str(P99) not in each.violations for each in searched)

@@ -16,7 +16,7 @@ from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.confirmation.winners import MeasuredPlan
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
@@ -68,9 +68,9 @@ class StoppedAt(SilentReporter):
 
 def again(folder: Path, spec: StudySpec = ANEW, stopped_after: int | None = None) -> StudyResults:
     if stopped_after is None:
-        return run_study(spec, "", folder, SilentReporter(), searching=False)
+        return measure_study(spec, "", folder, SilentReporter(), searching=False)
     with pytest.raises(KeyboardInterrupt):
-        run_study(spec, "", folder, Stopped(stopped_after), searching=False)
+        measure_study(spec, "", folder, Stopped(stopped_after), searching=False)
     return load_results(folder)
 
 
@@ -88,7 +88,7 @@ def confirming_trials(study: StudyResults) -> int:
     "stopped_after", [pytest.param(1, marks=pytest.mark.long), 5, pytest.param(10, marks=pytest.mark.long)]
 )
 def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path, stopped_after: int) -> None:
-    first = run_study(SPEC, "", tmp_path, SilentReporter())
+    first = measure_study(SPEC, "", tmp_path, SilentReporter())
     broken_off = again(tmp_path, stopped_after=stopped_after)
     assert broken_off.finished, "the search is still finished"
     rounds = [rounds for _, rounds in answers(broken_off).values()]
@@ -105,7 +105,7 @@ def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path
 
 
 def test_a_round_that_was_interrupted_is_measured_again_as_a_whole(tmp_path: Path) -> None:
-    run_study(SPEC, "", tmp_path / "searched", SilentReporter())
+    measure_study(SPEC, "", tmp_path / "searched", SilentReporter())
     for stopped_after in range(1, 12):
         folder = shutil.copytree(tmp_path / "searched", tmp_path / str(stopped_after))
         before = again(folder, stopped_after=stopped_after).sizes[0].trials
@@ -136,8 +136,8 @@ def test_an_interrupted_round_of_repeats_or_of_the_ablation_is_measured_again_as
 ) -> None:
     spec = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4, ablation_rounds=2))
     with pytest.raises(KeyboardInterrupt):
-        run_study(spec, "", tmp_path, StoppedAt(kind))
-    done = run_study(spec, "", tmp_path, SilentReporter())
+        measure_study(spec, "", tmp_path, StoppedAt(kind))
+    done = measure_study(spec, "", tmp_path, SilentReporter())
     trials = done.sizes[0].trials
     (plan,) = plans_in(done.facts, "100")
     first, *others = [each for each in trials if each.kind is kind and each.round == 0]
@@ -148,7 +148,7 @@ def test_an_interrupted_round_of_repeats_or_of_the_ablation_is_measured_again_as
 
 
 def again_in(folder: Path) -> StudyResults:
-    run_study(SPEC, "", folder, SilentReporter())
+    measure_study(SPEC, "", folder, SilentReporter())
     return again(folder)
 
 
@@ -162,7 +162,7 @@ def test_a_finished_confirmation_is_repeated_when_asked_for_again(tmp_path: Path
 
 def test_confirming_a_single_goal_leaves_the_other_goals_unchanged(tmp_path: Path) -> None:
     enough = replace(SPEC, confirm=replace(SPEC.confirm, rounds=8, max_rounds=8))  # to prove a gain in p99
-    before = run_study(enough, "", tmp_path, SilentReporter())
+    before = measure_study(enough, "", tmp_path, SilentReporter())
     only = replace(ANEW, confirm=replace(ANEW.confirm, goals=(Goal.LATENCY,)))
     after = again(tmp_path, only)
     for size in ("100", "1000"):
@@ -226,7 +226,7 @@ def test_a_proven_config_stays_the_answer_after_another_one_failed() -> None:
 
 def test_a_finished_study_measures_nothing_more_after_a_confirmation(tmp_path: Path) -> None:
     after = again_in(tmp_path)
-    assert run_study(SPEC, "", tmp_path, SilentReporter()).sizes == after.sizes
+    assert measure_study(SPEC, "", tmp_path, SilentReporter()).sizes == after.sizes
 
 
 def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -> None:
@@ -236,11 +236,11 @@ def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_study(SPEC, "", tmp_path, Searched())
+        measure_study(SPEC, "", tmp_path, Searched())
     confirmed = again(tmp_path)
     assert not confirmed.finished
     assert confirmed.sizes[0].confirmations
-    done = run_study(SPEC, "", tmp_path, SilentReporter())
+    done = measure_study(SPEC, "", tmp_path, SilentReporter())
     assert done.finished
     for size in done.sizes:
         assert sum(trial.kind in (Kind.SEARCH, Kind.BASELINE) for trial in size.trials) == 8

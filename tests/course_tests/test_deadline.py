@@ -13,7 +13,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told, on_record, simulated_study, state_told
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import DeadlinePassed
 from tuner.model.trial import StudyState, Trial
 from tuner.results.study_results import StudyResults
@@ -51,7 +51,7 @@ class Night:
         """Run the study."""
         spec = simulated_study((100,), trials=trials, until=until, burn_in_max=1, racing=False)
         told = Killed() if kill else Told()
-        return run_study(spec, "", folder, told, simulated=self, searching=search, now=lambda: self.at)
+        return measure_study(spec, "", folder, told, simulated=self, searching=search, now=lambda: self.at)
 
 
 class Killed(Told):

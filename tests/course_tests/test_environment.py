@@ -13,7 +13,7 @@ from tests.helpers.stored_studies import ENVIRONMENT
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.environment import environment_changes, environment_facts
 from tuner.course.open_target import open_target
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import StudyChanged
 from tuner.model.target import Target
 from tuner.present.report.bundle import write_study
@@ -26,7 +26,7 @@ KEPT = Path(__file__).parent.parent / "storage_tests" / "kept"
 def measured(broker: RunningCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished study of one trial on the broker."""
     folder = tmp_path_factory.mktemp("measured") / "real"
-    run_study(real_study(broker.connection["bootstrap.servers"], trials=1), "", folder, Told())
+    measure_study(real_study(broker.connection["bootstrap.servers"], trials=1), "", folder, Told())
     return folder
 
 
@@ -51,7 +51,7 @@ def go_on(folder: Path, broker: RunningCluster, *, mix: bool = False) -> list[st
     """Run a second trial, and return what the study said."""
     told = Told()
     spec = real_study(broker.connection["bootstrap.servers"], trials=2)
-    write_study(run_study(spec, "", folder, told, mix_environments=mix))
+    write_study(measure_study(spec, "", folder, told, mix_environments=mix))
     return told.sentences
 
 

@@ -16,7 +16,7 @@ from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import BASELINE, Told, of_kind, on_record, simulated_study
 from tuner.course.forking import TakenOver, begin_fork, fork, trials_for
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import RecordDamaged, RequestRefused, StudyChanged
 from tuner.model.spec import Executor, Method, PhaseSpec, SearchSpec, StudySpec
 from tuner.model.target import Target
@@ -34,7 +34,7 @@ P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished study of two record sizes."""
     folder = tmp_path_factory.mktemp("old") / "small"
-    run_study(OLD, "study: small\n", folder, Told())
+    measure_study(OLD, "study: small\n", folder, Told())
     return folder
 
 
@@ -54,7 +54,7 @@ def forked(old: Path, spec: StudySpec, folder: Path) -> Path:
 
 
 def run(spec: StudySpec, folder: Path) -> StudyResults:
-    return run_study(spec, "study: new\n", folder, Told())
+    return measure_study(spec, "study: new\n", folder, Told())
 
 
 def test_the_fork_continues_after_the_trials_taken_over(old: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from runners.workload import RecordSizes
 from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.facts import MLFLOW_EXPERIMENT
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -28,7 +28,7 @@ _SPEC = StudySpec(
 
 
 def _trials(spec: StudySpec, folder: Path) -> tuple[Trial, ...]:
-    return run_study(spec, "", folder, SilentReporter()).sizes[0].trials
+    return measure_study(spec, "", folder, SilentReporter()).sizes[0].trials
 
 
 def test_a_study_with_the_same_limits_measures_nothing_more(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_mix_without_exact_decimal_shares_is_measured_and_found(tmp_path: Path
     text = "100:2,1000:1"
     spec = replace(_SPEC, workload=replace(_SPEC.workload, record_sizes=(RecordSizes.parse(text),)))
     before = _trials(spec, tmp_path)
-    after = run_study(replace(spec, search=replace(spec.search, trials=12)), "", tmp_path, SilentReporter())
+    after = measure_study(replace(spec, search=replace(spec.search, trials=12)), "", tmp_path, SilentReporter())
     assert after.sizes[0].trials[: len(before)] == before
     assert after.size(text) == after.sizes[0]
     assert after.size("100:1,1000:1") is None
@@ -63,9 +63,9 @@ def test_a_mix_without_exact_decimal_shares_is_measured_and_found(tmp_path: Path
 
 
 def test_allow_loss_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> None:
-    before = run_study(_SPEC, "", tmp_path, SilentReporter())
+    before = measure_study(_SPEC, "", tmp_path, SilentReporter())
     asked = replace(_SPEC, confirm=replace(_SPEC.confirm, allow_loss=0.25))
-    after = run_study(asked, "", tmp_path, SilentReporter())
+    after = measure_study(asked, "", tmp_path, SilentReporter())
     assert (before.allow_loss, after.allow_loss) == (0.1, 0.25)
     assert after.sizes == before.sizes
     assert after.facts["limits"] == before.facts["limits"], "a study of an earlier release is not confirmed again"
@@ -73,11 +73,11 @@ def test_allow_loss_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> 
 
 
 def test_a_resumed_study_stays_in_its_mlflow_experiment(tmp_path: Path) -> None:
-    before = run_study(_SPEC, "", tmp_path, SilentReporter())
+    before = measure_study(_SPEC, "", tmp_path, SilentReporter())
     assert before.facts[MLFLOW_EXPERIMENT] == "kafka-tuner/simulated"
     with closing(SqliteStore(tmp_path, create=False)) as store:
         store.set_fact(MLFLOW_EXPERIMENT, "kafka-tuner/embedded on another-host")
-    after = run_study(replace(_SPEC, search=replace(_SPEC.search, trials=8)), "", tmp_path, SilentReporter())
+    after = measure_study(replace(_SPEC, search=replace(_SPEC.search, trials=8)), "", tmp_path, SilentReporter())
     assert after.facts[MLFLOW_EXPERIMENT] == "kafka-tuner/embedded on another-host"
 
 

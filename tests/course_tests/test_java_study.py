@@ -14,7 +14,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces import Guarantee, ProducerConfig, java, parse_properties
 from tests.helpers.studies import Told, on_record, real_study
 from tuner.course.open_target import open_target
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Goal
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
@@ -80,7 +80,7 @@ def test_studies_of_two_clients_are_told_apart() -> None:
 @pytest.mark.broker
 def test_a_real_study_measures_the_java_client(broker: RunningCluster, tmp_path: Path) -> None:
     spec = real_study(broker.bootstrap, trials=2)
-    run_study(replace(spec, baseline=ProducerConfig.parse({}, java())), "", tmp_path, Told())
+    measure_study(replace(spec, baseline=ProducerConfig.parse({}, java())), "", tmp_path, Told())
     trials = on_record(tmp_path)
     assert {trial.client for trial in trials} == {java().identity}
     assert all(trial.metrics["mb_per_s"] > 0 for trial in trials)

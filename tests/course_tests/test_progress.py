@@ -11,7 +11,7 @@ from typing_extensions import override
 from tests.helpers.studies import simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, StudyState, Trial
 from tuner.results.study_results import load_results
 from tuner.storage.files import read_progress
@@ -101,5 +101,5 @@ class _Wrapped(SilentReporter):
 
 def test_a_signal_during_code_written_in_c_interrupts_the_study(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run_study(simulated_study(), "", tmp_path, _Wrapped())
+        measure_study(simulated_study(), "", tmp_path, _Wrapped())
     assert state_told(tmp_path) is StudyState.INTERRUPTED

@@ -20,7 +20,7 @@ from tests.helpers.measurements import window
 from tests.helpers.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tuner.course.racing import PhaseRule, race_of
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.course.stopping import PhaseProgress, Stopping
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -47,7 +47,7 @@ LIMITED = replace(
 
 
 def run(spec: StudySpec, folder: Path) -> SizeResults:
-    (size,) = run_study(spec, "", folder, SilentReporter(), simulated=SimulatedRunner(NOISE)).sizes
+    (size,) = measure_study(spec, "", folder, SilentReporter(), simulated=SimulatedRunner(NOISE)).sizes
     return size
 
 

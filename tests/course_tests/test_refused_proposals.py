@@ -13,7 +13,7 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import simulated_study
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.trial import Kind, State
 
 _REFUSED = "the heap must hold its full buffer"
@@ -35,7 +35,7 @@ class SmallHeap:
 def test_a_refused_proposal_is_a_failed_trial(tmp_path: Path) -> None:
     spec = simulated_study((1000,), trials=24)
     spec = replace(spec, safety=replace(spec.safety, max_failures_in_a_row=24))
-    trials = run_study(spec, "", tmp_path, SilentReporter(), simulated=SmallHeap(True)).sizes[0].trials
+    trials = measure_study(spec, "", tmp_path, SilentReporter(), simulated=SmallHeap(True)).sizes[0].trials
     failed = [trial for trial in trials if trial.state is State.FAILED]
     assert {(trial.kind, trial.error) for trial in failed} == {(Kind.SEARCH, _REFUSED)}
     assert any(trial.kind is Kind.CONFIRM for trial in trials)
@@ -43,4 +43,4 @@ def test_a_refused_proposal_is_a_failed_trial(tmp_path: Path) -> None:
 
 def test_a_refused_baseline_ends_the_study(tmp_path: Path) -> None:
     with pytest.raises(WorkloadRefused, match=_REFUSED):
-        run_study(simulated_study((1000,), trials=24), "", tmp_path, SilentReporter(), simulated=SmallHeap(False))
+        measure_study(simulated_study((1000,), trials=24), "", tmp_path, SilentReporter(), simulated=SmallHeap(False))

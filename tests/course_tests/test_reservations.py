@@ -19,7 +19,7 @@ from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Told, simulated_study
 from tuner.course.budget import Budget
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.facts import RESERVED_BYTES
 from tuner.model.spec import StudySpec
 from tuner.model.trial import State
@@ -44,7 +44,7 @@ class SendsMuch:
 
 def test_a_trial_that_sends_much_more_than_expected_fails_and_the_study_goes_on(tmp_path: Path) -> None:
     spec = simulated_study((1000,), trials=4, max_bytes=40 * 10**9)
-    done = run_study(spec, "", tmp_path, SilentReporter(), simulated=SendsMuch())
+    done = measure_study(spec, "", tmp_path, SilentReporter(), simulated=SendsMuch())
     assert done.finished
     first = done.sizes[0].trials[0]
     assert (first.state, first.sent_bytes) == (State.FAILED, 10**10)
@@ -54,7 +54,7 @@ def test_a_trial_that_exceeds_a_limit_of_the_study_ends_it(tmp_path: Path) -> No
     spec = simulated_study((1000,), trials=4, max_bytes=40 * 10**9)
     limited = replace(spec, safety=replace(spec.safety, max_bytes_per_trial=10**10))
     with pytest.raises(ByteBudgetExceeded):
-        run_study(limited, "", tmp_path, SilentReporter(), simulated=SendsMuch())
+        measure_study(limited, "", tmp_path, SilentReporter(), simulated=SendsMuch())
 
 
 class EndsTheServer(Told):
@@ -89,7 +89,7 @@ def interrupted(told: EndsTheServer, spec: StudySpec, database: str, folder: Pat
     storage = storage_of(database, patience_s=90.0)
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_study(spec, "", folder, told, storage=storage)
+            measure_study(spec, "", folder, told, storage=storage)
     finally:
         told.server.start()
     with closing(storage.read(folder)) as store:

@@ -22,7 +22,7 @@ from tests.helpers.studies import Told, on_record, simulated_study
 from tests.helpers.trials import baseline
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.course.open_target import OpenTarget, open_target
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.course.trial_target import ClusterTarget
 from tuner.model.setup import ONE_PRODUCER
 from tuner.model.spec import Executor, Goal, NewBroker, PhaseSpec, StudySpec, WorkloadSpec
@@ -83,7 +83,7 @@ def spread(hours: float = 4, rounds: int = 4, sizes: tuple[int, ...] = (1000,)) 
 
 def run(folder: Path, night: Night, spec: StudySpec) -> Timed:
     told = Timed(night=night)
-    run_study(spec, "", folder, told, now=lambda: night.at, sleep=night.sleep)
+    measure_study(spec, "", folder, told, now=lambda: night.at, sleep=night.sleep)
     return told
 
 
@@ -141,7 +141,7 @@ def users_cluster(until: str, *sizes: int, **confirm: object) -> StudySpec:
 
 def night_of(folder: Path, spec: StudySpec, night: Night) -> Timed:
     told = Timed(night=night)
-    run_study(spec, "", folder, told, simulated=SimulatedRunner(), now=lambda: night.at, sleep=night.sleep)
+    measure_study(spec, "", folder, told, simulated=SimulatedRunner(), now=lambda: night.at, sleep=night.sleep)
     return told
 
 
@@ -277,7 +277,7 @@ def test_rounds_a_minute_apart_count_as_one_session(gap_s: float, in_sessions: b
 
 def test_each_round_is_on_new_brokers_made_ready_for_its_first_config(tmp_path: Path) -> None:
     told = Told()
-    (size,) = run_study(own_brokers(), "", tmp_path, told, simulated=SimulatedRunner()).sizes
+    (size,) = measure_study(own_brokers(), "", tmp_path, told, simulated=SimulatedRunner()).sizes
     assert sum("on newly started brokers" in each for each in told.sentences) == 4
     assert plans_of(tmp_path)[0].in_sessions(size.trials)
     trials = list(size.trials)

@@ -14,7 +14,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Told
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.study_time import burn_in_trials
 from tuner.model.trial import Kind, Trial
@@ -76,7 +76,7 @@ def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
         confirm=ConfirmSpec(ablation_rounds=0),
         executor=Executor.SIMULATED,
     )
-    results = run_study(spec, "", tmp_path / "study", Told(), simulated=Warming())
+    results = measure_study(spec, "", tmp_path / "study", Told(), simulated=Warming())
     (size,) = results.sizes
     assert size.baseline is not None
     assert size.baseline.metrics["mb_per_s"] < 150
@@ -107,10 +107,10 @@ def test_the_fixed_rate_is_chosen_again_although_the_burn_in_was_interrupted(tmp
     spec = StudySpec("warming", load, search=search, confirm=ConfirmSpec(rounds=0), executor=Executor.SIMULATED)
     target = Warming(time_constant_s=20.0)
     with pytest.raises(KeyboardInterrupt):
-        run_study(spec, "", tmp_path / "study", Stopped(after), simulated=target)
+        measure_study(spec, "", tmp_path / "study", Stopped(after), simulated=target)
     kept = load_results(tmp_path / "study").facts.get("rates", {}).get("2000", 0.0)
     assert kept < 0.9 * 0.30 * 100_000, "the rate of the cold target"
-    results = run_study(spec, "", tmp_path / "study", Told(), simulated=target)
+    results = measure_study(spec, "", tmp_path / "study", Told(), simulated=target)
     assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
 
 
@@ -119,13 +119,13 @@ def test_the_fixed_rate_is_chosen_again_when_the_target_is_warm(tmp_path: Path) 
     search = SearchSpec(Method.RANDOM, trials=2)
     spec = StudySpec("warming", load, search=search, confirm=ConfirmSpec(rounds=0), executor=Executor.SIMULATED)
     told = Told()
-    results = run_study(spec, "", tmp_path / "study", told, simulated=Warming(time_constant_s=20.0))
+    results = measure_study(spec, "", tmp_path / "study", told, simulated=Warming(time_constant_s=20.0))
     (said,) = (each for each in told.sentences if "the fixed rate is now" in each)
     assert results.facts["rates"]["2000"] == pytest.approx(0.30 * 100_000, rel=0.1)
     (size,) = results.sizes
     burn_ins = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
     assert 4 < len(burn_ins) <= burn_in_trials(spec)
-    again = run_study(
+    again = measure_study(
         replace(spec, search=replace(search, trials=4)), "", tmp_path / "study", Told(), simulated=Warming()
     )
     assert again.facts["rates"] == results.facts["rates"], f"a study keeps its rate: {said}"

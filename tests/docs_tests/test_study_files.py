@@ -13,7 +13,7 @@ import yaml
 from runners.simulated import SimulatedRunner
 from tests.docs_tests.pages import Block, blocks, is_experiment
 from tests.helpers.small_experiment import ToldOfExperiment
-from tuner.course.experiment import run_experiment
+from tuner.course.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.results.checked_findings import FindingOutcome
 from tuner.results.experiment_results import load_experiment
@@ -72,7 +72,7 @@ def test_a_study_file_on_a_page_is_one_that_the_program_reads(block: Block, file
 @pytest.mark.parametrize("block", [*filter(is_experiment, YAML_BLOCKS)], ids=str)
 def test_an_experiment_on_a_page_runs_to_its_end(block: Block, tmp_path: Path) -> None:
     spec = parse_experiment(block.text, name="page", folder=None, origin=str(block), environ={})
-    run_experiment(spec, block.text, tmp_path / "page", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
+    measure_experiment(spec, block.text, tmp_path / "page", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
     results = load_experiment(tmp_path / "page")
     assert results.finished
     assert all(len(row.by_round("mb_per_s")) == spec.rounds for row in results.rows)

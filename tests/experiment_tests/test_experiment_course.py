@@ -16,7 +16,7 @@ from search_spaces.producer_config import ProducerConfig
 from tests.helpers.command import tuner as command
 from tests.helpers.small_experiment import SEARCHES, SMALL, ToldOfExperiment, run_small, small
 from tests.helpers.stored_studies import write_study
-from tuner.course.experiment import run_experiment
+from tuner.course.experiment import measure_experiment
 from tuner.course.experiment_steps import rows_of_round
 from tuner.experiment_file import named_experiments, parse_experiment
 from tuner.model.errors import NothingToFit, StudyBusy, StudyChanged, TooManyFailures
@@ -91,7 +91,7 @@ def test_the_results_of_each_experiment_that_comes_along_are_read(name: str, tmp
     text = named_experiments()[name]
     spec = parse_experiment(text, name=name, folder=None, origin=name, environ={}, quick=True)
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(spec, text, tmp_path / name, ToldOfExperiment(stop_after=1), simulated=SimulatedRunner())
+        measure_experiment(spec, text, tmp_path / name, ToldOfExperiment(stop_after=1), simulated=SimulatedRunner())
     assert load_experiment(tmp_path / name).spec.rows == spec.rows
 
 

@@ -11,7 +11,7 @@ import tuner
 from runners.simulated import SimulatedRunner
 from tests.helpers.small_experiment import SEARCHES, ToldOfExperiment, run_small, small
 from tests.helpers.trials import trial
-from tuner.course.experiment import run_experiment
+from tuner.course.experiment import measure_experiment
 from tuner.experiment_file import parse_experiment
 from tuner.experiment_file.searches import on_cluster
 from tuner.model.errors import NotAStudy
@@ -103,7 +103,7 @@ def test_rows_that_the_load_generator_limited_decide_nothing(results: Experiment
 def test_comparisons_whose_rows_the_quick_form_leaves_out_do_not_count(tmp_path: Path) -> None:
     spec = small(CUT, quick=True)
     assert [len(finding.comparisons) for finding in spec.findings] == [2, 1]
-    run_experiment(spec, CUT, tmp_path / "small-quick", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
+    measure_experiment(spec, CUT, tmp_path / "small-quick", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
     one_left, none_left = load_experiment(tmp_path / "small-quick").findings
     assert one_left.outcome is FindingOutcome.HOLDS
     assert len(one_left.compared) == 1
@@ -198,7 +198,7 @@ def test_rows_are_measured_with_what_a_search_recommends(tmp_path: Path, monkeyp
     best = tuner.recommend("small-random", 1000, "latency").config
     assert spec.row("found").config.values == best.values != {"acks": "1"}
     assert spec.searches == ()
-    run_experiment(spec, SEARCHES, tmp_path / "small", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
+    measure_experiment(spec, SEARCHES, tmp_path / "small", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
     results = tuner.load_experiment("small")
     assert results.spec.row("found").config.values == best.values
     assert all(trial.values == best.values for trial in results.rows[1].trials)
@@ -225,7 +225,7 @@ def test_results_are_read_without_the_secrets_of_the_cluster(tmp_path: Path, mon
     spec = parse_experiment(text, name="small", folder=tmp_path, origin="small.yaml", environ=environ)
     (search,) = spec.searches
     assert ("${PW}" in search.text, "very secret" in search.text) == (True, False)
-    run_experiment(spec, text, tmp_path / "small", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
+    measure_experiment(spec, text, tmp_path / "small", ToldOfExperiment(), simulated=SimulatedRunner(0.02))
     for name in environ:
         monkeypatch.delenv(name)
     settings.unlink()

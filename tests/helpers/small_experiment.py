@@ -6,7 +6,7 @@ from typing import Final
 from runners.measurement import Window
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from tuner.course.experiment import run_experiment
+from tuner.course.experiment import measure_experiment
 from tuner.course.experiment_steps import ExperimentStep
 from tuner.experiment_file import parse_experiment
 from tuner.model.experiment import ExperimentSpec
@@ -103,5 +103,5 @@ def run_small(
     folder: Path, told: ToldOfExperiment | None = None, text: str = SMALL, runner: Runner | None = None
 ) -> ExperimentResults:
     """Run the small experiment in a folder, and return its results."""
-    run_experiment(small(text), text, folder, told or ToldOfExperiment(), simulated=runner or SimulatedRunner(0.02))
+    measure_experiment(small(text), text, folder, told or ToldOfExperiment(), simulated=runner or SimulatedRunner(0.02))
     return load_experiment(folder)

@@ -9,7 +9,7 @@ from runners.measurement import Window
 from tests.helpers.studies import simulated_study
 from tuner.course.mirroring import SyncOutcome
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.trial import Progress, StudyState, Trial
 from tuner.storage.files import read_progress
 
@@ -62,5 +62,5 @@ def watched_run(folder: Path) -> list[Progress]:
     spec = simulated_study((1000,), trials=12)
     confirm = replace(spec.confirm, nominees=2, looks=1, ablation_rounds=1)
     watching = Watching(folder)
-    run_study(replace(spec, confirm=confirm), "", folder, watching, FullMirror())
+    measure_study(replace(spec, confirm=confirm), "", folder, watching, FullMirror())
     return watching.told

@@ -8,7 +8,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from tests.conftest import TopicMaker
 from tests.helpers.studies import Told, real_study
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.facts import TOPIC_SHAPE
 from tuner.model.target import Target
 from tuner.prediction.observations import assumed_shape, observations_of, stored_load, study_workload
@@ -21,7 +21,7 @@ def test_the_load_has_the_partitions_of_the_named_topic(
 ) -> None:
     topic = new_topic(4)
     target = Target(bootstrap=broker.bootstrap, topic=topic.name)
-    results = run_study(replace(real_study(broker.bootstrap, trials=1), targets=(target,)), "", tmp_path, Told())
+    results = measure_study(replace(real_study(broker.bootstrap, trials=1), targets=(target,)), "", tmp_path, Told())
     assert results.facts[TOPIC_SHAPE] == {"partitions": 4, "replication": 1}
     assert study_workload(results, "1000").partitions == 4
     assert {each.workload.partitions for each in observations_of(results)} == {4}

@@ -11,7 +11,7 @@ from objectives.scoring import Objective
 from tests.helpers.studies import simulated_study
 from tests.helpers.trials import SIZE, confirming, failed, trial
 from tuner.course.reporter import Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present import study_view
@@ -128,7 +128,7 @@ def test_tuner_confirm_begins_with_round_1(said: StringIO, tmp_path: Path) -> No
     spec = simulated_study((1000,), rounds=2)
     numbers = []
     for searching in (True, False):
-        run_study(spec, "", tmp_path, StudyView(), searching=searching)
+        measure_study(spec, "", tmp_path, StudyView(), searching=searching)
         numbers.append(re.findall(r"B  confirm +round (\d+)", said.getvalue()))
         said.truncate(0)
         said.seek(0)
@@ -137,7 +137,7 @@ def test_tuner_confirm_begins_with_round_1(said: StringIO, tmp_path: Path) -> No
 
 
 def test_a_record_size_is_recommended_before_the_next_one_is_measured(said: StringIO, tmp_path: Path) -> None:
-    study = run_study(simulated_study((100, 1000), rounds=8), "", tmp_path, StudyView())
+    study = measure_study(simulated_study((100, 1000), rounds=8), "", tmp_path, StudyView())
     lines = said.getvalue().splitlines()
     (at,) = (place for place, line in enumerate(lines) if line.startswith("100 B: recommended for "))
     assert not any(line.startswith("  1000 B ") for line in lines[:at])

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from runners.measurement import Window
 from tuner.course.reporter import SilentReporter, Standing
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.trial import Trial
 from tuner.study_file import read_study_file
 
@@ -36,4 +36,4 @@ class Printing(SilentReporter):
 
 if __name__ == "__main__":
     spec, text = read_study_file(Path(sys.argv[1]))
-    run_study(spec, text, Path(sys.argv[2]), Printing())
+    measure_study(spec, text, Path(sys.argv[2]), Printing())

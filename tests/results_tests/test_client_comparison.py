@@ -11,7 +11,7 @@ from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces import ClientKind, ProducerConfig, java
 from tests.helpers.studies import Steady, Told, of_kind, on_record, simulated_study
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind
 from tuner.present.client_comparison_view import client_comparison_lines, comparison_warnings
@@ -45,7 +45,7 @@ class Slower:
 def compared(folder: Path, contest: Contest, share: float = 0.5) -> ClientComparison:
     study = simulated_study((1000,), trials=1, burn_in_max=0)
     spec = contest.study(replace(study, workload=replace(study.workload, rate_records_per_s=1_000.0)))
-    return comparison_of(run_study(spec, "", folder, Told(), simulated=Slower(share)), contest)
+    return comparison_of(measure_study(spec, "", folder, Told(), simulated=Slower(share)), contest)
 
 
 def test_each_ratio_is_that_of_the_means_and_says_which_client_is_better(tmp_path: Path) -> None:

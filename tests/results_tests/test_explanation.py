@@ -13,7 +13,7 @@ from tests.helpers.trials import baseline, confirming, plan_of, results, trial
 from tests.results_tests.known_runner import LZ4_GAIN, KnownRunner
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.facts import CONFIRMING
 from tuner.model.spec import (
     ConfirmSpec,
@@ -244,7 +244,7 @@ SPEC = StudySpec(
 
 
 def test_a_whole_study_finds_which_changes_matter(tmp_path: Path) -> None:
-    study = run_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
+    study = measure_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
     found = explain(study, recommend(study, "1000", Goal.BALANCED), {})
     assert not found.found.is_baseline
     assert {each.knobs for each in found.clear_effects} == {("linger.ms",), ("compression.type",)}

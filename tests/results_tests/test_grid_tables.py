@@ -7,7 +7,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from tests.helpers.studies import simulated_study
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Method, PhaseSpec
 from tuner.model.trial import Kind
 from tuner.results.grid_tables import grid_tables
@@ -22,7 +22,7 @@ def test_trials_that_were_stopped_early_fill_no_cell(tmp_path: Path) -> None:
     spec = simulated_study((1000,), rounds=0, method=Method.GRID, trials=None, racing=True, baseline_every=10)
     long = PhaseSpec(1.0, 10.0)
     spec = replace(spec, space=changes, workload=replace(spec.workload, saturate=long, paced=long))
-    results = run_study(spec, "", tmp_path, SilentReporter())
+    results = measure_study(spec, "", tmp_path, SilentReporter())
     (size,) = results.sizes
     searched = [trial for trial in size.trials if trial.kind is Kind.SEARCH]
     ended = {trial.fingerprint for trial in searched if not trial.stopped_early}

@@ -12,7 +12,7 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tests.helpers.studies import simulated_study
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State
 from tuner.results.study_results import StudyResults
@@ -22,7 +22,7 @@ TOPIC_MAX = 1_048_588
 
 
 def run(folder: Path, spec: StudySpec, noise_ratio: float = 0.0) -> StudyResults:
-    return run_study(spec, "", folder, SilentReporter(), simulated=SimulatedRunner(noise_ratio))
+    return measure_study(spec, "", folder, SilentReporter(), simulated=SimulatedRunner(noise_ratio))
 
 
 SPEC = simulated_study((1000,), trials=16, baseline_every=40, rounds=0, racing=False)

@@ -13,7 +13,7 @@ from search_spaces.librdkafka.knobs import KNOBS
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import ConfirmSpec, Method
 from tuner.model.trial import Kind
 
@@ -32,12 +32,12 @@ class Unused:
 def test_no_method_starts_without_knobs(tmp_path: Path, method: Method) -> None:
     spec = replace(SPEC, search=replace(SPEC.search, method=method, trials=12))
     with pytest.raises(NothingToSearch, match="every knob is fixed or off"):
-        run_study(spec, "", tmp_path, Told(), simulated=Unused())
+        measure_study(spec, "", tmp_path, Told(), simulated=Unused())
 
 
 def test_a_study_that_only_confirms_needs_no_knob(tmp_path: Path) -> None:
     config = ProducerConfig.parse({"linger.ms": 1})
     confirm = ConfirmSpec(2, 2, nominees=1, looks=0, ablation_rounds=0, configs=(config,))
-    (size,) = run_study(replace(SPEC, confirm=confirm), "", tmp_path, Told(), simulated=Steady()).sizes
+    (size,) = measure_study(replace(SPEC, confirm=confirm), "", tmp_path, Told(), simulated=Steady()).sizes
     assert size.confirmation(config.fingerprint) is not None
     assert {trial.kind for trial in size.trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}

@@ -17,7 +17,7 @@ from tests.helpers.serving import study_file
 from tests.security_tests.mutations import flipped, mutated, try_all
 from tuner.cli.options import target_of
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
 from tuner.model.trial import Progress, StudyState
 from tuner.results.recommend import recommendations
@@ -151,7 +151,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, *, trials: int) -> None:
     text = study_file("first", trials=trials).replace("target: simulated", "executor: {kind: simulated}")
     spec = parse_study(text, name="first", folder=folder.parent, origin="first.yaml", environ={})
-    run_study(spec, text, folder, SilentReporter())
+    measure_study(spec, text, folder, SilentReporter())
 
 
 def damage(r: random.Random, study: Path) -> str:

@@ -20,7 +20,7 @@ from tests.helpers.stored_studies import write_study
 from tests.helpers.studies import Told, simulated_study
 from tests.helpers.waiting import eventually
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.spec import Goal, Method
 from tuner.present.export import Format, export, offered
 from tuner.present.number_text import number
@@ -254,7 +254,7 @@ def test_health_and_metrics(served: Serving) -> None:
 def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: Path) -> None:
     changes = {knob.name: KnobChange(off=True) for knob in KNOBS} | {"linger.ms": KnobChange(choices=("1", "5", "20"))}
     grid = replace(simulated_study((1000,), rounds=0, method=Method.GRID), name="lingers", space=changes)
-    run_study(grid, "", served.root / "lingers", Told())
+    measure_study(grid, "", served.root / "lingers", Told())
     producer = tmp_path / "producer.properties"
     producer.write_text("batch.size=65536\n")
     with pytest.MonkeyPatch.context() as patch:

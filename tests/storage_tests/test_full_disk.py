@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import RecordUnwritable
 from tuner.results.study_results import StudyResults
 
@@ -30,7 +30,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def run(folder: Path) -> StudyResults:
-    return run_study(simulated_study((100,), trials=6), "study: small", folder, Told(), simulated=Steady())
+    return measure_study(simulated_study((100,), trials=6), "study: small", folder, Told(), simulated=Steady())
 
 
 @pytest.mark.campaign

@@ -22,7 +22,7 @@ from tests.helpers.postgres_server import USER, PostgresServer
 from tests.helpers.shared_storage import opened, storage_of
 from tests.helpers.trials import trial
 from tuner.course.reporter import SilentReporter
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
 from tuner.model.identity import study_identity
 from tuner.model.spec import Executor
@@ -269,7 +269,7 @@ def test_a_study_of_an_earlier_release_is_recommended_and_continued(
     more = replace(
         spec, search=replace(spec.search, trials=14), confirm=replace(spec.confirm, rounds=0), executor=Executor.LOCAL
     )
-    after = run_study(more, text, folder, SilentReporter(), simulated=SimulatedRunner(0.03), mix_environments=True)
+    after = measure_study(more, text, folder, SilentReporter(), simulated=SimulatedRunner(0.03), mix_environments=True)
     assert "the client is simulated but was librdkafka 2.16.0" in after.mixed[0]
     for size in after.sizes:
         assert size.trials[: len(before[size.record_bytes])] == before[size.record_bytes]

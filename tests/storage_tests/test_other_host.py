@@ -12,7 +12,7 @@ from tests.helpers.command import Ended, arguments
 from tests.helpers.postgres_server import PASSWORD, USER, PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady, Told, simulated_study
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal
 from tuner.results.recommend import recommend
@@ -110,7 +110,7 @@ def test_every_command_works_on_another_host(
 def test_an_option_of_the_command_line_names_the_storage(
     tmp_path: Path, postgres: PostgresServer, database: str, bare: str
 ) -> None:
-    run_study(
+    measure_study(
         simulated_study((1000,), trials=4),
         TEXT,
         tmp_path / "small",
@@ -136,7 +136,7 @@ def test_an_option_of_the_command_line_names_the_storage(
 def test_the_python_api_needs_only_the_address_and_the_name(tmp_path: Path, database: str) -> None:
     storage = storage_of(database)
     spec = simulated_study((1000,), trials=6)
-    ran = run_study(spec, TEXT, tmp_path / "here" / "small", Told(), None, Steady(), storage=storage)
+    ran = measure_study(spec, TEXT, tmp_path / "here" / "small", Told(), None, Steady(), storage=storage)
     found = load_results(find_study("small", tmp_path / "there", storage), storage)
     assert found.folder == tmp_path / "there" / "small"
     assert found.sizes == ran.sizes
@@ -156,7 +156,7 @@ def test_a_password_in_the_tracking_uri_is_not_stored(tmp_path: Path, database: 
         ("postgresql://ann@db/mlflow", "postgresql://ann@db/mlflow"),
     ):
         named = replace(spec, tracking=replace(spec.tracking, uri=uri))
-        run_study(named, TEXT, tmp_path / f"small{len(uri)}", Told(), None, Steady(), storage=storage)
+        measure_study(named, TEXT, tmp_path / f"small{len(uri)}", Told(), None, Steady(), storage=storage)
         facts = load_results(tmp_path / f"small{len(uri)}", storage).facts
         assert tracking_of(facts).uri == kept
         assert "s3cret" not in json.dumps(dict(facts))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tuner.cli.interruption import interruption_of
 from tuner.cli.study_from_options import naming_options
-from tuner.course.run import run_study
+from tuner.course.run import measure_study
 from tuner.model.errors import EXPECTED, StudyError, StudyNotFound
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Kind
@@ -153,11 +153,11 @@ def run_own_study(
         stem: What the name begins with. If another process takes the name first, the study gets the next one.
         storage: Where the study is kept.
         silent: Whether to show no progress.
-        rates: As for `run_study`.
+        rates: As for `measure_study`.
     """
     with new_study(stem, storage, silent=silent) as name:
         if name != spec.name:
             spec = replace(spec, name=name)
             text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
         with StudyView(quiet=silent) as view:
-            return run_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
+            return measure_study(spec, text, study_folder(name), view, rates=rates, storage=storage)

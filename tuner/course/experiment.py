@@ -59,7 +59,7 @@ _BURN_IN_OF_TRIAL_RATIO: Final = 0.5
 """The share of `safety.max_bytes_per_trial`, the bytes of one trial, that the burn-in of a row may send."""
 
 
-def run_experiment(
+def measure_experiment(
     spec: ExperimentSpec,
     text: str,
     folder: Path,
@@ -70,7 +70,7 @@ def run_experiment(
     storage: Storage | None = None,
     mix_environments: bool = False,
 ) -> None:
-    """Run an experiment to its end; an experiment that already has measurements is continued.
+    """Measure an experiment to its end; an experiment that already has measurements is continued.
 
     Args:
         spec: The specification of the experiment, with the configs that its searches have found.

@@ -56,7 +56,7 @@ _RECENT: Final = 20
 """How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
 
-def run_study(
+def measure_study(
     spec: StudySpec,
     study_text: str,
     folder: Path,
@@ -72,7 +72,7 @@ def run_study(
     sleep: Callable[[float], None] = time.sleep,
     mix_environments: bool = False,
 ) -> StudyResults:
-    """Run a study to its end; a study that already has trials is continued.
+    """Measure a study to its end; a study that already has trials is continued.
 
     Args:
         spec: The specification of the study.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.api import run_study
-from tuner.course.run import run_study as measure
+from tuner.course.run import measure_study
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.facts import VERIFICATION
 from tuner.model.spec import Goal, StudySpec
@@ -75,7 +75,7 @@ def _verify(spec: StudySpec, text: str, folder: Path, given: dict[str, Any], vie
     """Measure a config alternating with the baseline, and keep the judgement with the results."""
     terms = Terms.from_json(given["terms"])
     spec = terms.study(spec)
-    results = measure(spec, text, folder, view, rates=given["rates"])
+    results = measure_study(spec, text, folder, view, rates=given["rates"])
     judgement = Judgement.before(spec, terms, given["file"]).after(results, spec, terms)
     kept = {
         "record": judgement.as_json(),
