@@ -150,7 +150,7 @@ def run_study(
         spec, text = read_study_file(Path(study))
     drop_used_secrets(text, os.environ)
     place = folder or study_folder(spec.name)
-    if searching and storage_at().find(str(place), place.parent) is None:
+    if searching and not storage_at().has(place):
         check_limits(spec)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = None

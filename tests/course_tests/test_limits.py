@@ -17,6 +17,7 @@ from tuner.course import estimate
 from tuner.course.least_limits import check_limits
 from tuner.model.errors import ExitCode, LimitTooLow, exit_code_of
 from tuner.model.spec import Executor, StudySpec
+from tuner.storage.sqlite import SqliteStore
 from tuner.study_file import parse_study
 
 STUDY: dict[str, Any] = {"study": "short", "workload": {"record_bytes": 500}, "executor": {"kind": "ray"}}
@@ -49,11 +50,15 @@ def test_the_least_that_the_message_gives_is_enough(search: dict[str, object], k
     check_limits(replace(spec_with(**search), executor=Executor.SIMULATED), NOW)
 
 
-def test_the_python_api_refuses_before_anything_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["short", "other.short"])
+def test_the_python_api_refuses_before_anything_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    SqliteStore(tmp_path / "studies" / "other").close()
     with pytest.raises(LimitTooLow, match=r"search\.hours: .* give at least [0-9.]+$"):
-        tuner.run_study({**STUDY, "search": {"hours": 0.03}})
-    assert not (tmp_path / "studies").exists()
+        tuner.run_study({**STUDY, "study": name, "search": {"hours": 0.03}})
+    assert [path.name for path in (tmp_path / "studies").iterdir()] == ["other"]
 
 
 def test_the_service_refuses_with_status_422_and_the_least(tmp_path: Path) -> None:

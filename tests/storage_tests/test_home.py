@@ -68,6 +68,12 @@ def test_a_name_with_a_dot_is_not_taken_for_a_study_file(root: Path) -> None:
         find_study("v1")
 
 
+def test_a_study_whose_name_goes_on_after_a_dot_is_another_study(root: Path) -> None:
+    make(root / "v1")
+    assert FolderStorage().has(root / "v1")
+    assert not FolderStorage().has(root / "v1.2")
+
+
 def test_the_error_for_an_unknown_study_names_the_others(root: Path) -> None:
     make(root / "first", 1_000)
     make(root / "second", 2_000)

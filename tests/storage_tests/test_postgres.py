@@ -82,6 +82,8 @@ def test_studies_are_found_by_name_folder_or_file_and_listed_by_age(night: Opene
         assert night.storage.find(given, tmp_path) == tmp_path / "first"
     assert night.storage.find("v1.2", tmp_path) == tmp_path / "v1.2"
     assert night.storage.find("v1", tmp_path) is None
+    names = ("first", "first.2", "v1.2", "v1")
+    assert [night.storage.has(tmp_path / name) for name in names] == [True, False, True, False]
 
 
 def test_studies_in_one_database_are_separate(night: Opened, tmp_path: Path) -> None:

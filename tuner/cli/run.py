@@ -46,7 +46,7 @@ def run(
     silent = quiet or as_json
     spec, text = asked.new_or_same_study(None if silent else say)
     folder = study_folder(spec.name)
-    if storage_at().find(str(folder), folder.parent) is None:
+    if not storage_at().has(folder):
         asked.check_limits(spec)
         if not silent and spec.executor is not Executor.SIMULATED:
             _say_time(spec, quick=asked.quick)

@@ -352,7 +352,7 @@ def _knobs(given: list[str]) -> dict[str, Any]:
 def _differing_settings(spec: StudySpec) -> list[str]:
     """Return the keys whose values differ between a study and the trials that are stored under its name."""
     folder, storage = study_folder(spec.name), storage_at()
-    if storage.find(str(folder), folder.parent) is None:
+    if not storage.has(folder):
         return []
     with closing(storage.read(folder)) as store:
         identity = store.facts().get(IDENTITY)

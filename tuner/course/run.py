@@ -111,8 +111,8 @@ def measure_study(
         # At the end, as the last processes of a run that was killed just before may still write to its folders.
         stack.callback(remove_folders_of_dead)
         if searching:
-            check_new(spec, lambda: kept.find(str(folder), folder.parent) is None, now)
-        if not folder.exists() and kept.find(str(folder), folder.parent) is None:
+            check_new(spec, lambda: not kept.has(folder), now)
+        if not folder.exists() and not kept.has(folder):
             stack.push(partial(_remove_if_unreached, kept, folder, spec.name, reporter.say))
         store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):

@@ -92,6 +92,11 @@ class PostgresStorage:
         self._url, self._lease_s, self._patience_s = url, lease_s, patience_s
         self.shown = url.shown
 
+    def has(self, folder: Path) -> bool:
+        """Return whether the database has the study with this folder."""
+        with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
+            return bool(self._rows(connection, _STUDY, folder.name))
+
     def find(self, name: str, root: Path) -> Path | None:
         """Return the folder of the study with this name, folder or study file; None if it is not in the database."""
         path = Path(name)

@@ -117,6 +117,9 @@ class Storage(Protocol):
     def is_shared(self) -> bool:
         """Whether other hosts see the same studies."""
 
+    def has(self, folder: Path) -> bool:
+        """Return whether the storage holds the study with this folder."""
+
     def find(self, name: str, root: Path) -> Path | None:
         """Return the folder of an existing study; None if there is no such study.
 

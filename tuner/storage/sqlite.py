@@ -242,6 +242,10 @@ class FolderStorage:
     shown: Final = "folders of this host"
     is_shared: Final = False
 
+    def has(self, folder: Path) -> bool:
+        """Return whether the folder holds results."""
+        return (folder / RESULTS_FILE).is_file()
+
     def find(self, name: str, root: Path) -> Path | None:
         """Return the folder of a study; None if there is no such study.
 
@@ -251,7 +255,7 @@ class FolderStorage:
         """
         path = Path(name)
         for folder in (path, root / name, root / path.stem):
-            if (folder / RESULTS_FILE).is_file():
+            if self.has(folder):
                 return folder.absolute()
         return None
 
@@ -298,7 +302,7 @@ class FolderStorage:
             StudyBusy: A process runs the study; nothing was removed.
             RecordUnwritable: The system refused to remove the folder.
         """
-        if not (folder / RESULTS_FILE).is_file():
+        if not self.has(folder):
             raise StudyNotFound(f"the folder of a study must hold {RESULTS_FILE}, but {folder} does not")
         with _locked(folder, name), writing(folder):
             remove_folder(folder)
