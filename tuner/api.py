@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.model.facts import TOPIC_MAX_MESSAGE_BYTES
+from tuner.model.study_files import REPORT_FILE, STUDY_FILE
 
 if TYPE_CHECKING:
     import optuna
@@ -208,7 +209,7 @@ def run_experiment(
     from tuner.course.reporter import SilentExperimentReporter
     from tuner.experiment_file import read_experiment
     from tuner.model.experiment import ExperimentSpec
-    from tuner.present.report.bundle import REPORT_FILE, write_experiment
+    from tuner.present.report.bundle import write_experiment
     from tuner.results.experiment_results import load_experiment
     from tuner.storage.home import study_folder
     from tuner.tracking import MlflowMirror
@@ -392,7 +393,7 @@ def optuna_study(
     loaded = _loaded(study)
     size = loaded.size(record_bytes)
     kept = open_storage(storage) if isinstance(storage, str) else storage
-    spec = parse_stored_study(loaded.results.study_file, name=loaded.name, origin=str(loaded.folder / "study.yaml"))
+    spec = parse_stored_study(loaded.results.study_file, name=loaded.name, origin=str(loaded.folder / STUDY_FILE))
     topic_max = loaded.results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     space = spec.space_of(RecordSizes.parse(size.record_bytes), topic_max)
     return export(loaded.results, size, space, kept)

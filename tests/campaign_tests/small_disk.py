@@ -15,8 +15,8 @@ from tests.helpers.command import arguments
 from tests.helpers.serving import study_file
 from tests.helpers.studies import on_record
 from tuner.model.errors import ExitCode, StudyError
+from tuner.model.study_files import RESULTS_FILE
 from tuner.model.trial import Trial
-from tuner.storage.files import RESULTS_FILE
 
 STEP_BYTES: Final = 4096
 """The disk is filled so that it has room for one page more each time: so each write of the record is the last."""

@@ -10,10 +10,10 @@ from objectives.front import hypervolume
 from objectives.scoring import Constraint, Objective
 from tests.helpers.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import RecordDamaged
+from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Kind, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import SizeResults, StudyResults, load_results, size_results
-from tuner.storage.files import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
 FAST = {"linger.ms": "20"}

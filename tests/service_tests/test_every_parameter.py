@@ -19,9 +19,9 @@ from tests.helpers.serving import Serving, serving
 from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.errors import StorageUnreachable
+from tuner.model.study_files import RESULTS_FILE
 from tuner.service.http.server import LineFormatter
 from tuner.service.problems import problem_of
-from tuner.storage.files import RESULTS_FILE
 
 NAME: Final = {"name": "study", "in": "path", "required": True}
 PAGES: Final[dict[str, list[dict[str, Any]]]] = {

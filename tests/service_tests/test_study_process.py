@@ -16,13 +16,13 @@ from runners.clusters.processes import ProcessIdentity
 from tests.helpers.command import arguments
 from tests.helpers.serving import ended, serving, study_file
 from tests.helpers.waiting import eventually
+from tuner.model.study_files import LOG_FILE
 from tuner.service.config import ServiceConfig, load_config
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
 from tuner.service.submission import submission_of
 from tuner.service.worker.study_process import StudyProcess, last_sequence
 from tuner.service.worker.supervisor import Supervisor
-from tuner.storage.files import LOG_FILE
 
 LONG = 100_000
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.model.errors import StudyNotFound
-from tuner.storage.files import RESULTS_FILE
+from tuner.model.study_files import RESULTS_FILE
 from tuner.storage.home import ROOT_VARIABLE, find_study, studies_root, study_folder
 from tuner.storage.sqlite import FolderStorage, SqliteStore
 

@@ -11,6 +11,7 @@ from tuner.cli.confirm_options import ConfirmOptions
 from tuner.cli.kept_study import kept_study
 from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.study_run import Mlflow, print_found, run_with_view
+from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
 from tuner.results.recommend import recommendations
 
@@ -58,4 +59,4 @@ def confirm(
     found = recommendations(confirmed.results, asked.goals, warn)
     print_found(confirmed.results, found, as_json=as_json)
     if not silent:
-        say(f"report: {folder / 'report.html'}")
+        say(f"report: {folder / REPORT_FILE}")

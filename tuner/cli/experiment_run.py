@@ -2,6 +2,7 @@
 
 from tuner import api
 from tuner.model.experiment import ExperimentSpec
+from tuner.model.study_files import REPORT_FILE
 from tuner.present.console import say, warn
 from tuner.present.experiment_progress import ExperimentProgress
 from tuner.present.study_view import StudyView
@@ -31,7 +32,6 @@ def run_experiment_shown(
         results = api.run_experiment(
             spec, text=text, reporter=view, warn=warn, mlflow=mlflow, mix_environments=mix_environments
         )
-    from tuner.present.report.bundle import REPORT_FILE  # it imports plotly
 
     if not silent:
         say(f"report: {folder / REPORT_FILE}")

@@ -14,8 +14,9 @@ from tuner.cli.study_arguments import NewName, NewStudyFile
 from tuner.course.forking import TakenOver, begin_fork
 from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.study_files import STUDY_FILE
 from tuner.present.console import say
-from tuner.storage.files import STUDY_FILE, write_for_everybody
+from tuner.storage.files import write_for_everybody
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from tuner.model.spec import StudySpec
+from tuner.model.study_files import STUDY_FILE
 from tuner.results.study_results import StudyResults
-from tuner.storage.files import STUDY_FILE
 from tuner.study_file import parse_study, read_study_file
 
 

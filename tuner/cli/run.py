@@ -10,6 +10,7 @@ from tuner.cli.study_run import Mlflow, print_found, run_with_view
 from tuner.course import estimate
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.spec import Executor, StudySpec, TrackingSpec
+from tuner.model.study_files import REPORT_FILE
 from tuner.model.trial import Kind
 from tuner.present.console import say, warn
 from tuner.present.export import pasted_values
@@ -56,7 +57,7 @@ def run(
     if not found and all(size.baseline is None for size in study.results.sizes):
         raise StudyError(_nothing_measured(spec))
     if not as_json and not quiet:
-        say(f"report: {folder / 'report.html'}")
+        say(f"report: {folder / REPORT_FILE}")
         if asked.quick:
             say(
                 f"this quick study can prove only large gains: its {spec.search.trials} trials per record size "

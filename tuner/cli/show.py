@@ -17,6 +17,7 @@ from tuner.cli.output import Force, check_output, check_picture, write_output, w
 from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.shown_studies import print_studies_here
 from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
+from tuner.model.study_files import REPORT_FILE
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
 from tuner.present.front_table import front_csv, front_rows, fronts_record
@@ -168,7 +169,7 @@ def report(
     study: options.Study,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File to write.", show_default="report.html in the study's folder"),
+        typer.Option(metavar="FILE", help="File to write.", show_default=f"{REPORT_FILE} in the study's folder"),
     ] = None,
     force: Force = False,
     as_json: options.Json = False,
@@ -185,7 +186,7 @@ def report(
     check_output(output, force=force)
     results = load_study(study).results
     # Imported here, because they import matplotlib, plotly and Optuna.
-    from tuner.present.report.bundle import REPORT_FILE, write_report
+    from tuner.present.report.bundle import write_report
     from tuner.present.report.page import report_page
 
     if output is None:

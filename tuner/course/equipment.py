@@ -25,6 +25,7 @@ from tuner.course.mirroring import Mirror, finish_mirror, state_after
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.course.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.model.errors import RecordUnwritable
+from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
 from tuner.model.trial import Progress
 from tuner.storage.protocols import ResultsStore
@@ -155,7 +156,7 @@ def _pool(equipment: Equipment, keys: Sequence[str], say: Say) -> Pool:
     if equipment.ray is None:
         say("starting Ray on this host")
     return RayPool(
-        equipment.folder / "ray",
+        equipment.folder / RAY_FOLDER,
         slots=len(equipment.targets),
         producers=max((producers for _, producers in equipment.ray_jobs), default=1),
         cluster=equipment.ray,

@@ -18,11 +18,11 @@ from typing import Any, Final
 from runners.reporting import one_line
 from tuner.model.identity import check_unchanged, study_identity
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.study_files import RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import QueuedJob, Submission
-from tuner.storage.files import RESULTS_FILE, STUDY_FILE, SUBMITTED_FILE
 from tuner.storage.home import shared_url
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import FileProblem, KeyPath, Problems, StudyFileError, did_you_mean

@@ -1,31 +1,16 @@
-"""Files in a study's folder: their names, atomic writes, and the progress file."""
+"""Files in a study's folder: atomic writes, removal, and the progress file."""
 
 import json
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
 
 from runners import places
 from tuner.model.errors import RecordUnwritable
+from tuner.model.study_files import BESIDE_RESULTS, PROGRESS_FILE, RESULTS_FILE, SERVICE_FILES, STUDY_FILE
 from tuner.model.trial import Progress
 from tuner.storage import bodies
-
-RESULTS_FILE: Final = "results.db"
-STUDY_FILE: Final = "study.yaml"
-SUBMITTED_FILE: Final = "submitted.yaml"
-"""The study file as a client of the service submitted it."""
-LOG_FILE: Final = "service.log"
-OLD_LOG_FILE: Final = "service.old.log"
-PROCESS_FILE: Final = "service-process.json"
-OUTCOME_FILE: Final = "service-outcome.json"
-TASK_FILE: Final = "service-task.json"
-SERVICE_FILES: Final = (LOG_FILE, OLD_LOG_FILE, SUBMITTED_FILE, PROCESS_FILE, OUTCOME_FILE, TASK_FILE)
-"""The files that the service writes into a study's folder."""
-_FROM_RESULTS: Final = ("report.html", "recommended", "ray")
-"""The files and folders beside the results of a study, which can be made again, and Ray's token."""
-_PROGRESS: Final = "progress.json"
 
 
 def size_name(record_bytes: str) -> str:
@@ -109,12 +94,12 @@ def remove_without_results(folder: Path, study_file: str) -> None:
     """
     text = folder / STUDY_FILE
     copy = [STUDY_FILE] if text.is_file() and text.read_bytes() == study_file.encode() else []
-    remove_files(folder, (*_FROM_RESULTS, *SERVICE_FILES, *copy))
+    remove_files(folder, (*BESIDE_RESULTS, *SERVICE_FILES, *copy))
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
     """Write what the study is doing now, for `tuner status` in other terminals, without waiting for the disk."""
-    path = folder / _PROGRESS
+    path = folder / PROGRESS_FILE
     scratch = path.with_suffix(".new")
     with writing(path):
         scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")
@@ -124,7 +109,7 @@ def write_progress(folder: Path, progress: Progress) -> None:
 def read_progress(folder: Path) -> Progress | None:
     """Return the progress that was written last; None if the file is missing or can't be read."""
     try:
-        body = (folder / _PROGRESS).read_bytes()
+        body = (folder / PROGRESS_FILE).read_bytes()
     except OSError:
         return None
     return bodies.read_progress(body)

@@ -16,11 +16,10 @@ from typing_extensions import override
 from runners.places import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
+from tuner.model.study_files import LOCK_FILE, RESULTS_FILE, STUDY_FILE, TRIALS_FOLDER
 from tuner.model.trial import Progress, Trial
 from tuner.storage.bodies import attachment_body, read_attachment, read_facts, read_trials, trial_body, undamaged
 from tuner.storage.files import (
-    RESULTS_FILE,
-    STUDY_FILE,
     read_progress,
     remove_folder,
     size_name,
@@ -233,7 +232,7 @@ class SqliteStore(ResultsStore):
         self._file.close()
 
     def _attachment_path(self, trial: Trial, name: str) -> Path:
-        return self.folder / "trials" / size_name(trial.record_bytes) / f"{trial.number:04d}-{name}.json.gz"
+        return self.folder / TRIALS_FOLDER / size_name(trial.record_bytes) / f"{trial.number:04d}-{name}.json.gz"
 
 
 class FolderStorage:
@@ -337,7 +336,7 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
 
     with ExitStack() as stack:
         with writing(folder):
-            stack.enter_context(file_lock(folder / "lock" / "study.lock", name, on_wait=refuse))
+            stack.enter_context(file_lock(folder / LOCK_FILE, name, on_wait=refuse))
         yield
 
 

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from runners.clusters.temporary import temporary_folder
+from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export
 from tuner.present.front_table import front_csv, front_record
-from tuner.storage.files import STUDY_FILE
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.study_layout import SizeRuns
 

@@ -17,6 +17,7 @@ from runners.reporting import counted
 from tuner.model.document import document
 from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
+from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
 from tuner.present.front_table import front_csv, front_markdown, front_record
 from tuner.present.grid_view import grid_csv
@@ -30,9 +31,6 @@ from tuner.results.grid_tables import grid_tables
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.storage.files import size_name, write_for_everybody
-
-REPORT_FILE = "report.html"
-RECOMMENDED = "recommended"
 
 
 def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:

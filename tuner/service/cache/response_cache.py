@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
+from tuner.model.study_files import RESULTS_FILE
 from tuner.service.cache.query import EVERY_RECOMMENDATION, CachedResponse, Responses, ResultQuery
 from tuner.service.cache.reading_process import ReadingProcess
 from tuner.service.cache.shared_reading import SharedReading
-from tuner.storage.files import RESULTS_FILE
 
 _SLOW: Final = frozenset({"comparison", "explanation", "figure", "picture", "report"})
 """Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""

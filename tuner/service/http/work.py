@@ -21,6 +21,7 @@ from tuner.course.verifying import judgement_before, measuring_like
 from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
+from tuner.model.study_files import SERVICE_FILES
 from tuner.present.console import Unwrapped
 from tuner.present.plan_view import plan_record, plan_warning, print_plan
 from tuner.results.judgement import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
@@ -30,7 +31,7 @@ from tuner.service.http.studies import NAME_PATTERN, Studies
 from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, Task, TaskKind
 from tuner.service.submission import spec_of, submission_of
-from tuner.storage.files import SERVICE_FILES, remove_files
+from tuner.storage.files import remove_files
 from tuner.storage.home import numbered_name, storage_at, verification_stem
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import measuring_text, renamed

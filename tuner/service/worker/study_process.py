@@ -20,17 +20,10 @@ from typing import Any, Final, Self
 
 from runners.clusters.processes import ProcessIdentity
 from tuner.model.errors import ExitCode, StudyError, exit_code_of
+from tuner.model.study_files import LOG_FILE, OLD_LOG_FILE, OUTCOME_FILE, PROCESS_FILE, SUBMITTED_FILE, TASK_FILE
 from tuner.service.config import ServiceConfig
 from tuner.service.queue.job import Task
-from tuner.storage.files import (
-    LOG_FILE,
-    OLD_LOG_FILE,
-    OUTCOME_FILE,
-    PROCESS_FILE,
-    SUBMITTED_FILE,
-    TASK_FILE,
-    write_for_everybody,
-)
+from tuner.storage.files import write_for_everybody
 from tuner.storage.home import storage_at
 
 _GO: Final = b"go"
