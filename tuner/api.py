@@ -293,8 +293,8 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
     from tuner.results.experiment_results import load_experiment as load
     from tuner.storage.home import find_study, storage_at
 
-    kept = storage_at(storage)
-    return load(find_study(str(experiment), storage=kept), kept)
+    studies = storage_at(storage)
+    return load(find_study(str(experiment), storage=studies), studies)
 
 
 def load_study(study: str | Path, *, storage: str | None = None) -> Study:
@@ -311,8 +311,8 @@ def load_study(study: str | Path, *, storage: str | None = None) -> Study:
     from tuner.results.study_results import load_results
     from tuner.storage.home import find_study, storage_at
 
-    kept = storage_at(storage)
-    return Study(load_results(find_study(str(study), storage=kept), kept))
+    studies = storage_at(storage)
+    return Study(load_results(find_study(str(study), storage=studies), studies))
 
 
 def recommend(
@@ -392,11 +392,11 @@ def optuna_study(
 
     loaded = _loaded(study)
     size = loaded.size(record_bytes)
-    kept = open_storage(storage) if isinstance(storage, str) else storage
+    opened = open_storage(storage) if isinstance(storage, str) else storage
     spec = parse_stored_study(loaded.results.study_file, name=loaded.name, origin=str(loaded.folder / STUDY_FILE))
     topic_max = loaded.results.facts.get(TOPIC_MAX_MESSAGE_BYTES, DEFAULT_MAX_MESSAGE_BYTES)
     space = spec.space_of(RecordSizes.parse(size.record_bytes), topic_max)
-    return export(loaded.results, size, space, kept)
+    return export(loaded.results, size, space, opened)
 
 
 def bench(

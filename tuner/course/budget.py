@@ -23,7 +23,7 @@ _ALWAYS_BYTES: Final = 10**9
 """What a trial may send in any case, if it is left: a second or two of a fast load."""
 
 
-class Kept(NamedTuple):
+class ShareOfOthers(NamedTuple):
     """What the work on one record size must leave for the record sizes that follow.
 
     Attributes:
@@ -146,16 +146,16 @@ class Budget:
             f"{now:%Y-%m-%d %H:%M}; to go on, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
         )
 
-    def kept_for_others(self, sizes_left: int) -> Kept:
-        """Return what is kept for the record sizes after the current one.
+    def share_of_others(self, sizes_left: int) -> ShareOfOthers:
+        """Return what must be left for the record sizes after the current one.
 
-        All record sizes that are left get equal shares.
+        All record sizes that are not finished get equal shares.
 
         Args:
-            sizes_left: How many record sizes are left, with the current one.
+            sizes_left: How many record sizes are not finished, with the current one.
         """
-        of_others = 1 - 1 / sizes_left
-        return Kept(of_others * (self.left_s() or 0.0), of_others * (self.left_bytes() or 0.0))
+        share = 1 - 1 / sizes_left
+        return ShareOfOthers(share * (self.left_s() or 0.0), share * (self.left_bytes() or 0.0))
 
     def left_bytes(self) -> float | None:
         """Return the bytes that the study may still send; None if its bytes are not limited.

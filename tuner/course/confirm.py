@@ -12,7 +12,7 @@ from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.steps import Step, least_steps, next_step
 from tuner.confirmation.stored_plans import add_plan, leave_out, plan_of
 from tuner.confirmation.winners import MeasuredPlan
-from tuner.course.budget import Kept
+from tuner.course.budget import ShareOfOthers
 from tuner.course.burn_in import BurnIn
 from tuner.course.estimate import gap_s
 from tuner.course.sessions import Sessions
@@ -23,7 +23,9 @@ from tuner.results.nominees import nominees
 from tuner.results.study_results import SizeResults
 
 
-def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, kept: Kept) -> None:
+def confirm(
+    loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: BurnIn, of_others: ShareOfOthers
+) -> None:
     """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
     Args:
@@ -31,7 +33,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
         burn_in: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
-        kept: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
+        of_others: The time and the load that must be left for the record sizes that follow. The rounds beyond the least
             number, and the ablation, do not use them.
     """
     search, asked = loop.searches[size], loop.spec.confirm
@@ -39,7 +41,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
     if not asked.rounds or results.baseline is None:
         return
     left_s = loop.budget.left_s()
-    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - kept.seconds)
+    plan = _plan(loop, results, confirmation_id, None if left_s is None else left_s - of_others.seconds)
     if not any(plan.nominees.values()):
         reason = _why_none(results, [str(each) for each in loop.spec.constraints], asked.goals)
         loop.reporter.say(f"{size} B: {reason}, so no config has to be confirmed")
@@ -56,7 +58,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
 
     if half := _of_half_a_round(plan, following(), search.trials):
         plan = leave_out(loop.store, str(size), plan, half)
-    sessions = Sessions(loop, size, plan, kept.seconds)
+    sessions = Sessions(loop, size, plan, of_others.seconds)
     measured = len(plan.counted(search.trials))
     while step := following():
         if step.kind not in announced:
@@ -71,7 +73,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, burn_in: B
             loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
-        if beyond_plan and not loop.may_start(kept.seconds, kept.load_bytes):
+        if beyond_plan and not loop.may_start(of_others.seconds, of_others.load_bytes):
             loop.reporter.say(
                 f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for "
                 "more rounds"

@@ -10,7 +10,7 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.stored_plans import has_begun
-from tuner.course.budget import Kept
+from tuner.course.budget import ShareOfOthers
 from tuner.course.burn_in import BurnIn
 from tuner.course.confirm import confirm
 from tuner.course.estimate import spread_s
@@ -70,10 +70,10 @@ def drive(
             in_grid = {str(size): is_in_grid(spec.baseline, space_at(size), steps) for size in sizes}
             store.set_fact(BASELINE_IN_GRID, in_grid)
     for place, size in enumerate(sizes):
-        kept = loop.budget.kept_for_others(len(sizes) - place)
+        of_others = loop.budget.share_of_others(len(sizes) - place)
         if searching and not has_begun(store, str(size), confirmation_id):
-            _search(loop, burn_in, make_strategy, size, space_at(size), kept)
-        confirm(loop, size, confirmation_id, burn_in, kept)
+            _search(loop, burn_in, make_strategy, size, space_at(size), of_others)
+        confirm(loop, size, confirmation_id, burn_in, of_others)
         # After the last size, the caller of the study has all recommendations.
         if size != sizes[-1] and has_begun(store, str(size), confirmation_id):
             loop.reporter.confirmed(results(), str(size))
@@ -88,17 +88,17 @@ def _search(
     make_strategy: MakeStrategy,
     size: RecordSizes,
     space: SearchSpace,
-    kept: Kept,
+    of_others: ShareOfOthers,
 ) -> None:
     """Search one record size until it has all its trials, or has used up its share of the study's time or bytes.
 
-    `kept` is the time and the load that must be left for the record sizes that follow.
+    `of_others` is the time and the load that must be left for the record sizes that follow.
     """
     spec, search = loop.spec, loop.searches[size]
     if next_kind(search.counted, spec.search) is None:
         return
-    kept_s = kept.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, kept.seconds))
-    if not loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), others=burn_in_trials(spec)):
+    kept_s = of_others.seconds + max(loop.confirm_s(), _kept_for_rounds_s(loop, size, of_others.seconds))
+    if not loop.may_start(kept_s, of_others.load_bytes + loop.confirm_bytes(), others=burn_in_trials(spec)):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
@@ -111,7 +111,7 @@ def _search(
     starting_points = starting_points_of(spec, size, space, loop.searches)
     under_way: list[StartedTrial] = []
     while True:
-        while loop.bench.free and loop.may_start(kept_s, kept.load_bytes + loop.confirm_bytes(), len(under_way)):
+        while loop.bench.free and loop.may_start(kept_s, of_others.load_bytes + loop.confirm_bytes(), len(under_way)):
             started = _next(loop, size, strategy, starting_points, under_way)
             if started is None:
                 break

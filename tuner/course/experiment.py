@@ -89,10 +89,10 @@ def measure_experiment(
         TooManyFailures: Too many measurements in a row failed. Run the experiment again to continue it.
     """
     spec.check_zones()
-    kept = storage or storage_at()
+    storage = storage or storage_at()
     with ExitStack() as stack:
         stack.callback(remove_folders_of_dead)
-        store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
+        store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         begun = [trial.round + 1 for _, trial in store.trials() if trial.round is not None]
         spec = replace(spec, rounds=max(spec.rounds, *begun, 0))
         _begin(spec, text, store)

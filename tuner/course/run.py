@@ -106,15 +106,15 @@ def measure_study(
         TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
     """
     spec.ray.check_zones(spec.placement, "executor.")
-    kept = storage or storage_at()
+    storage = storage or storage_at()
     with ExitStack() as stack:
         # At the end, as the last processes of a run that was killed just before may still write to its folders.
         stack.callback(remove_folders_of_dead)
         if searching:
-            check_new(spec, lambda: not kept.has(folder), now)
-        if not folder.exists() and not kept.has(folder):
-            stack.push(partial(_remove_if_unreached, kept, folder, spec.name, reporter.say))
-        store = stack.enter_context(kept.drive(folder, spec.name, reporter.say))
+            check_new(spec, lambda: not storage.has(folder), now)
+        if not folder.exists() and not storage.has(folder):
+            stack.push(partial(_remove_if_unreached, storage, folder, spec.name, reporter.say))
+        store = stack.enter_context(storage.drive(folder, spec.name, reporter.say))
         if searching and is_finished(spec, store.facts()):
             if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # no new measurement is needed
                 store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
@@ -151,7 +151,7 @@ def measure_study(
 
 
 def _remove_if_unreached(
-    kept: Storage,
+    storage: Storage,
     folder: Path,
     name: str,
     say: Say,
@@ -162,7 +162,7 @@ def _remove_if_unreached(
     """Remove a study that this run has created, if the cluster was never reached, as with a mistyped address.
 
     Args:
-        kept: Where the study is kept.
+        storage: Where the study is kept.
         folder: The folder of the study.
         name: The name of the study.
         say: Called with a sentence for the user.
@@ -173,10 +173,10 @@ def _remove_if_unreached(
     if not isinstance(error, TargetError):
         return
     with suppress(StudyError):  # the first error tells the user more than this one
-        with closing(kept.read(folder)) as store:
+        with closing(storage.read(folder)) as store:
             unreached = not store.trials() and TOPIC_MAX_MESSAGE_BYTES not in store.facts()
         if unreached:
-            kept.remove(folder, name, say)
+            storage.remove(folder, name, say)
             say(f"{name} is not kept, because its cluster could not be used")
 
 
@@ -213,7 +213,7 @@ def _loop(
         searches=searches,
         budget=budget,
         recent=deque(trials, _RECENT),
-        on_record=len(trials),
+        stored=len(trials),
         totals=totals,
         sleep=sleep,
     )

@@ -63,7 +63,7 @@ class TrialLoop:
         searches: The trials so far, by record size.
         budget: The time and the bytes that are left.
         recent: The newest trials, of all record sizes.
-        on_record: How many trials are stored, of all record sizes.
+        stored: How many trials are stored, of all record sizes.
         totals: By record size, how many trials its search will have; None if only time or bytes end the search.
         sleep: Waits the given number of seconds; a parameter, so that tests need not wait.
     """
@@ -76,7 +76,7 @@ class TrialLoop:
     searches: Mapping[RecordSizes, SearchState]
     budget: Budget
     recent: deque[Trial]
-    on_record: int
+    stored: int
     totals: dict[RecordSizes, int | None]
     sleep: Callable[[float], None] = time.sleep
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
@@ -159,7 +159,7 @@ class TrialLoop:
                     f"interruption, so it is lost{spent if self.spec.search.max_bytes is not None else ''}"
                 )
             raise
-        self.on_record += 1
+        self.stored += 1
         search.add(trial)
         self.budget.spend(trial)
         self.recent.append(trial)
@@ -272,7 +272,7 @@ class TrialLoop:
             progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
         """
         mirror = self.keeper.mirror
-        behind = mirror.behind(self.on_record) if mirror is not None else 0
+        behind = mirror.behind(self.stored) if mirror is not None else 0
         self.keeper.tell(replace(progress, behind_mlflow=behind, started_at=self._started_at))
 
     def _tell_trial(self, standing: Standing, phase: str, message: str) -> None:
