@@ -16,6 +16,7 @@ import pytest
 from search_spaces.librdkafka.knobs import KNOBS
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import write_study
+from tuner.results.reasons import SIMULATED
 
 _SEARCHED = {
     "linger.ms": "{choices: [0, 5, 20, 100]}",
@@ -157,6 +158,16 @@ def test_the_report_has_a_coloured_table_for_each_pair(studies: Path) -> None:
     assert "% of rate</td>" in page
     best = max(cell["value"] for cell in tables("three")["mb_per_s", "batch.size", "linger.ms"]["cells"])
     assert f'style="background: rgb(0 158 115 / 70%)">{best:.0f}</td>' in page
+
+
+def test_a_simulated_grid_says_so() -> None:
+    assert SIMULATED in tuner("grid", "one").complaint
+    assert tuner("grid", "one", "--json").json["simulated"] is True
+    assert SIMULATED in tuner("trials", "one").complaint
+    assert tuner("trials", "one", "--json").json["simulated"] is True
+    for forms in ((), ("--json",), ("--csv",)):
+        assert SIMULATED in tuner("compare", "one", "three", *forms).complaint
+    assert tuner("compare", "one", "three", "--json").json["simulated"] is True
 
 
 def test_another_search_has_no_tables_and_says_so() -> None:

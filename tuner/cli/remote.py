@@ -159,8 +159,17 @@ def trials(
     # Imported here, because it imports pandas.
     from tuner.present.frames import frame_of
 
-    frame, objectives = frame_of(record["trials"]), record.get("objectives", ())  # an earlier service names none
-    show_trials(record["study"], frame, objectives, parquet, as_json=as_json, as_csv=as_csv, force=force)
+    # An earlier service names no objectives, and does not say whether the study is simulated.
+    show_trials(
+        record["study"],
+        frame_of(record["trials"]),
+        record.get("objectives", ()),
+        parquet,
+        simulated=record.get("simulated", False),
+        as_json=as_json,
+        as_csv=as_csv,
+        force=force,
+    )
 
 
 @with_options(RecommendOptions)
@@ -333,6 +342,8 @@ def compare(
             print_csv(comparison_csv(found))
         else:
             typer.echo(printable(client.comparison_text(first, second)), nl=False)
+        if found.get("simulated"):  # an earlier service does not say it
+            warn(SIMULATED)
         for difference in found["differences"]:
             warn(difference)
         if html is not None:

@@ -155,12 +155,14 @@ def grid(
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
     if as_json:
-        print_json(grid_record(results.name, tables))
+        print_json(grid_record(results.name, tables, simulated=results.simulated))
     elif as_csv:
         print_csv(grid_csv(tables))
     else:
         for size, found in tables.items():
             print_grid(results.name, size, found, OUT)
+    if results.simulated:
+        warn(SIMULATED)
     if not any(tables.values()):
         warn(NO_GRID)
 
@@ -235,6 +237,8 @@ def compare(
         print_csv(comparison_csv(found.as_json()))
     else:
         print_comparison(found, OUT)
+    if found.simulated:
+        warn(SIMULATED)
     for difference in found.differences:
         warn(difference)
     _draw(studies, found, html, png, force=force)

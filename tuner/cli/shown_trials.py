@@ -13,8 +13,9 @@ from tuner.cli.output import check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
-from tuner.present.console import OUT, say
+from tuner.present.console import OUT, say, warn
 from tuner.present.number_text import aligned, number, title
+from tuner.results.reasons import SIMULATED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,7 @@ def show_trials(
     objectives: Sequence[str],
     parquet: Path | None,
     *,
+    simulated: bool,
     as_json: bool,
     as_csv: bool,
     force: bool,
@@ -56,7 +58,7 @@ def show_trials(
         write_output(parquet, trials_parquet(frame), force=force)
         say(f"{counted(len(frame), 'trial')} written to {parquet}")
     elif as_json:
-        print_json(trials_record(study, frame, objectives))
+        print_json(trials_record(study, frame, objectives, simulated=simulated))
     elif as_csv:
         print_csv(trials_csv(frame))
     else:
@@ -67,6 +69,8 @@ def show_trials(
                 "trials of the search and the baseline are corrected for drift, and a config that was measured several "
                 "times has its mean; all other trials are as measured. --csv adds the values as measured (raw_...)"
             )
+    if simulated:
+        warn(SIMULATED)
 
 
 def _differs_from_raw(frame: "pd.DataFrame", metrics: Sequence[str]) -> bool:

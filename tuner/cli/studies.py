@@ -46,4 +46,13 @@ def trials(
     from tuner.present.frames import trials_frame
 
     objectives, frame = [each.metric for each in loaded.results.objectives], trials_frame(sizes)
-    show_trials(loaded.name, frame, objectives, parquet, as_json=as_json, as_csv=as_csv, force=force)
+    show_trials(
+        loaded.name,
+        frame,
+        objectives,
+        parquet,
+        simulated=loaded.results.simulated,
+        as_json=as_json,
+        as_csv=as_csv,
+        force=force,
+    )

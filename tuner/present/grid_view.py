@@ -89,11 +89,18 @@ def _green(good: float) -> str:
     return f"rgb({red},{green},{blue})"
 
 
-def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]]) -> dict[str, Any]:
-    """Return the tables as a JSON object, given by record size."""
+def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulated: bool) -> dict[str, Any]:
+    """Return the tables as a JSON object, given by record size.
+
+    Args:
+        study: The study's name.
+        tables: The tables of each record size, from `grid_tables`.
+        simulated: Whether the study measured nothing on Kafka.
+    """
     return document(
         "grid",
         study=study,
+        simulated=simulated,
         tables=[
             {
                 "record_bytes": record_bytes,

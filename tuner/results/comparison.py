@@ -95,17 +95,20 @@ class StudyComparison:
         sizes: The record sizes that both studies searched.
         differences: How the settings of the studies differ, one sentence per difference. Each difference may be a
             reason for different results.
+        simulated: Whether the numbers of at least one of the studies were computed by a model.
     """
 
     names: tuple[str, str]
     sizes: tuple[SizeComparison, ...]
     differences: tuple[str, ...]
+    simulated: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON types."""
         return document(
             "comparison",
             studies=list(self.names),
+            simulated=self.simulated,
             differences=list(self.differences),
             sizes=[
                 {
@@ -135,6 +138,7 @@ def compare(ours: StudyResults, theirs: StudyResults) -> StudyComparison:
         names=(ours.name, theirs.name) if ours.name != theirs.name else (str(ours.folder), str(theirs.folder)),
         sizes=tuple(_compare_size(ours, one, theirs, other) for one, other in pairs),
         differences=tuple(_differences(ours, theirs)),
+        simulated=ours.simulated or theirs.simulated,
     )
 
 

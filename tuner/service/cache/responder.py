@@ -227,10 +227,11 @@ def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str
         case "csv":
             return CachedResponse.of(grid_csv(tables), CSV)
         case "text":
-            shown = [_as_text(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
+            shown = [f"{SIMULATED}\n"] if results.simulated and any(tables.values()) else []
+            shown += [_as_text(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
-            return CachedResponse.of(grid_record(results.name, tables))
+            return CachedResponse.of(grid_record(results.name, tables, simulated=results.simulated))
 
 
 def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
@@ -300,7 +301,8 @@ def _trials_table(kept: KeptResults, study: str, store: ResultsStore, given: Map
     frame = trials_frame(_sizes(results, given.get("record_bytes")))
     if given["form"] == "csv":
         return CachedResponse.of(trials_csv(frame), CSV)
-    return CachedResponse.of(trials_record(results.name, frame, [each.metric for each in results.objectives]))
+    objectives = [each.metric for each in results.objectives]
+    return CachedResponse.of(trials_record(results.name, frame, objectives, simulated=results.simulated))
 
 
 def _report(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -167,7 +167,8 @@ FRONT: Final = _tables(
     "The Pareto front of each record size.", {"schema_version": 2, "kind": "fronts", "study": "orders", "fronts": []}
 )
 GRID: Final = _tables(
-    "The tables of a grid search.", {"schema_version": 1, "kind": "grid", "study": "orders", "tables": []}
+    "The tables of a grid search.",
+    {"schema_version": 1, "kind": "grid", "study": "orders", "simulated": False, "tables": []},
 )
 STATUS: Final[dict[str, Any]] = {
     "description": "The progress of the study.",
@@ -280,6 +281,7 @@ COMPARISON: Final[dict[str, Any]] = {
                 "schema_version": 1,
                 "kind": "comparison",
                 "studies": ["before", "after"],
+                "simulated": False,
                 "differences": [],
                 "sizes": [],
             },
