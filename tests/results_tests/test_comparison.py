@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from objectives.scoring import Objective, score
+from search_spaces.guarantee import DURABILITY
 from tests.helpers.stored_studies import study
 from tuner.model.spec import Goal
 from tuner.model.trial import Trial
@@ -48,8 +49,8 @@ def test_studies_of_the_same_name_are_called_by_their_folders(tmp_path: Path) ->
         ({"broker_version": "4.0"}, "differ in broker version"),
         ({"host": {"processor": "Xeon", "cores": "8"}}, "differ in the host's cores: 2 and 8"),
         ({"cluster": {}}, "differ in the cluster's brokers: 1 and unknown"),
-        ({"rates": {"1000": 5.0}}, "differ in fixed rates"),
-        ({"objectives": ["mb_per_s"]}, "differ in objectives"),
+        ({"rates": {"1000": 5.0}}, "differ in the fixed rate of 1000 B records: 20,000 and 5 records/s"),
+        ({"objectives": ["mb_per_s"]}, "differ in objectives: mb_per_s, latency_p99_ms and mb_per_s"),
     ],
 )
 def test_differences_between_the_studies_are_named(tmp_path: Path, facts: dict[str, object], expected: str) -> None:
@@ -61,8 +62,8 @@ def test_settings_and_record_sizes_that_differ_are_named(tmp_path: Path) -> None
     asked = {"workload": {"partitions": 3, "key_bytes": 8}, "baseline": {"acks": "1"}, "constraints": []}
     one = study(tmp_path / "a", record_sizes=("100", "1000"), facts={"question": asked})
     differences = compare(one, study(tmp_path / "b")).differences
-    assert "the studies differ in the workload's key_bytes: 8 and 0" in differences
-    assert "the studies differ in baseline: {'acks': '1'} and {}" in differences
+    assert "the studies differ in workload.key_bytes: 8 and 0" in differences
+    assert "the studies differ in baseline.acks: 1 and not set" in differences
     assert "only one of the two studies searched 100 B records" in differences
 
 
@@ -94,3 +95,20 @@ def test_a_goal_is_compared_by_the_latency_that_the_study_optimises(tmp_path: Pa
     assert latency.times == pytest.approx(2.0), "their p99 is the same"
     row = next(each for each in comparison_rows(found, size) if each[0] == "latency")
     assert "ms p99, 8.00 ms p95 (" in row[1]
+
+
+def test_only_the_rates_of_common_sizes_differ(tmp_path: Path) -> None:
+    one = study(tmp_path / "a", record_sizes=("100", "1000"), facts={"rates": {"100": 9.0, "1000": 5.0}})
+    found = compare(one, study(tmp_path / "b", facts={"rates": {"1000": 5.0}}))
+    assert not [each for each in found.differences if "fixed rate" in each]
+
+
+def test_the_settings_that_differ_are_named_in_the_words_of_a_study_file(tmp_path: Path) -> None:
+    asked = {"workload": {"saturate": [3.0, 10.0]}, "durability": "None", "constraints": ["latency_p99_ms <= 10"]}
+    other = {"workload": {"saturate": [2.0, 10.0]}, "durability": str(DURABILITY["any"]), "constraints": []}
+    found = compare(study(tmp_path / "a", facts={"question": asked}), study(tmp_path / "b", facts={"question": other}))
+    assert found.differences == (
+        "the studies differ in durability: baseline and any",
+        "the studies differ in workload.saturate.warmup: 3s and 2s",
+        "the studies differ in constraints: latency_p99_ms <= 10 and none",
+    )

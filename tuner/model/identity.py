@@ -111,16 +111,29 @@ def setting_changes(asked: Mapping[str, Any], on_record: Mapping[str, Any]) -> d
         asked: What `study_identity` returns for the study file.
         on_record: What `study_identity` returned when the study began, from the results store.
     """
-    now, then = _settings({"client": _USUAL_CLIENT, **asked}), _settings({"client": _USUAL_CLIENT, **on_record})
-    if now.get(_PACED) != then.get(_PACED):
+    return {
+        key: f"{then} in the study, {now} now" for key, (then, now) in setting_differences(on_record, asked).items()
+    }
+
+
+def setting_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return which settings of two studies differ, by key of the study file, with both values as text.
+
+    Args:
+        ours: What `study_identity` returned for the first study.
+        theirs: What it returned for the second study.
+    """
+    one, other = _settings({"client": _USUAL_CLIENT, **ours}), _settings({"client": _USUAL_CLIENT, **theirs})
+    if one.get(_PACED) != other.get(_PACED):
         # The settings of the paced phase say nothing if only one of the two has this phase.
-        now, then = (
-            {key: each for key, each in one.items() if not key.startswith(f"{_PACED}.")} for one in (now, then)
+        one, other = (
+            {key: each for key, each in settings.items() if not key.startswith(f"{_PACED}.")}
+            for settings in (one, other)
         )
     return {
-        key: f"{_text(then.get(key))} in the study, {_text(now.get(key))} now"
-        for key in sorted(now.keys() | then.keys())
-        if now.get(key) != then.get(key)
+        key: (_text(one.get(key)), _text(other.get(key)))
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
     }
 
 

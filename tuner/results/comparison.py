@@ -10,6 +10,7 @@ from objectives.scoring import Objective
 from tuner.model.document import document
 from tuner.model.facts import BROKER_VERSION, CLIENT_VERSION, CLUSTER, HOST, IDENTITY, OBJECTIVES, RATES, TARGET
 from tuner.model.goals import goal_metrics
+from tuner.model.identity import section_of, setting_differences
 from tuner.model.spec import Goal
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.fronts import front_volume
@@ -23,10 +24,10 @@ _FACTS: Final = (
     (BROKER_VERSION, "broker version"),
     (TARGET, "target"),
     (OBJECTIVES, "objectives"),
-    (RATES, "fixed rates"),
 )
 _FINGERPRINTS: Final = (HOST, CLUSTER)
-_SETTINGS: Final = ("baseline", "constraints", "durability")
+_SECTIONS: Final = frozenset({"workload", "baseline", "client", "durability"})
+"""The sections of a study file whose differences are named."""
 _UNKNOWN: Final = "unknown"
 
 
@@ -171,17 +172,26 @@ def _compare_size(
 
 def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     sentences = [
-        f"the studies differ in {label}: {ours.facts.get(name)!s} and {theirs.facts.get(name)!s}"
+        f"the studies differ in {label}: {_text(ours.facts.get(name))} and {_text(theirs.facts.get(name))}"
         for name, label in _FACTS
         if ours.facts.get(name) != theirs.facts.get(name)
     ]
     for name in _FINGERPRINTS:
         sentences += _between(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
+    # The rate of a record size that only one of the two searched is no difference.
+    one, other = (study.facts.get(RATES) or {} for study in (ours, theirs))
+    sentences += [
+        f"the studies differ in the fixed rate of {size} B records: {one[size]:,.0f} and {other[size]:,.0f} records/s"
+        for size in one
+        if size in other and one[size] != other[size]
+    ]
     one, other = (study.facts.get(IDENTITY) or {} for study in (ours, theirs))
-    sentences += _between("the workload's ", one.get("workload"), other.get("workload"))
-    sentences += _between("", *({name: asked.get(name) for name in _SETTINGS} for asked in (one, other)))
-    # A study of librdkafka does not store its client.
-    sentences += _between("", *({"client": asked.get("client", "librdkafka")} for asked in (one, other)))
+    sentences += [
+        f"the studies differ in {key}: {value} and {other_value}"
+        for key, (value, other_value) in setting_differences(one, other).items()
+        if section_of(key) in _SECTIONS
+    ]
+    sentences += _between("", *({"constraints": asked.get("constraints")} for asked in (one, other)))
     sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
     only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
     return sentences + ([f"only one of the two studies searched {', '.join(only)} B records"] if only else [])
@@ -190,10 +200,17 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
 def _between(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
     one, other = ours or {}, theirs or {}
     return [
-        f"the studies differ in {owner}{key}: {one.get(key, _UNKNOWN)} and {other.get(key, _UNKNOWN)}"
+        f"the studies differ in {owner}{key}: {_text(one.get(key, _UNKNOWN))} and {_text(other.get(key, _UNKNOWN))}"
         for key in sorted({*one, *other})
         if one.get(key) != other.get(key)
     ]
+
+
+def _text(value: object) -> str:
+    """Return a value of a study as text: a list as its parts, or `none` if it is empty."""
+    if value is None:
+        return _UNKNOWN
+    return (", ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
 
 
 def _brief(recommendation: Recommendation | None) -> dict[str, Any] | None:
