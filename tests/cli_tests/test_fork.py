@@ -6,6 +6,7 @@ import pytest
 
 from tests.helpers.command import Ended, tuner
 from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.small_experiment import run_small
 from tests.helpers.studies import on_record
 from tuner.model.trial import Kind
 from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
@@ -91,6 +92,15 @@ def test_a_changed_file_is_refused_with_a_line_for_each_key(studies: Path, tmp_p
     assert "but these differ:\n  durability: baseline in the study, all now\n" in said
     assert "`tuner fork old NEW-NAME STUDY.YAML`" in said
     assert on_record(studies / "old") == before
+
+
+def test_a_wrong_name_or_an_experiment_is_not_blamed_on_the_study_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    run_small(tmp_path / "small")
+    assert "NEW-NAME: a name must consist of" in refused("fork", "small", "a b").complaint
+    assert refused("fork", "small", "new").complaint.startswith("error: small is an experiment, not a study; use ")
 
 
 @pytest.mark.campaign

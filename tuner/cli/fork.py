@@ -16,10 +16,12 @@ from tuner.model.facts import IDENTITY, NAME
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.study_files import STUDY_FILE
 from tuner.present.console import say
+from tuner.results.study_results import refuse_experiment
 from tuner.storage.files import write_for_everybody
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.storage.protocols import ResultsStore
 from tuner.study_file import parse_study, read_study_file, renamed
+from tuner.study_file.sections import STUDY_NAME
 
 
 def fork(
@@ -40,9 +42,14 @@ def fork(
         tuner fork overnight low-latency low-latency.yaml
         tuner fork overnight overnight-2
     """
+    try:
+        STUDY_NAME.read(name)
+    except ValueError as error:
+        raise typer.BadParameter(f"NEW-NAME: {error}, but got {name!r}") from None
     storage = storage_at()
-    folder = study_folder(name)
-    with closing(storage.read(find_study(study, storage=storage))) as source:
+    folder, found = study_folder(name), find_study(study, storage=storage)
+    with closing(storage.read(found)) as source:
+        refuse_experiment(source.facts(), found)
         spec, text = _new_study(name, study_file, source)
         if spec.name != name:
             raise typer.BadParameter(

@@ -289,6 +289,16 @@ def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
         return results_of(store, folder)
 
 
+def refuse_experiment(facts: Mapping[str, Any], folder: Path) -> None:
+    """Check that the facts in a results store are those of a study.
+
+    Raises:
+        NotAStudy: They are those of an experiment.
+    """
+    if EXPERIMENT in facts:
+        raise NotAStudy(f"{folder.name} is an experiment, not a study; use `tuner experiment report {folder.name}`")
+
+
 def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     """Compute the results from an open results store.
 
@@ -297,8 +307,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
         NotAStudy: The store holds an experiment.
     """
     facts = store.facts()
-    if EXPERIMENT in facts:
-        raise NotAStudy(f"{folder.name} is an experiment, not a study; use `tuner experiment report {folder.name}`")
+    refuse_experiment(facts, folder)
     if OBJECTIVES not in facts:
         raise RecordDamaged(
             f"the results store in {folder} must say what the study optimises, but does not: "
