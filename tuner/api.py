@@ -287,7 +287,7 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
 
     Raises:
         StudyNotFound: There is no such experiment; the message names the studies that exist.
-        StudyError: This is a study, not an experiment.
+        RequestRefused: This is a study, not an experiment.
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.experiment_results import load_experiment as load
@@ -381,7 +381,8 @@ def optuna_study(
 
     Raises:
         NotThisStudy: The storage holds a different study of the same name.
-        OptunaStorageUnusable: The storage can't be opened or created.
+        OptunaStorageUnusable: The address is wrong, or the file there can't be opened or created.
+        StorageUnreachable: The database server does not answer, or refuses us.
         StudyFileError: The study file that was kept with the results can't be read any more, for example because an
             environment variable in it is not set.
     """

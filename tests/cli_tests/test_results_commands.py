@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from search_spaces.properties_file import parse_properties, read_properties
 from tests.helpers.command import tuner
+from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import WINNER, write_study
 from tuner import api as tuner_api
 from tuner.cli.recommend import recommend
@@ -294,3 +295,23 @@ def test_warnings_of_the_rounds_name_the_record_size_if_there_are_several(tmp_pa
     write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
     found, _ = recommend_each(load_results(tmp_path / "overnight"), None, None)
     assert [each.warnings[0].partition(" latency")[0] for each in found] == ["100 B:", "1000 B:"]
+
+
+@pytest.mark.parametrize("address", ["foo", "sqlite:///nodir/o.db"])
+def test_an_export_to_a_wrong_address_is_wrong_input(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    write_study(tmp_path / "overnight")
+    ended = tuner("export", "overnight", "--to", address)
+    assert (ended.code, "Optuna needs a database URL" in ended.complaint) == (2, True)
+
+
+def test_an_experiment_in_place_of_a_study_is_wrong_input_and_so_is_the_reverse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    write_study(tmp_path / "overnight")
+    run_small(tmp_path / "small")
+    assert tuner("recommend", "small").code == 2
+    assert tuner("experiment", "report", "overnight").code == 2

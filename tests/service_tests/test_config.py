@@ -1,7 +1,6 @@
 """The config file, the tokens, the reading of submitted studies, and the import time of other commands."""
 
 import ast
-import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -15,12 +14,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from filelock import FileLock
 
+from tests.helpers.command import tuner
 from tuner import client
 from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
-from tuner.service.http.server import check_certificate, serve
 from tuner.service.http.tokens import PREFIX, TokenFile, TokenRole
 from tuner.service.submission import spec_of, submission_of, text_of_json
 from tuner.study_file import StudyFileError
@@ -182,18 +181,24 @@ def test_a_certificate_that_cannot_be_used_is_refused_before_any_study_is_starte
     other, _ = certified(tmp_path / "other")
     (tmp_path / "text.pem").write_text("no certificate")
     for named, private, told in (
-        ("none.pem", key.name, f"tls.certificate must name a PEM file that can be read, but {tmp_path / 'none.pem'}"),
-        (certificate.name, "none.key", f"tls.key must name a PEM file that can be read, but {tmp_path / 'none.key'}"),
+        (
+            "none.pem",
+            key.name,
+            "service.yaml, line 11, tls.certificate: must name a PEM file that can be read, but ",
+        ),
+        (
+            certificate.name,
+            "none.key",
+            "service.yaml, line 11, tls.key: must name a PEM file that can be read, but ",
+        ),
         ("text.pem", key.name, f"does not accept {tmp_path / 'text.pem'} with {key}"),
         (other.name, key.name, f"does not accept {other} with {key}"),
     ):
         file = written(tmp_path, f"{FILE}tls: {{certificate: {named}, key: {private}}}\n")
-        config = load_config(file)
-        said: list[str] = []
-        with pytest.raises(ServiceConfigError, match=re.escape(told)):
-            serve(config, file, said.append)
-        assert (said, config.root.exists()) == ([], False)
-    check_certificate(load_config(written(tmp_path, f"{FILE}tls: {{certificate: {certificate}, key: {key}}}\n")))
+        ended = tuner("serve", "--config", str(file))
+        assert (ended.code, load_config(file).root.exists()) == (2, False)
+        assert told in ended.complaint
+    load_config(written(tmp_path, f"{FILE}tls: {{certificate: {certificate}, key: {key}}}\n"), checks_certificate=True)
 
 
 def certified(stem: Path) -> tuple[Path, Path]:

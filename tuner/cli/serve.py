@@ -60,7 +60,7 @@ def serve(
     def tell(sentence: str) -> None:
         ERR.show(one_line(sentence))
 
-    found = load_config(config)
+    found = load_config(config, checks_certificate=True)  # before any study is started
     found = replace(found, host=host or found.host, port=found.port if port is None else port)
     serve_forever(found, config.absolute() if config is not None else None, tell, access_log=access_log)
 

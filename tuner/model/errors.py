@@ -14,7 +14,7 @@ StudyError
 ├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 ├── LimitTooLow         a limit leaves too little time or too few bytes          (exit 2)
 ├── RequestRefused      what was asked for does not fit the study that it is about (exit 2)
-├── NotAStudy           the name is that of an experiment                        (exit 1)
+├── NotAStudy           the name is that of an experiment                        (exit 2)
 ├── NothingToFit        nothing was measured that the performance model needs    (exit 1)
 ├── NothingToTell       no measurement covers what a prediction is asked for     (exit 2)
 └── TooManyFailures     several trials in a row gave no measurement              (exit 1)
@@ -147,6 +147,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     LimitTooLow: ExitCode.USAGE,
     NothingToTell: ExitCode.USAGE,
     RequestRefused: ExitCode.USAGE,
+    NotAStudy: ExitCode.USAGE,
     NothingMeasured: ExitCode.FAILED,
     NoFeasibleConfig: ExitCode.NO_FEASIBLE_CONFIG,
     TargetError: ExitCode.TARGET,

@@ -11,7 +11,7 @@ from typing import Any
 from objectives.ratios import Ratio, claim_level, ratio_of
 from runners.measurement import WindowKind
 from tuner.experiment_file.loading import parse_stored_experiment
-from tuner.model.errors import StudyError, StudyNotFound
+from tuner.model.errors import RequestRefused, StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.facts import EXPERIMENT, FINISHED_AT, FOUND_CONFIGS, IDENTITY, LIMITS, NAME
 from tuner.model.row import Row
@@ -96,11 +96,11 @@ def experiment_results(store: ResultsStore, folder: Path) -> ExperimentResults:
     """Return the results of an experiment from its results store.
 
     Raises:
-        StudyError: The record is that of a study.
+        RequestRefused: The record is that of a study.
     """
     facts = store.facts()
     if EXPERIMENT not in facts:
-        raise StudyError(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
+        raise RequestRefused(f"{folder.name} is a study, not an experiment; use `tuner report {folder.name}`")
     name, text = str(facts[NAME]), store.study_file()
     spec = parse_stored_experiment(text, name=name, bootstrap=facts[IDENTITY]["target"][0])
     spec = replace(spec, rounds=facts[LIMITS]["rounds"]).with_found(facts.get(FOUND_CONFIGS, {}))
@@ -135,7 +135,7 @@ def load_experiment(folder: Path, storage: Storage | None = None) -> ExperimentR
 
     Raises:
         StudyNotFound: There is no such experiment.
-        StudyError: The record is that of a study.
+        RequestRefused: The record is that of a study.
     """
     with closing((storage or storage_at()).read(folder)) as store:
         return experiment_results(store, folder)

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from runners.reporting import first_line
 from search_spaces.space import SearchSpace
-from tuner.model.errors import StudyError
+from tuner.model.errors import StorageMisnamed, StorageUnreachable, StudyError
 from tuner.model.facts import STUDY_ID, TARGET
 from tuner.model.trial import Kind, State, Trial
 from tuner.model.url import masked_url
@@ -24,7 +24,7 @@ class NotThisStudy(StudyError):
     """The Optuna storage already holds an Optuna study of this name, but it was not exported from our study."""
 
 
-class OptunaStorageUnusable(StudyError):
+class OptunaStorageUnusable(StorageMisnamed):
     """Optuna can't store a study at the given database URL."""
 
 
@@ -32,15 +32,17 @@ def open_storage(url: str) -> BaseStorage:
     """Open the Optuna storage at a database URL, and create the database tables if they do not exist.
 
     Raises:
-        OptunaStorageUnusable: The URL is malformed, its database driver is missing, or the database can't be used.
+        OptunaStorageUnusable: The URL is malformed, its database driver is missing, or its file can't be used.
+        StorageUnreachable: The database server does not answer, or refuses us.
     """
     # Imported here because the import takes a fifth of a second; the package comes with Optuna.
-    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
     try:
         return get_storage(url)
     except (SQLAlchemyError, ImportError, ValueError) as error:
-        raise OptunaStorageUnusable(
+        of_server = isinstance(error, OperationalError) and not url.startswith("sqlite")
+        raise (StorageUnreachable if of_server else OptunaStorageUnusable)(
             "Optuna needs a database URL at which it can store studies, for example sqlite:///optuna.db, but "
             f"{masked_url(url)} can't be used: {first_line(error)}"
         ) from None

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -130,7 +131,9 @@ class ServiceFile(Section):
     tls: TlsSection | None = None
 
 
-def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> ServiceConfig:
+def load_config(
+    path: Path | None, environ: Mapping[str, str] = os.environ, *, checks_certificate: bool = False
+) -> ServiceConfig:
     """Read the service's config file.
 
     Without a file, the service listens on loopback, and its only cluster is a broker that it starts itself.
@@ -138,6 +141,7 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
     Args:
         path: The file, or None. Paths in the file are relative to the folder of the file.
         environ: The variables that replace `${NAME}` in the file.
+        checks_certificate: Whether to check that the service can speak TLS with its certificate, if it has one.
 
     Raises:
         StudyFileError: The file can't be read or has mistakes. The error names every mistake.
@@ -162,6 +166,8 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
             _note(dict(misfit), problems)
         raise problems.error() from None
     config = _config(file, path.absolute().parent, problems)
+    if checks_certificate and config.tls is not None:
+        _check_certificate(*config.tls, problems)
     problems.stop_if_any()
     named = secret_variables(raw)
     if config.mlflow_uri is not None and isinstance(raw, dict) and secrets_in(config.mlflow_uri):
@@ -231,6 +237,29 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         tls=None if file.tls is None else (at(file.tls.certificate), at(file.tls.key)),
         limits=file.limits,
     )
+
+
+def _check_certificate(certificate: Path, private: Path, problems: Problems) -> None:
+    unreadable = False
+    for key, path in (("certificate", certificate), ("key", private)):
+        try:
+            path.open("rb").close()
+        except OSError as error:  # OpenSSL would not say which file it is
+            unreadable = True
+            problems.add(
+                ("tls", key),
+                f"must name a PEM file that can be read, but {path} can't be: {error.strerror}; correct the path",
+            )
+    if unreadable:
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private)
+    except OSError as error:  # an SSLError is one
+        problems.add(
+            ("tls",),
+            "must name a certificate and its private key, both in PEM form, but OpenSSL does not accept "
+            f"{certificate} with {private}: {error}",
+        )
 
 
 def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, Target]:

@@ -3,7 +3,6 @@
 import asyncio
 import logging.config
 import os
-import ssl
 import textwrap
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -34,13 +33,11 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
 
     Raises:
         ServiceConfigError: Other hosts could use the service without a token, the service can't listen at its address,
-            another service uses the same folder of studies, its certificate can't be used, or this process may open too
-            few files.
+            another service uses the same folder of studies, or this process may open too few files.
         ServiceError: The queue can't be opened.
     """
     tokens = TokenFile(config.tokens)
     check_safe(config, tokens, say)
-    check_certificate(config)  # before any study is started
     connections = Connections(places())
     config.root.mkdir(parents=True, exist_ok=True)
     _log_to_stderr(access_log)
@@ -86,31 +83,6 @@ def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
         )
     if not loopback and config.tls is None:
         say("warning: tokens are sent unencrypted; set `tls` in the config file, or use a proxy that speaks TLS")
-
-
-def check_certificate(config: ServiceConfig) -> None:
-    """Check whether the service can speak TLS with its certificate, if it has one.
-
-    Raises:
-        ServiceConfigError: The certificate or its key can't be used.
-    """
-    if config.tls is None:
-        return
-    for key, path in zip(("tls.certificate", "tls.key"), config.tls, strict=True):
-        try:
-            path.open("rb").close()
-        except OSError as error:  # OpenSSL would not say which file it is
-            raise ServiceConfigError(
-                f"{key} must name a PEM file that can be read, but {path} can't be: {error.strerror}; correct the path"
-            ) from None
-    certificate, private = config.tls
-    try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private)
-    except OSError as error:  # an SSLError is one
-        raise ServiceConfigError(
-            f"tls must name a certificate and its private key, both in PEM form, but OpenSSL does not accept "
-            f"{certificate} with {private}: {error}"
-        ) from None
 
 
 def _refuse(holder: str) -> None:
