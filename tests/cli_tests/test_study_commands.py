@@ -35,6 +35,12 @@ def test_init_writes_a_file_that_plan_reads_and_the_schema_accepts(tmp_path: Pat
     jsonschema.validate(yaml.safe_load(path.read_text()), schema)
 
 
+def test_init_prints_a_next_command_that_can_be_pasted(tmp_path: Path) -> None:
+    path = tmp_path / "zwei worte.yaml"
+    assert f"next: tuner plan '{path}'" in tuner("init", str(path)).err
+    assert "zwei-worte" in tuner("plan", str(path)).out
+
+
 def test_init_with_an_address_writes_a_file_for_that_cluster(tmp_path: Path) -> None:
     path = tmp_path / "overnight.yaml"
     assert tuner("init", str(path), "--bootstrap", "kafka1:9092,[::1]:9093").code == 0

@@ -7,7 +7,7 @@ import pytest
 
 from runners.workload import RecordSizes
 from tests.study_file_tests.corpus import parse
-from tuner.study_file import STARTER_TEXT, parse_study
+from tuner.study_file import STARTER_TEXT, parse_study, read_study_file, starter_text
 
 
 def test_the_starter_states_the_defaults() -> None:
@@ -29,3 +29,13 @@ def test_each_option_of_the_starter_can_be_used(line: str, tmp_path: Path) -> No
         text = text.replace("\ntarget:\n", "\n")
     spec = parse_study(text, name="x", folder=tmp_path, origin="starter", environ={})
     assert spec != parse(STARTER_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("zwei worte.yaml", "zwei-worte"), ("übung.yaml", "bung"), ("12 .yaml", "12"), ("ß.yaml", "study"),
+     ("mlflow.db.yaml", "study"), (f"{'x' * 150}.yaml", "x" * 100)],
+)  # fmt: skip
+def test_a_file_whose_name_can_be_no_study_s_names_its_study(file: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(starter_text(file=file))
+    assert read_study_file(tmp_path / file)[0].name == name

@@ -1,6 +1,7 @@
 """`tuner fork` begins a new study with the trials of another study."""
 
 import os
+import shlex
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +65,7 @@ def fork(
         folder.mkdir(parents=True, exist_ok=True)
         write_for_everybody(folder / STUDY_FILE, text.encode())
     say(f"{name}: {len(taken.trials)} of {counted(taken.there, 'trial')} of {taken.source} taken over")
-    say(f"to continue: tuner run {study_file or folder / STUDY_FILE}")
+    say(f"to continue: tuner run {shlex.quote(str(study_file or folder / STUDY_FILE))}")
     if as_json:
         print_json(taken.as_json(name, folder))
 

@@ -1,5 +1,6 @@
 """`tuner init`, `tuner plan` and `tuner schema`: the commands about study files that need no cluster."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +34,7 @@ def init(
     if path.exists():
         raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
     write_output(path, starter_text(bootstrap, str(path)))
-    say(f"wrote {path}; next: tuner plan {path}")
+    say(f"wrote {path}; next: tuner plan {shlex.quote(str(path))}")
     if as_json:
         print_written(path, as_json=True)
 

@@ -1,6 +1,7 @@
 """`tuner sample` reads some records of a topic, and says what a study's records must be like."""
 
 import os
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import print_json
 from tuner.present.console import say
 from tuner.present.sample_view import print_sample, sample_record, sampled_study
+from tuner.study_file import name_line
 
 
 def sample(
@@ -68,5 +70,6 @@ def sample(
     if not found.sizes:
         raise typer.BadParameter(f"a study needs records with values, but all records of {topic} are tombstones")
     beside = None if command_config is None else os.path.relpath(command_config, output.parent)
-    write_output(output, sampled_study(topic, found, bootstrap, beside), force=force)
-    say(f"wrote {output}; next: tuner plan {output}")
+    text = name_line(str(output)) + sampled_study(topic, found, bootstrap, beside)
+    write_output(output, text, force=force)
+    say(f"wrote {output}; next: tuner plan {shlex.quote(str(output))}")

@@ -8,7 +8,7 @@ from tuner.study_file.errors import FileProblem, StudyFileError
 from tuner.study_file.loading import parse_stored_study, parse_study, read_study_file
 from tuner.study_file.properties import BASELINE_CLIENT
 from tuner.study_file.sections import json_schema
-from tuner.study_file.starter import STARTER_TEXT, starter_text
+from tuner.study_file.starter import STARTER_TEXT, name_line, starter_text
 from tuner.study_file.strict_yaml import drop_used_secrets
 from tuner.study_file.writing import (
     QUICK_SUFFIX,
@@ -34,6 +34,7 @@ __all__ = [
     "json_schema",
     "knob_setting",
     "measuring_text",
+    "name_line",
     "parse_stored_study",
     "parse_study",
     "quick_sections",

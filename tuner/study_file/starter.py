@@ -1,9 +1,13 @@
 """The study file that `tuner init` writes."""
 
 import json
+import re
 import shlex
+from pathlib import Path
 from typing import Final
 
+from tuner.model.reserved_names import RESERVED_NAMES
+from tuner.study_file.sections import STUDY_NAME
 from tuner.study_file.strict_yaml import escaped
 
 _FILE: Final = "study.yaml"
@@ -123,7 +127,19 @@ executor:
 #  ray_address: head:6379        # your Ray cluster; by default Ray is started on this machine
 """
 """The study file of `tuner init`. It can be run unchanged, and does what a file with only `record_bytes` does."""
+_NAME: Final = "#study: {name: orders}\n"
 _OWN_BROKER: Final = STARTER_TEXT[STARTER_TEXT.index("target:\n") : STARTER_TEXT.index("# Other keys for your cluster")]
+
+
+def name_line(file: str) -> str:
+    """Return a line that names the study in a file whose own name can't be that of a study; empty if it can be."""
+    name = Path(file).stem
+    try:
+        STUDY_NAME.read(name)
+    except ValueError:
+        fitting = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:100]
+        return f"study: {json.dumps('study' if fitting.lower() in ('', *RESERVED_NAMES) else fitting)}\n"
+    return ""
 
 
 def starter_text(bootstrap: str | None = None, file: str = _FILE) -> str:
@@ -134,6 +150,7 @@ def starter_text(bootstrap: str | None = None, file: str = _FILE) -> str:
         file: The file that it will be in.
     """
     text = STARTER_TEXT.replace(f"tuner run {_FILE}", f"tuner run {shlex.quote(file)}")
+    text = text.replace(_NAME, name_line(file) or _NAME)
     if bootstrap is None:
         return text
     target = f"target:\n  bootstrap: {json.dumps(escaped(bootstrap))}\n#  properties: {{security.protocol: ssl}}\n"
