@@ -41,6 +41,17 @@ def test_init_prints_a_next_command_that_can_be_pasted(tmp_path: Path) -> None:
     assert "zwei-worte" in tuner("plan", str(path)).out
 
 
+def test_the_plan_of_a_simulated_study_says_that_nothing_is_sent() -> None:
+    words = ("plan", "--executor", "simulated", "--bootstrap", "prod:9092", "--record-bytes", "100")
+    plan = tuner(*words, "--max-bytes", "1000")
+    assert "target    simulated\n" in plan.out
+    assert "bytes     none; a real study would send at most 1 kB (the study's limit)\n" in plan.out
+    assert "creates   nothing; a model computes the numbers, and nothing is sent\n" in plan.out
+    assert "1 kB is too little for" in plan.complaint
+    assert tuner(*words, "--json").json["targets"] == ["simulated"]
+    assert "creates   one topic at a time on a broker" in tuner("plan", "--record-bytes", "100").out
+
+
 def test_init_with_an_address_writes_a_file_for_that_cluster(tmp_path: Path) -> None:
     path = tmp_path / "overnight.yaml"
     assert tuner("init", str(path), "--bootstrap", "kafka1:9092,[::1]:9093").code == 0
@@ -63,7 +74,7 @@ def test_plan_says_what_a_study_would_do_and_touches_nothing(tmp_path: Path, stu
     path.write_text(_STUDY)
     plan = tuner("plan", str(path))
     assert plan.code == 0, plan.err
-    for expected in ("100 B: 6", " min if all", "GB", "linger.ms", "combinations", "rule:", "one topic at a time"):
+    for expected in ("100 B: 6", " min if all", "GB", "linger.ms", "combinations", "rule:", "nothing is sent"):
         assert expected in plan.out
     assert not studies.exists()
 

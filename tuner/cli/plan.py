@@ -12,6 +12,7 @@ from tuner.cli.output import write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions
+from tuner.model.spec import Executor
 from tuner.present.console import OUT, say, warn
 from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan
 from tuner.study_file import json_schema, starter_text
@@ -73,7 +74,9 @@ def plan(
     spec, _ = asked.new_or_same_study()
     asked.check_limits(spec)
     spaces = spec.spaces
-    record = plan_record(spec, spaces, mb_per_s, [target.label for target in spec.targets])
+    simulated = spec.executor is Executor.SIMULATED
+    targets = [str(spec.executor)] if simulated else [target.label for target in spec.targets]
+    record = plan_record(spec, spaces, mb_per_s, targets)
     if as_json:
         print_json(record)
     elif as_csv:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -13,7 +13,7 @@ from search_spaces.client import Client, ClientKind
 from search_spaces.space import SearchSpace
 from tuner.course import estimate
 from tuner.model.document import document
-from tuner.model.spec import Method, StudySpec
+from tuner.model.spec import Executor, Method, StudySpec
 from tuner.model.study_time import OVERHEAD_S, burn_in_trials, rounds_on_new_brokers, spreads_rounds, trial_s
 from tuner.present.changes import changed_values
 from tuner.present.console import Unwrapped
@@ -21,6 +21,8 @@ from tuner.present.csv_text import csv_of
 from tuner.present.number_text import shown_value
 from tuner.search.expectation import begins_with_model
 from tuner.search.schedule import searched_from, trials_in_all
+
+_UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def plan_record(
@@ -85,8 +87,8 @@ def plan_warning(spec: StudySpec, mb_per_s: float) -> str:
     if limit is None or limit >= least_bytes:
         return ""
     return (
-        f"at {mb_per_s:g} MB/s, {limit / 1e9:,.0f} GB is too little for {_shortest(spec)}, which "
-        f"{'take' if spec.confirm.rounds else 'takes'} {least_bytes / 1e9:,.0f} GB"
+        f"at {mb_per_s:g} MB/s, {_size(limit)} is too little for {_shortest(spec)}, which "
+        f"{'take' if spec.confirm.rounds else 'takes'} {_size(least_bytes)}"
     )
 
 
@@ -112,6 +114,11 @@ def plan_csv(record: Mapping[str, Any]) -> str:
     return csv_of(
         {"record_bytes": size["record_bytes"], **knob} for size in record["sizes"] for knob in size["parameters"]
     )
+
+
+def _size(size_bytes: float) -> str:
+    unit, name = next(((unit, name) for unit, name in _UNITS if size_bytes >= unit), (1, "B"))
+    return f"{size_bytes / unit:,.0f} {name}"
 
 
 def _shortest(spec: StudySpec) -> str:
@@ -153,7 +160,8 @@ def _lines(spec: StudySpec, record: Mapping[str, Any], own: str) -> Iterator[str
     else:
         of_study = written == spec.search.max_bytes
         limit = " (the study's limit)" if of_study else f", if a trial writes {record['assumed_mb_per_s']:g} MB/s"
-        yield f"bytes     at most {written / 1e9:,.0f} GB{limit}"
+        none = "none; a real study would send " if spec.executor is Executor.SIMULATED else ""
+        yield f"bytes     {none}at most {_size(written)}{limit}"
     yield f"creates   {record['creates']}"
 
 
@@ -263,6 +271,8 @@ def _time_text(spec: StudySpec, seconds: float | None) -> str:
 
 def _creates(spec: StudySpec) -> str:
     load, target = spec.workload, spec.targets[0]
+    if spec.executor is Executor.SIMULATED:
+        return "nothing; a model computes the numbers, and nothing is sent"
     if target.topic is not None:
         return f"nothing; the study writes to your topic {target.topic}, and its records stay there"
     made = f"{counted(load.partitions, 'partition')}, replication {load.replication}"
