@@ -16,6 +16,7 @@ import pytest
 from search_spaces.librdkafka.knobs import KNOBS
 from tests.helpers.command import tuner
 from tests.helpers.stored_studies import write_study
+from tuner.present.grid_view import NO_LATENCY
 from tuner.results.reasons import SIMULATED
 
 _SEARCHED = {
@@ -130,6 +131,14 @@ def test_a_config_that_misses_the_fixed_rate_shows_its_share_of_it() -> None:
     assert (slow["value"], slow["configs_behind_rate"]) == (None, 4)
     assert slow["held_rate_ratio"] == pytest.approx(fmean(shares))
     assert (fast["configs_behind_rate"], fast["held_rate_ratio"]) == (0, None)
+
+
+def test_the_trials_of_such_a_config_show_the_share_in_place_of_a_latency() -> None:
+    shown = tuner("trials", "three")
+    missed = [row for row in measured("three") if float(row["held_rate_ratio"]) < 0.95]
+    assert len(re.findall(r"  \d\d % of rate", shown.out)) == len(missed) > 0
+    assert NO_LATENCY in shown.complaint
+    assert NO_LATENCY not in tuner("trials", "one").complaint
 
 
 def test_the_forms_of_a_grid_agree_and_piped_text_has_no_colours() -> None:

@@ -3,17 +3,19 @@
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED, OUTCOME_METRICS
+from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
 from tuner.cli.output import check_output, write_output
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present.console import OUT, say, warn
+from tuner.present.grid_view import NO_LATENCY, rate_share_text
 from tuner.present.number_text import aligned, number, title
 from tuner.results.reasons import SIMULATED
 
@@ -64,6 +66,8 @@ def show_trials(
     else:
         metrics = [name for name in objectives or COMPARED if name in frame]
         OUT.show(*_trial_lines(frame, metrics))
+        if any(_missed_rate(row, name) for _, row in frame.iterrows() for name in metrics):
+            say(NO_LATENCY)
         if _differs_from_raw(frame, metrics):
             say(
                 "trials of the search and the baseline are corrected for drift, and a config that was measured several "
@@ -77,6 +81,17 @@ def _differs_from_raw(frame: "pd.DataFrame", metrics: Sequence[str]) -> bool:
     """Return whether the table shows other values of a metric than were measured."""
     pairs = [(frame[name], frame[f"raw_{name}"]) for name in metrics if f"raw_{name}" in frame]
     return any(((shown != raw) & raw.notna()).any() for shown, raw in pairs)
+
+
+def _missed_rate(row: "pd.Series[Any]", metric: str) -> bool:
+    """Return whether a metric of a trial is a latency at the fixed rate, and the config could not hold that rate."""
+    return OUTCOME_METRICS[metric].paced and row[metric] == row[metric] and row.get("held_rate_ratio", 1.0) < LEAST_HELD_RATIO
+
+
+def _cell(row: "pd.Series[Any]", metric: str) -> str:
+    if _missed_rate(row, metric):
+        return rate_share_text(row["held_rate_ratio"])
+    return number(None if row[metric] != row[metric] else row[metric])  # NaN: there is no value
 
 
 def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
@@ -95,7 +110,7 @@ def _trial_lines(frame: "pd.DataFrame", metrics: Sequence[str]) -> list[str]:
             str(row["record_bytes"]),
             str(row["number"]),
             KIND_WORDS[Kind(row["kind"])] + ("" if row["state"] == "complete" else f", {row['state']}"),
-            *(number(None if row[name] != row[name] else row[name]) for name in metrics),  # NaN: there is no value
+            *(_cell(row, name) for name in metrics),
             "yes" if row["on_front"] else "",
         ]
         for _, row in frame.iterrows()

@@ -13,6 +13,10 @@ from tuner.present.number_text import aligned, number, shown_value, title
 from tuner.results.grid_tables import Cell, GridTable
 
 NO_GRID: Final = "the study did not search a grid, so it has no tables; `tuner trials` shows what it measured"
+NO_LATENCY: Final = (
+    "A config that can't hold the fixed rate has no valid latency: its cell shows the share of the rate that it "
+    "delivered."
+)
 _GAP: Final = 3
 
 
@@ -30,10 +34,14 @@ def grid_notes(table: GridTable) -> list[str]:
         told.append(f"Each cell is the geometric mean over all values of {' and '.join(table.averaged)}.")
     if any(cell.behind for cell in table.cells.values()):
         told.append(
-            "A config that can't hold the fixed rate has no valid latency: its cell shows the share of the rate that "
-            "it delivered. If only some of the configs in a cell fell behind, the cell shows the mean of the others."
+            f"{NO_LATENCY} If only some of the configs in a cell fell behind, the cell shows the mean of the others."
         )
     return told
+
+
+def rate_share_text(held_ratio: float) -> str:
+    """Return what a table shows in place of a latency: the share of the fixed rate that was delivered."""
+    return f"{100 * held_ratio:.0f} % of rate"
 
 
 def cell_text(cell: Cell | None) -> str:
@@ -41,7 +49,7 @@ def cell_text(cell: Cell | None) -> str:
     if cell is None:
         return "-"
     if cell.value is None:
-        return "-" if cell.held_ratio is None else f"{percent(cell.held_ratio)} of rate"
+        return "-" if cell.held_ratio is None else rate_share_text(cell.held_ratio)
     return number(cell.value) + (f" ({cell.behind} of {cell.configs} behind)" if cell.behind else "")
 
 
