@@ -198,7 +198,7 @@ class Workload:
             return
         if keys > 256 ** min(self.key_bytes, _ENOUGH_KEY_BYTES):
             raise WorkloadRefused(
-                f"key_bytes must be enough for different_keys, but {self.key_bytes} of them make no {keys:,} different "
+                f"key_bytes must be enough for different_keys, but {self.key_bytes} bytes make fewer than {keys:,} "
                 "keys; raise key_bytes"
             )
         if ratio and ratio * keys < 1:

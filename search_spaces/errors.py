@@ -135,7 +135,7 @@ class PropertiesFileError(ConfigError):
         self.line = line
         self.key = key
         self.rule = rule
-        where = f"{source}, line {line}" if line else source
+        where = f"{source}, {'pair' if source == '-X' else 'line'} {line}" if line else source
         what = f"{key}: " if key else ""
         super().__init__(f"{where}: {what}{rule}" + (f", not {value!r}" if value else ""))
 

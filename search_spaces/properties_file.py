@@ -120,8 +120,9 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            # The text may be a secret value whose key was forgotten, so the message does not show it.
-            raise PropertiesFileError("-X", position, "", "a pair must be written as key=value, such as linger.ms=5")
+            # The text may be a secret value whose key was forgotten, so the message shows only a property's name.
+            rule = "a pair must be written as key=value, such as linger.ms=5"
+            raise PropertiesFileError("-X", position, "", rule, pair if may_show(pair) else "")
         if key in positions:
             raise PropertiesFileError(
                 "-X", position, key, f"a key must not be repeated, but pair {positions[key]} already has it"

@@ -22,7 +22,8 @@ class Role(StrEnum):
 
 
 CONNECTION_REASON: Final = (
-    "it is about the connection to the cluster, not about producing; put it in the file given as --command-config"
+    "it is about the connection to the cluster, not about producing; leave it out, or put it in the file with the "
+    "connection settings (--command-config) of a command that connects"
 )
 PRODUCER_REASON: Final = "it is a knob of the producer; put it in the config that is measured"
 TRANSACTIONS_REASON: Final = "the load generator does not use transactions; leave it out"

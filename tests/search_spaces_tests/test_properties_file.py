@@ -95,13 +95,18 @@ def test_pairs_split_at_the_first_equals_sign() -> None:
 
 @pytest.mark.parametrize("pair", ["hunter2", "=hunter2"])
 def test_a_pair_without_a_key_is_refused_and_not_shown(pair: str) -> None:
-    with pytest.raises(PropertiesFileError, match="-X, line 2: a pair must be written as key=value") as raised:
+    with pytest.raises(PropertiesFileError, match="-X, pair 2: a pair must be written as key=value") as raised:
         parse_pairs(["a=b", pair])
     assert "hunter2" not in str(raised.value)
 
 
+def test_a_property_without_a_value_is_shown() -> None:
+    with pytest.raises(PropertiesFileError, match=r"-X, pair 1: .*, not 'linger\.ms'$"):
+        parse_pairs(["linger.ms"])
+
+
 def test_a_pair_given_twice_is_refused() -> None:
-    with pytest.raises(PropertiesFileError, match=r"-X, line 2: a: .*pair 1"):
+    with pytest.raises(PropertiesFileError, match=r"-X, pair 2: a: .*pair 1"):
         parse_pairs(["a=1", "a=2"])
 
 

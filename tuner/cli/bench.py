@@ -182,21 +182,22 @@ def bench(
     _check_needed(peak, rate, most_frequent_key, different_keys)
     chosen = client_of(client)
     measured = ProducerConfig.parse(options.config_values(config, pairs or [], chosen), chosen)
-    workload = Workload(
-        record_sizes=RecordSizes.parse(record_bytes),
-        key_bytes=key_bytes,
-        different_keys=different_keys,
-        most_frequent_key_ratio=most_frequent_key,
-        compressibility_ratio=compressibility,
-        partitions=partitions,
-        replication=replication,
-        warmup_s=warmup,
-        measured_s=seconds,
-        rate_records_per_s=_rate(load, rate),
-        peak_ratio=peak,
-        consumers=consumers,
-        seed=seed,
-    )
+    with workload_options.named_by_option():
+        workload = Workload(
+            record_sizes=RecordSizes.parse(record_bytes),
+            key_bytes=key_bytes,
+            different_keys=different_keys,
+            most_frequent_key_ratio=most_frequent_key,
+            compressibility_ratio=compressibility,
+            partitions=partitions,
+            replication=replication,
+            warmup_s=warmup,
+            measured_s=seconds,
+            rate_records_per_s=_rate(load, rate),
+            peak_ratio=peak,
+            consumers=consumers,
+            seed=seed,
+        )
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)
     limits = Limits(max_bytes=options.parse_size(max_bytes))
     link = options.link_of(zone_delay, zone_bandwidth)

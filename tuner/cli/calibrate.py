@@ -72,13 +72,14 @@ def calibrate(
     if bootstrap is None and replication > (brokers or 1):
         raise typer.BadParameter(f"--replication {replication} needs as many brokers; add --brokers {replication}")
     target = options.target_of(bootstrap, command_config, brokers=brokers)
-    load = Workload(
-        RecordSizes.parse(record_bytes),
-        compressibility_ratio=compressibility,
-        partitions=partitions,
-        replication=replication,
-        rate_records_per_s=rate,
-    )
+    with workload_options.named_by_option():
+        load = Workload(
+            RecordSizes.parse(record_bytes),
+            compressibility_ratio=compressibility,
+            partitions=partitions,
+            replication=replication,
+            rate_records_per_s=rate,
+        )
     text, load = calibration_file(client_of(client), target, load, probes, similar_host(bootstrap))
     silent = quiet or as_json
     with new_study(_STEM, storage_at(), silent=silent) as name:

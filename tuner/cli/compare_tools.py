@@ -13,7 +13,7 @@ from runners.topic_for_run import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.client import librdkafka
 from search_spaces.producer_config import ProducerConfig
-from tuner.cli import options
+from tuner.cli import options, workload_options
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.open_target import OpenTarget, open_alone
 from tuner.model.document import document
@@ -54,13 +54,14 @@ def compare_tools(
     """
     check_one_form(json=as_json, csv=as_csv)
     config = ProducerConfig.parse(options.config_values(None, pairs or [], librdkafka()))
-    workload = Workload(
-        RecordSizes.fixed(record_bytes),
-        partitions=partitions,
-        replication=replication,
-        warmup_s=warmup,
-        measured_s=seconds,
-    )
+    with workload_options.named_by_option():
+        workload = Workload(
+            RecordSizes.fixed(record_bytes),
+            partitions=partitions,
+            replication=replication,
+            warmup_s=warmup,
+            measured_s=seconds,
+        )
     tell = silent if as_json or as_csv else say
     with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as opened:
         ours, theirs = _measured_in_turn(opened, config, workload, rounds, tell)

@@ -145,7 +145,8 @@ def consume(
     chosen = client_of(client)
     alone = quiet or as_json
     tell = silent if alone else say
-    reading = Reading(start, consumers, warmup, seconds, _consumer_properties(chosen, pairs or [], tell))
+    with workload_options.named_by_option():
+        reading = Reading(start, consumers, warmup, seconds, _consumer_properties(chosen, pairs or [], tell))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers)
     opening = partial(open_alone, target, "tuner consume", say, tell)
     with nullcontext(read_on) if alone else live_windows("reading", rest_of_line, CELLS) as watch:
@@ -154,15 +155,16 @@ def consume(
                 seen, written = TopicConsumption(opened.cluster, topic, reading, client=chosen).run(watch), None
         else:
             config = ProducerConfig.parse(options.config_values(None, producer_pairs or [], librdkafka()))
-            workload = Workload(
-                RecordSizes.parse(record_bytes),
-                key_bytes,
-                compressibility,
-                partitions,
-                replication,
-                rate_records_per_s=rate,
-                seed=seed,
-            )
+            with workload_options.named_by_option():
+                workload = Workload(
+                    RecordSizes.parse(record_bytes),
+                    key_bytes,
+                    compressibility,
+                    partitions,
+                    replication,
+                    rate_records_per_s=rate,
+                    seed=seed,
+                )
             check_record(config, workload.record_sizes.largest_bytes, key_bytes or None)
             sizes = options.parse_size(amount), options.parse_size(max_bytes)
             with opening() as opened:

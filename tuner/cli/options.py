@@ -322,11 +322,26 @@ def link_of(delay: str | None, bandwidth: str | None) -> Link | None:
     """
     if delay is None and bandwidth is None:
         return None
-    delay_ms = 0.0 if delay is None else 1e3 * parse_duration(delay)
-    try:
+    with _value_of("--zone-delay"):
+        delay_ms = 0.0 if delay is None else 1e3 * parse_duration(delay)
+        Link.symmetric(delay_ms)
+    with _value_of("--zone-bandwidth"):
         return Link.symmetric(delay_ms, None if bandwidth is None else parse_size(bandwidth) / 1e6)
+
+
+@contextmanager
+def _value_of(option: str) -> Iterator[None]:
+    """Run the block, which reads the value of an option, and name the option in an error message.
+
+    Raises:
+        typer.BadParameter: The error from the block.
+    """
+    try:
+        yield
+    except typer.BadParameter as error:
+        raise typer.BadParameter(error.message, param_hint=option) from None
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(str(error), param_hint=option) from None
 
 
 def config_values(file: Path | None, pairs: list[str], client: Client) -> dict[str, str]:

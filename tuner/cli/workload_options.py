@@ -1,13 +1,32 @@
 """Options of a load that several commands have, each with its help text. The commands show them in different panels."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 import typer
+
+from runners.errors import WorkloadRefused
 
 Panel = str | None
 """The panel of the help in which an option is shown; None for the panel of all other options."""
 Default = str | bool
 """What holds without an option, in words; True if it is the default of the parameter."""
+_NAMES: Final = {
+    "key_bytes": "--key-bytes",
+    "different_keys": "--different-keys",
+    "most_frequent_key_ratio": "--most-frequent-key",
+    "compressibility_ratio": "--compressibility",
+    "partitions": "--partitions",
+    "replication": "--replication",
+    "consumers": "--consumers",
+    "warmup_s": "--warmup",
+    "measured_s": "--seconds",
+    "rate_records_per_s": "--rate",
+    "peak_ratio": "--peak",
+}
+"""The option for each value of a load."""
 _TWICE: Final = ", at full speed and again at the fixed rate"
 
 
@@ -88,3 +107,17 @@ def warmup(panel: Panel = None, *, twice: bool = False, default: Default = True)
     """Return the option for the seconds before the measurement; see `seconds` for the arguments."""
     text = f"Seconds of load before the measurement{_TWICE if twice else ''}."
     return typer.Option(help=text, show_default=default, rich_help_panel=panel)
+
+
+@contextmanager
+def named_by_option() -> Iterator[None]:
+    """Run the block, which checks a load, and name its values by their options in an error message.
+
+    Raises:
+        WorkloadRefused: The error from the block.
+    """
+    try:
+        yield
+    except WorkloadRefused as error:
+        text = re.sub(rf"\b({'|'.join(_NAMES)})\b", lambda found: _NAMES[found[0]], str(error))
+        raise WorkloadRefused(text) from None
