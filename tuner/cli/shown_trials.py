@@ -85,7 +85,8 @@ def _differs_from_raw(frame: "pd.DataFrame", metrics: Sequence[str]) -> bool:
 
 def _missed_rate(row: "pd.Series[Any]", metric: str) -> bool:
     """Return whether a metric of a trial is a latency at the fixed rate, and the config could not hold that rate."""
-    return OUTCOME_METRICS[metric].paced and row[metric] == row[metric] and row.get("held_rate_ratio", 1.0) < LEAST_HELD_RATIO
+    missed = row.get("held_rate_ratio", 1.0) < LEAST_HELD_RATIO
+    return bool(missed and OUTCOME_METRICS[metric].paced and row[metric] == row[metric])  # NaN: there is no latency
 
 
 def _cell(row: "pd.Series[Any]", metric: str) -> str:
