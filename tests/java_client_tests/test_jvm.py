@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psutil
@@ -123,6 +124,15 @@ def test_the_reason_of_an_end_is_told_when_the_lines_were_already_read() -> None
         eventually(lambda: any("OutOfMemoryError" in line for line in jvm.complaints()))
         with pytest.raises(GeneratorError, match="OutOfMemoryError"):
             jvm.receive(timeout_s=10)
+
+
+def test_the_waits_for_a_message_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runners.java_client.jvm._SILENCE_S", 0.2)
+    with started() as jvm:
+        time.sleep(0.3)  # as if this process itself had been stopped
+        assert jvm.next_message(0.15) is None
+        with pytest.raises(LoadPaused, match="must answer ten times a second"):
+            jvm.next_message(0.15)
 
 
 @pytest.mark.campaign
