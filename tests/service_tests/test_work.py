@@ -13,6 +13,7 @@ import pytest
 from search_spaces.client import librdkafka
 from tests.helpers.command import Ended, tuner
 from tests.helpers.serving import Serving, ended, serving, state_of, study_file
+from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.reserved_names import QUEUE_FILE
@@ -45,6 +46,11 @@ def text_of(name: str, *, trials: int = 6) -> str:
 
 def at(served: Serving, *words: str) -> Ended:
     return tuner("--server", served.url, *words)
+
+
+def test_an_experiment_in_place_of_a_study_is_wrong_input(served: Serving) -> None:
+    run_small(served.root / "small")
+    assert at(served, "front", "small").code == 2
 
 
 def properties(folder: Path, text: str, name: str = "new.properties") -> str:

@@ -35,6 +35,7 @@ _KINDS: Final[Mapping[str, ExitCode]] = {
     "name-taken": ExitCode.USAGE,
     "settings-changed": ExitCode.USAGE,
     "limit-too-low": ExitCode.USAGE,
+    "not-a-study": ExitCode.USAGE,
 }
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]
