@@ -41,7 +41,7 @@ def grid_notes(table: GridTable) -> list[str]:
 
 def rate_share_text(held_ratio: float) -> str:
     """Return what a table shows in place of a latency: the share of the fixed rate that was delivered."""
-    return f"{100 * held_ratio:.0f} % of rate"
+    return f"{percent(held_ratio)} of rate"
 
 
 def cell_text(cell: Cell | None) -> str:
