@@ -246,6 +246,11 @@ def client_in_version(said: str, version: str | None = None) -> Client:
     return client
 
 
+def is_known(name: str) -> bool:
+    """Return whether a client has a property of this name."""
+    return name in librdkafka().catalogue or name in java().catalogue
+
+
 def may_show(name: str) -> bool:
     """Return whether a message may show a text that stands in a file in place of a property's name, for any client."""
     return librdkafka().catalogue.may_show(name) or java().catalogue.may_show(name)

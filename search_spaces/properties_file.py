@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from search_spaces.client import may_show
+from search_spaces.client import is_known, may_show
 from search_spaces.errors import ConfigError, PropertiesFileError
 from search_spaces.roles import is_secret
 
@@ -120,9 +120,9 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            # The text may be a secret value whose key was forgotten, so the message shows only a property's name.
+            # The text may be a secret value whose key was forgotten, so only the name of a known property is shown.
             rule = "a pair must be written as key=value, such as linger.ms=5"
-            raise PropertiesFileError("-X", position, "", rule, pair if may_show(pair) else "")
+            raise PropertiesFileError("-X", position, "", rule, pair if is_known(pair) else "")
         if key in positions:
             raise PropertiesFileError(
                 "-X", position, key, f"a key must not be repeated, but pair {positions[key]} already has it"

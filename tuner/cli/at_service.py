@@ -175,9 +175,9 @@ def recommendation_for_each_size(client: Client, study: str) -> list[Recommendat
         try:
             found += recommendations(client, study, size)
         except ServiceRefused as error:
-            if error.kind != "no-feasible-config":
+            if error.kind not in ("no-feasible-config", "nothing-measured"):
                 raise
-            warn(f"{size} B: no config keeps every constraint, so there is no recommendation")
+            warn(f"{size} B: there is no recommendation: {error}")
     return found
 
 

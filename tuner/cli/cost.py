@@ -9,7 +9,6 @@ from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import AskedGoal, RecordBytes
-from tuner.model.errors import NoFeasibleConfig
 from tuner.prediction.observations import assumed_shape, stored_load
 from tuner.present.console import OUT, warn
 from tuner.present.cost_view import cost_lines, cost_record
@@ -59,4 +58,4 @@ def cost(
     for warning in dict.fromkeys(warning for each in recommended for warning in each.warnings):
         warn(warning)
     if missing:
-        raise NoFeasibleConfig(missing)
+        raise missing

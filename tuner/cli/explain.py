@@ -5,7 +5,6 @@ from tuner.cli import options
 from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import ExplainOptions
-from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import OUT, warn
 from tuner.present.export.record import explanations_record
 from tuner.present.why import print_explanations
@@ -39,4 +38,4 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
     if not results.finished:
         warn("the study is not finished, so the recommendation may still change")
     if missing:
-        raise NoFeasibleConfig(missing)
+        raise missing

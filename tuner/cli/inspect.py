@@ -45,7 +45,7 @@ def inspect(
         str | None, typer.Argument(metavar="TOPIC", help="Topic of yours, such as orders.", show_default=False)
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all", help="Inspect all topics, and rank them by what there is to gain.")
+        bool, typer.Option("--all", help="Inspect all topics, and rank them by what they could save.")
     ] = False,
     bootstrap: options.TopicBootstrap = None,
     command_config: options.CommandConfig = None,

@@ -52,14 +52,14 @@ def recommend(
     if tracking_uri is not None:
         if asked.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
-        found, missing = [_from_mlflow(tracking_uri, study, asked)], ""
+        found, missing = [_from_mlflow(tracking_uri, study, asked)], None
     else:
         found, missing = recommend_each(load_study(study).results, asked.record_bytes, asked.goal, asked.conditions)
     show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
     if tracking_uri is None and asked.output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, asked)}")
     if missing:
-        raise NoFeasibleConfig(missing)
+        raise missing
 
 
 def _from_mlflow(uri: str, study: str, asked: RecommendOptions) -> Recommendation:

@@ -50,11 +50,11 @@ class Mirror(Protocol):
     def poke(self) -> None:
         """Tell the mirror that there are new trials to copy, and return at once."""
 
-    def behind(self, on_record: int) -> int:
+    def behind(self, stored: int) -> int:
         """Return how many stored trials the mirror may not show yet, without waiting.
 
         Args:
-            on_record: How many trials the results store has.
+            stored: How many trials the results store has.
         """
 
     def finish(self, timeout_s: float, state: StudyState) -> SyncOutcome:

@@ -1,1 +1,1 @@
-"""What a topic's record batches say about its producers, and what there is to gain. It knows no study."""
+"""What a topic's record batches say about its producers, and what they could save. It knows no study."""

@@ -1,4 +1,4 @@
-"""What a topic's batches say about its producers, what there is to gain, and which topics of a cluster gain most.
+"""What a topic's batches say about its producers, what they could save, and which topics of a cluster could save most.
 
 What there is to gain is counted in batches and in bytes, because these are what a cluster's load grows with: a broker
 does the same work for a batch of one record as for a batch of a hundred, and each byte is sent, stored and replicated.

@@ -47,7 +47,7 @@ def inspection_record(found: Inspection, sample: BatchSample, received_bytes: in
 def ranking_record(
     rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, period_s: float
 ) -> dict[str, Any]:
-    """Return the topics of a cluster in the order of what there is to gain, as a JSON document.
+    """Return the topics of a cluster in the order of what they could save, as a JSON document.
 
     Args:
         rows: The topics.
@@ -128,7 +128,7 @@ def inspection_lines(found: Inspection, received_bytes: int) -> Iterator[tuple[s
 
 
 def print_ranking(rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, top: int) -> None:
-    """Print the topics of a cluster in the order of what there is to gain.
+    """Print the topics of a cluster in the order of what they could save.
 
     Args:
         rows: The topics.

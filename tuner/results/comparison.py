@@ -181,7 +181,7 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     # The rate of a record size that only one of the two searched is no difference.
     one, other = (study.facts.get(RATES) or {} for study in (ours, theirs))
     sentences += [
-        f"the studies differ in the fixed rate of {size} B records: {one[size]:,.0f} and {other[size]:,.0f} records/s"
+        f"the studies differ in the fixed rate of {size} B records: {one[size]:,.1f} and {other[size]:,.1f} records/s"
         for size in one
         if size in other and one[size] != other[size]
     ]

@@ -45,8 +45,9 @@ def recommend(
         conditions: Limits that the config must keep, and the loss that is allowed.
 
     Raises:
-        NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
-            keeps the conditions; without a goal, this is so for every goal.
+        NothingMeasured: The baseline has not been measured yet.
+        NoFeasibleConfig: The study did not measure what the goal needs, or no config keeps the conditions; without a
+            goal, this is so for every goal.
     """
     try:
         if goal is not None:
@@ -58,7 +59,7 @@ def recommend(
         if not study.sizes or study.size(record_bytes) is not None:
             raise
         measured = " and ".join(size.record_bytes for size in study.sizes)
-        raise NoFeasibleConfig(
+        raise type(error)(
             f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
             f"recommendation: {error}"
         ) from None
@@ -69,8 +70,8 @@ def recommend_each(
     record_bytes: str | None,
     goal: Goal | None,
     conditions: Conditions = NO_CONDITIONS,
-) -> tuple[list[Recommendation], str]:
-    """Return the recommendations of a study, and the reasons why some record sizes have none.
+) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
+    """Return the recommendations of a study, and the error that says why some record sizes have none.
 
     Args:
         study: The study's results.
@@ -79,8 +80,8 @@ def recommend_each(
         conditions: As for `recommend`.
 
     Raises:
-        NothingMeasured: No baseline has been measured yet.
-        NoFeasibleConfig: There is no recommendation for any of the sizes for another reason.
+        NothingMeasured: None of the sizes has a measured baseline.
+        NoFeasibleConfig: No size has a recommendation, and at least one of them has a measured baseline.
     """
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in study.sizes]
     found: list[Recommendation] = []
@@ -90,12 +91,14 @@ def recommend_each(
             found.append(recommend(study, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(error)
+    if found and not missing:
+        return found, None
+    kind = NothingMeasured if all(isinstance(each, NothingMeasured) for each in missing) else NoFeasibleConfig
     why = "; ".join(map(str, missing))
+    error = kind(why or f"{study.name} has no results yet, because its first trial has not ended")
     if not found:
-        unmeasured = all(isinstance(each, NothingMeasured) for each in missing)
-        reason = why or f"{study.name} has no results yet, because its first trial has not ended"
-        raise NothingMeasured(reason) if unmeasured else NoFeasibleConfig(reason)
-    return found, why
+        raise error
+    return found, error
 
 
 def recommendations(

@@ -44,7 +44,7 @@ class Conditions:
 
     @property
     def allowed_loss(self) -> float:
-        """The part of an objective that a balanced config may give up, by default `ALLOW_LOSS`."""
+        """The part of an objective that a balanced config may give up. None counts as `ALLOW_LOSS` here."""
         return ALLOW_LOSS if self.allow_loss is None else self.allow_loss
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:

@@ -14,6 +14,7 @@ from tuner.model.errors import (
     LimitTooLow,
     NoFeasibleConfig,
     NotAStudy,
+    NothingMeasured,
     NothingToFit,
     RequestRefused,
     StudyBusy,
@@ -87,12 +88,12 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, "wrong-state", str(error))
         case StudyBusy():  # its text names the host and the process
             return Problem(409, "wrong-state", "another process is running this study; wait until it has ended")
+        case NothingToFit() | NothingMeasured():
+            return Problem(404, "nothing-measured", str(error))
         case NoFeasibleConfig():
             return Problem(404, "no-feasible-config", str(error))
         case NotAStudy():
             return Problem(404, "not-a-study", str(error))
-        case NothingToFit():
-            return Problem(404, "nothing-measured", str(error))
         case ConfigError() | WorkloadRefused() | RequestRefused():
             return Problem(422, "invalid", str(error))
         case StudyError() | RunnerError():

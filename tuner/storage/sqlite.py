@@ -261,7 +261,7 @@ class FolderStorage:
     def names(self, root: Path) -> list[str]:
         """Return the names of the studies below `root`, starting with the study that was written last.
 
-        Folders that may not be entered come last, because they may be studies of another user.
+        Folders that may not be entered are listed too, at the end: nobody can see whether they hold a study.
 
         Raises:
             OSError: `root` exists and can't be listed.
@@ -271,7 +271,8 @@ class FolderStorage:
             try:
                 written[folder.name] = (folder / RESULTS_FILE).stat().st_mtime
             except PermissionError:
-                written[folder.name] = 0.0
+                if folder.name != "lost+found":  # a folder of the disk
+                    written[folder.name] = 0.0
             except (FileNotFoundError, NotADirectoryError):
                 pass  # no study, or another process has just removed it
         return sorted(written, key=written.__getitem__, reverse=True)
@@ -343,8 +344,8 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
 def _to_read(path: Path) -> str:
     """Return the address at which SQLite opens a file that may only be read.
 
-    SQLite needs to write beside a file in WAL mode, unless it is told that nobody changes the file. So we tell it that
-    if there is no WAL, as after a study has ended.
+    SQLite needs to write beside a file in WAL mode, unless it is told that the file does not change. Without a WAL, no
+    process has the file open, so we say that. A connection that is opened so does not see what is written later.
     """
     unchanged = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
     return f"{path.absolute().as_uri()}?mode=ro{unchanged}"

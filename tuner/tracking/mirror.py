@@ -123,13 +123,13 @@ class MlflowMirror:
         """Tell the thread that writes to MLflow that there are new results, without waiting for the thread."""
         self._news.set()
 
-    def behind(self, on_record: int) -> int:
+    def behind(self, stored: int) -> int:
         """Return the number of trials that MLflow may not show yet. This sends no request to MLflow.
 
         Args:
-            on_record: The number of trials in the results store.
+            stored: The number of trials in the results store.
         """
-        return max(0, on_record - self._shown) if self._thread.ident is not None else 0
+        return max(0, stored - self._shown) if self._thread.ident is not None else 0
 
     def finish(self, timeout_s: float, state: StudyState = StudyState.FINISHED) -> SyncOutcome:
         """Wait until MLflow shows all results or the time limit is over, then stop the thread.

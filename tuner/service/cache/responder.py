@@ -103,6 +103,9 @@ def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
     match error:
         case StudyNotFound():
             problem = no_study(query.study)
+        case PermissionError():  # the folder of another user, which may be no study
+            _LOG.error("the results of %s can't be read: %s", query.study, error)
+            problem = no_study(query.study)
         case RecordDamaged():  # its text names the operator's files
             _LOG.error("the results of %s can't be read: %s", query.study, error)
             problem = Problem(
@@ -133,12 +136,14 @@ def _recommendation(kept: KeptResults, study: str, store: ResultsStore, given: M
     form = Format(given.get("form", Format.JSON))
     found, missing = _recommended(results, given)
     if missing:
-        raise NoFeasibleConfig(missing)
+        raise missing
     text = export_all(found, form, everything=given.get("everything", False))
     return CachedResponse.of(text, _MEDIA_TYPES.get(SUFFIXES[form].rpartition(".")[2], TEXT))
 
 
-def _recommended(results: StudyResults, given: Mapping[str, Any]) -> tuple[list[Recommendation], str]:
+def _recommended(
+    results: StudyResults, given: Mapping[str, Any]
+) -> tuple[list[Recommendation], NoFeasibleConfig | None]:
     goal = Goal(given["goal"]) if given.get("goal") else None
     conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"), given.get("allow_loss"))
     return recommend_each(results, given.get("record_bytes"), goal, conditions)
@@ -152,7 +157,7 @@ def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapp
     results = kept.results(study, store)
     recommended, missing = _recommended(results, given)
     if missing:
-        raise NoFeasibleConfig(missing)
+        raise missing
     sizes = [results.size(each.record_bytes) for each in recommended]
     importances = [knob_importance(size) if size is not None else {} for size in sizes]
     found = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
@@ -325,7 +330,8 @@ def _comparison(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
         case "text":
             from tuner.present.comparison_view import print_comparison
 
-            return CachedResponse.of(_as_text(partial(print_comparison, found)), TEXT)
+            warning = f"{SIMULATED}\n" if found.simulated else ""
+            return CachedResponse.of(warning + _as_text(partial(print_comparison, found)), TEXT)
         case _:
             return CachedResponse.of(found.as_json())
 

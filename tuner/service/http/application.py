@@ -162,7 +162,7 @@ async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
         async with asyncio.timeout(_WARM_S):
             names = await run_in_threadpool(lambda: storage_at().names(studies.config.root))
             await studies.answers.warm(names)
-    except (TimeoutError, StudyError):
+    except (OSError, StudyError):  # also TimeoutError
         pass
     finally:
         warmed.set()
