@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from runners.errors import WorkloadRefused
+from runners.reporting import counted
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 MOST_PEAK_RATIO: Final = 100
@@ -198,8 +199,8 @@ class Workload:
             return
         if keys > 256 ** min(self.key_bytes, _ENOUGH_KEY_BYTES):
             raise WorkloadRefused(
-                f"key_bytes must be enough for different_keys, but {self.key_bytes} bytes make fewer than {keys:,} "
-                "keys; raise key_bytes"
+                f"key_bytes must be enough for different_keys, but keys of {counted(self.key_bytes, 'byte')} "
+                f"can't be {keys:,} different keys; raise key_bytes"
             )
         if ratio and ratio * keys < 1:
             raise WorkloadRefused(

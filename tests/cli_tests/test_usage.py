@@ -30,7 +30,10 @@ WRONG = [
     (["--record-bytes", "2000000"], "message.max.bytes"),
     (["--seconds", "0"], "0 < --seconds <= 86400 must hold, but got 0"),
     (["--peak", "0.5", "--rate", "100"], "1 <= --peak <= 100 must hold"),
-    (["--different-keys", "5"], "--key-bytes must be enough for --different-keys, but 0 bytes make fewer than 5 keys"),
+    (
+        ["--different-keys", "5"],
+        "--key-bytes must be enough for --different-keys, but keys of 0 bytes can't be 5 different keys",
+    ),
     (["--compressibility", "1"], "--compressibility"),
     (["--load", "paced"], "--rate"),
     (["--load", "saturate", "--rate", "5"], "--rate"),

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from sphinx.pycode import ModuleAnalyzer
+
 from docs.extensions.reference import command_line, knobs, python, rest, study_file
 from objectives.outcome import OUTCOME_METRICS
 from search_spaces import Role, java, librdkafka
@@ -39,7 +41,9 @@ def test_every_command_exit_code_and_metric_is_described() -> None:
     assert {f"tuner {name}" for name in COMMANDS} <= set(headings)
     assert {f"tuner --server URL {name}" for name in SERVICE_COMMANDS} <= set(headings)
     page = (Path(__file__).parents[2] / "docs/reference/command-line.md").read_text()
-    assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == [str(int(code)) for code in ExitCode]
+    meanings = ModuleAnalyzer.for_module(ExitCode.__module__).find_attr_docs()
+    expected = [(str(int(code)), " ".join(meanings["ExitCode", code.name]).strip()) for code in ExitCode]
+    assert re.findall(r"^\| (\d+) \| (.+) \|$", page, re.MULTILINE) == expected
     assert anchors(study_file.metrics()) == {f"metric-{anchor(name)}" for name in OUTCOME_METRICS}
 
 

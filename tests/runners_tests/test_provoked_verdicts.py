@@ -86,12 +86,14 @@ def test_the_verdict_names_the_client_s_buffer(broker: RunningCluster, new_topic
     assert given.bound is Bottleneck.CLIENT_BUFFER
 
 
+@pytest.mark.long
 def test_the_verdict_names_the_offered_rate(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Offers a thousandth of the rate that the broker can take."""
     paced = replace(SATURATE, rate_records_per_s=200.0, measured_s=4.0)
     assert verdict(broker, new_topic(), {"acks": 1, "linger.ms": 0}, paced).bound is Bottleneck.OFFERED_RATE
 
 
+@pytest.mark.long
 def test_the_verdict_names_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Kafka's own tool sets a quota for one client id, to a hundredth of the rate that the broker can take."""
     set_producer_quota(broker.bootstrap, "held-back", 1_000_000)

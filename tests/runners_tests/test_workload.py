@@ -126,8 +126,8 @@ def test_a_load_is_paced_when_it_has_a_rate() -> None:
     [
         ({"peak_ratio": 0.5}, "1 <= peak_ratio <= 100"),
         ({"most_frequent_key_ratio": 0.1}, "needs different_keys"),
-        ({"different_keys": 10}, "0 bytes make fewer than 10 keys; raise key_bytes"),
-        ({"different_keys": 300, "key_bytes": 1}, "1 bytes make fewer than 300 keys"),
+        ({"different_keys": 10}, "keys of 0 bytes can't be 10 different keys; raise key_bytes"),
+        ({"different_keys": 300, "key_bytes": 1}, "keys of 1 byte can't be 300 different keys"),
         ({"different_keys": 10, "key_bytes": 4, "most_frequent_key_ratio": 0.05}, "got 0.05 and 1/10"),
         ({"different_keys": 0, "key_bytes": 4}, "1 <= different_keys <= 200000"),
     ],

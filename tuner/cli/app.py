@@ -153,7 +153,7 @@ def _open_closed_streams() -> None:
     Python has None in `sys` for them.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(number, True)
     os.close(number)
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:

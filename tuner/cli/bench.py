@@ -279,7 +279,7 @@ def _check_target(target: Target, replication: int) -> None:
     if target.bootstrap is None and replication > brokers:
         raise typer.BadParameter(
             f"--replication must be at most the number of brokers, but got {replication} with "
-            f"{counted(brokers, 'broker')}; raise --brokers"
+            f"{counted(brokers, 'broker')}; {'leave --container out and ' if target.container else ''}raise --brokers"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from objectives.outcome import COMPARED, OUTCOME_METRICS
+from objectives.outcome import COMPARED
 from objectives.scoring import LEAST_HELD_RATIO
 from runners.reporting import counted
 from tuner.cli.output import check_output, write_output
@@ -86,7 +86,9 @@ def _differs_from_raw(frame: "pd.DataFrame", metrics: Sequence[str]) -> bool:
 def _missed_rate(row: "pd.Series[Any]", metric: str) -> bool:
     """Return whether a metric of a trial is a latency at the fixed rate, and the config could not hold that rate."""
     missed = row.get("held_rate_ratio", 1.0) < LEAST_HELD_RATIO
-    return bool(missed and OUTCOME_METRICS[metric].paced and row[metric] == row[metric])  # NaN: there is no latency
+    return bool(
+        missed and metric.startswith(("latency_", "end_to_end_")) and row[metric] == row[metric]
+    )  # NaN: there is no latency
 
 
 def _cell(row: "pd.Series[Any]", metric: str) -> str:

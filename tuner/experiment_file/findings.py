@@ -22,7 +22,7 @@ def is_complete(section: FindingSection) -> bool:
 
 
 def finding_of(section: FindingSection) -> Finding:
-    """Return a statement of a paper with the comparisons that check it."""
+    """Return a finding of a paper with the comparisons that check it."""
     artefact = section.artefact
     return Finding(
         id=section.id,

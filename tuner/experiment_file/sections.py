@@ -234,7 +234,7 @@ class CaseSection(Section):
 
 
 class FindingSection(Section):
-    """A statement of the paper, and the rows that confirm or refute it.
+    """A finding of a published benchmark, and the rows that confirm or refute it.
 
     Give `of` with `over` or `limit`, or `order`, or `along`.
     """
@@ -242,7 +242,7 @@ class FindingSection(Section):
     id: Name
     """A short name that no other finding of the file has."""
     claim: Sentence
-    """The statement, in one sentence."""
+    """The finding, in one sentence."""
     source: Sentence
     """Page, section or table of the paper."""
     metric: MetricName
@@ -258,7 +258,7 @@ class FindingSection(Section):
     along: Annotated[str, fields.text()] | None = None
     """A setting with numbers. A straight line is fitted along it, and its last value is divided by its first."""
     each: Annotated[list[CaseSection], Field(max_length=100)] = Field(default_factory=list)
-    """Cases with settings that are added to `of`, `over` and `order`. The statement must hold in all of them."""
+    """Cases with settings that are added to `of`, `over` and `order`. The finding must hold in all of them."""
     expect: Annotated[Expectation, fields.one_of(Expectation)]
     """What the paper says of the first row compared with the second: it is greater, smaller or equal."""
     paper_ratio: Positive | None = None

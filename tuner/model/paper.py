@@ -88,14 +88,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A statement of a paper that the experiment's rows can confirm or refute.
+    """A finding of a paper that the experiment's rows can confirm or refute.
 
     Attributes:
         id: A short name, unique within the experiment.
-        claim: The statement, in one sentence.
+        claim: The finding, in one sentence.
         source: Page, section or table of the paper.
         metric: The metric that is compared.
-        comparisons: What is compared; at least one. The statement holds if all comparisons come out as expected.
+        comparisons: What is compared; at least one. The finding holds if all comparisons come out as expected.
         expect: How the rows compare according to the paper.
         tolerance: For `Expectation.EQUAL`, the largest relative difference that still counts as equal.
         artefact: Why the paper's figure does not say what it seems to say; None if nothing speaks against it.

@@ -15,7 +15,7 @@ REPORT_FILE: Final = "report.html"
 RECOMMENDED: Final = "recommended"
 RAY_FOLDER: Final = "ray"
 BESIDE_RESULTS: Final = (REPORT_FILE, RECOMMENDED, RAY_FOLDER)
-"""What else is removed with a study whose results are stored elsewhere."""
+"""What lies in the folder beside the results, wherever these are stored, and is removed with the study."""
 
 # What the service writes.
 SUBMITTED_FILE: Final = "submitted.yaml"

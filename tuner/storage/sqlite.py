@@ -72,12 +72,13 @@ class SqliteFile:
         self.path = path
         self._lock = threading.RLock()
         opened = str(path) if may_write else _to_read(path)
+        needed = "readable and writable" if may_write else "readable"
         try:
             self._db = sqlite3.connect(
                 opened, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=not may_write
             )
         except sqlite3.OperationalError as error:
-            raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
+            raise RecordDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
         try:
             if may_write:
                 self._db.execute("PRAGMA journal_mode = WAL")
@@ -87,7 +88,7 @@ class SqliteFile:
             self.close()
             if _is_unwritable(error):
                 raise unwritable(path, str(error)) from None
-            raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
+            raise RecordDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self.close()
             raise self._damaged(error) from None
