@@ -95,10 +95,10 @@ def recommend_each(
         return found, None
     kind = NothingMeasured if all(isinstance(each, NothingMeasured) for each in missing) else NoFeasibleConfig
     why = "; ".join(map(str, missing))
-    error = kind(why or f"{study.name} has no results yet, because its first trial has not ended")
+    reason = kind(why or f"{study.name} has no results yet, because its first trial has not ended")
     if not found:
-        raise error
-    return found, error
+        raise reason
+    return found, reason
 
 
 def recommendations(
