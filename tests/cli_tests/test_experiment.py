@@ -31,13 +31,13 @@ rows:
 rounds: 2
 metrics: [mb_per_s, end_to_end_p50_ms, consumer_records_per_s, wire_bytes_per_value_byte]
 findings:
-  - id: one-payload-is-smaller  # at a rate, since the load generator may limit rows at full speed
-    claim: Equal values are compressed to fewer bytes.
+  - id: no-codec-saves-nothing  # at a rate, where such values hardly scatter, also on a busy host
+    claim: Without a codec, the bytes of all values are sent.
     source: section 1
     metric: wire_bytes_per_value_byte
-    of: {row: one payload}
-    over: {row: with a consumer}
-    expect: smaller
+    of: {row: with a consumer}
+    limit: 0.5
+    expect: greater
 safety: {max_bytes_per_trial: 2GB}
 """
 

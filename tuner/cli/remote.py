@@ -125,19 +125,18 @@ def grid(
     """
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
-        if as_json or as_csv:
-            found = client.grid(study, record_bytes)
-            if as_json:
-                print_json(found)
-            else:
-                print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
-            if found.get("simulated"):
-                warn(SIMULATED)
+        found = client.grid(study, record_bytes)
+        if as_json:
+            print_json(found)
+        elif as_csv:
+            print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
         else:
             text = client.text(study, "grid", record_bytes=record_bytes)
             typer.echo(printable(text), nl=False)
             if not text:
                 warn(NO_GRID)
+        if found["simulated"]:
+            warn(SIMULATED)
 
 
 def trials(

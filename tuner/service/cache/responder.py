@@ -232,8 +232,7 @@ def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str
         case "csv":
             return CachedResponse.of(grid_csv(tables), CSV)
         case "text":
-            shown = [f"{SIMULATED}\n"] if results.simulated and any(tables.values()) else []
-            shown += [_as_text(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
+            shown = [_as_text(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
             return CachedResponse.of(grid_record(results.name, tables, simulated=results.simulated))
@@ -330,8 +329,7 @@ def _comparison(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
         case "text":
             from tuner.present.comparison_view import print_comparison
 
-            warning = f"{SIMULATED}\n" if found.simulated else ""
-            return CachedResponse.of(warning + _as_text(partial(print_comparison, found)), TEXT)
+            return CachedResponse.of(_as_text(partial(print_comparison, found)), TEXT)
         case _:
             return CachedResponse.of(found.as_json())
 
