@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PosixPath
 from typing import Any, Self
@@ -361,3 +362,15 @@ def test_a_study_that_may_not_be_entered_is_listed(folder_of_another_user: Path)
     folder.chmod(0o700)
     with without_privileges():
         assert FolderStorage().names(folder_of_another_user) == ["night"]
+
+
+def test_a_new_file_that_another_process_begins_to_write_is_waited_for(tmp_path: Path) -> None:
+    with contextlib.closing(
+        sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None, check_same_thread=False)
+    ) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ending = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+        ending.start()
+        with contextlib.closing(SqliteStore(tmp_path)) as store:
+            assert store.trials() == []
+        ending.join()

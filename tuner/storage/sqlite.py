@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from io import TextIOWrapper
@@ -31,6 +32,7 @@ from tuner.storage.files import (
 from tuner.storage.protocols import ResultsStore
 
 _BUSY_S: Final = 30.0
+_POLL_S: Final = 0.01
 _UNWRITABLE: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 MIGRATIONS: Final = (
@@ -81,7 +83,7 @@ class SqliteFile:
             raise RecordDamaged(f"the file {path} must be {needed}, but SQLite says: {error}") from None
         try:
             if may_write:
-                self._db.execute("PRAGMA journal_mode = WAL")
+                _use_wal(self._db)
                 self._db.execute("PRAGMA synchronous = FULL")
             migrate(self._db, path, migrations)
         except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
@@ -340,6 +342,24 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
         with writing(folder):
             stack.enter_context(file_lock(folder / LOCK_FILE, name, on_wait=refuse))
         yield
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switch a file to WAL mode.
+
+    If another process does the same to a new file, or writes to it for the first time, SQLite refuses at once in place
+    of waiting. So we wait here.
+    """
+    ends_s = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends_s:
+                raise
+            time.sleep(_POLL_S)
+        else:
+            return
 
 
 def _to_read(path: Path) -> str:
