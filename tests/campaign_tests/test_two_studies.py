@@ -12,6 +12,7 @@ from tests.campaign_tests.child import running_study, told
 from tests.helpers.studies import on_record, real_study
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_the_second_study_on_a_target_waits_for_the_first(tmp_path: Path, broker: RunningCluster) -> None:
     spec = real_study(broker.bootstrap, trials=2)

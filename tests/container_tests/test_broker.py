@@ -52,6 +52,7 @@ def test_the_health_check_succeeds(bootstrap: str, engine: Any) -> None:
     assert (looked.exit_code, looked.output.decode().strip()) == (0, f"listens at 0.0.0.0:{_PORT}")
 
 
+@pytest.mark.long
 def test_a_study_succeeds_on_it(bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = tmp_path / "short.yaml"
     study.write_text(short_study("short", f"{{bootstrap: '{bootstrap}'}}"), encoding="utf-8")
