@@ -53,7 +53,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def percent(ratio: float | None, decimals: int = 0) -> str:
-    """Return a ratio that is known as a percentage, with so many decimals: `62 %`."""
+    """Return a ratio as a percentage: 0.62 is `62 %`, and with one decimal `62.0 %`. It must not be None."""
     assert ratio is not None
     return f"{100 * ratio:.{decimals}f} %"
 

@@ -216,7 +216,7 @@ def _client_named(kind: str, version: str | None = None) -> Client:
 
 
 def _kind_and_version(said: str) -> tuple[str, str | None]:
-    """Return the two parts of a text such as "java:3.9.1"; None for the version if it has none."""
+    """Return the client and the version that a text such as "java:3.9.1" names. Without a version, that is None."""
     kind, _, version = said.replace(":", " ").partition(" ")
     return kind, version.strip() or None
 

@@ -199,7 +199,7 @@ def answer_to(future: "Future[Any]") -> Any:
     """Wait for the answer to a request, and return it.
 
     Raises:
-        KafkaException: The request failed, or the cluster did not answer in time.
+        KafkaException: The request failed, or the cluster did not answer within `_ANSWER_TIMEOUT_S`.
     """
     try:
         return future.result(timeout=_ANSWER_TIMEOUT_S)

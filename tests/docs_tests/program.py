@@ -53,7 +53,7 @@ def options_of(words: Sequence[str]) -> set[str]:
 
 
 def options_of_service(words: Sequence[str]) -> set[str]:
-    """Return the options that a command takes at a service; the words name it."""
+    """Return the options of a command with `--server`. The words are the command, such as `experiment run`."""
     with _server(_SOME_SERVICE):
         return _options_of(words)
 

@@ -14,8 +14,9 @@ def with_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that gives a command one option for each field of a dataclass.
 
-    The command is a function with annotated parameters, which Typer reads. Its parameter `asked` gets an
-    instance of the dataclass with what the user gave. On the command line, the options stand at the place of `asked`.
+    Typer reads the options of a command from the parameters of its function. The options of the dataclass take the
+    place of the function's parameter `asked`. When the command is called, `asked` is an instance of the dataclass that
+    holds what the user gave.
 
     Args:
         declared: The dataclass. Each field is an argument or an option, annotated as Typer needs it.

@@ -24,8 +24,8 @@ def pick(results: SizeResults, goal: Goal, conditions: Conditions = NO_CONDITION
     lost no records, and kept the constraints of the study in at least half of its repeats and in the mean of its
     rounds.
 
-    For the goal balanced, configs that lose no more than the conditions allow in any objective come before all others.
-    Among them, the best is the one whose gains over the baseline have the largest product.
+    For the goal balanced, a config that loses more than `conditions.allowed_loss` in an objective is chosen only if all
+    configs do. Otherwise, the config with the largest product of its gains over the baseline is the best.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
     return max(fit, key=lambda trial: results.goal_rank(trial, goal, conditions.allowed_loss), default=None)

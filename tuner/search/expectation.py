@@ -85,9 +85,9 @@ class ModelExpectation:
             rows: The coordinates of the configs, shape (configs, axes).
 
         Returns:
-            An array of shape (cases, configs, objectives), as `BayesianSampler` describes it: with the fitted constants
-            first, and then with each of the greatest possible errors of the constants. If the model can't compute an
-            objective, its values are NaN. A higher latency has a higher value.
+            An array of shape (cases, configs, objectives), see `BayesianSampler`. The first case has the fitted
+            constants. Each other case has one of the errors of the constants that change the results most. If the model
+            can't compute an objective, its values are NaN. A higher latency has a higher value.
         """
         self._fit()
         return self._log_ratios(self._cases, self._settings(rows))

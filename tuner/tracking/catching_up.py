@@ -14,7 +14,7 @@ from tuner.tracking.session import MirrorSession, Report
 class CatchingUp:
     """Writes all results of a study to MLflow, in as many attempts as needed.
 
-    After an error, the next attempt connects to MLflow again.
+    Each attempt after an error opens a new connection to MLflow.
 
     Args:
         store: The results store of the study.
