@@ -55,10 +55,10 @@ class OwnHostOnly(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make docs` builds it."""
-    folder = tmp_path_factory.mktemp("site")
-    site = folder / "pages"
+def built() -> Path:
+    """The site in the folder of `make docs`. Pages that are up to date are not built again."""
+    folder = ROOT / "build"
+    site = folder / "docs"
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(folder / "doctrees")]
     ran = subprocess.run(
         [*command, str(ROOT / "docs"), str(site)], capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False

@@ -70,7 +70,7 @@ def test_rows_of_all_kinds_are_measured_and_reported(
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
     file = tmp_path / "reader.yaml"
     file.write_text(FILE)
-    ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap)
+    ran = tuner("experiment", "run", str(file), "--bootstrap", broker.bootstrap, timeout_s=300)
     assert ran.code == 0, ran.err
     assert "12 of 12 measurements" in ran.out
     assert "holds here" in ran.out

@@ -195,6 +195,7 @@ def test_a_driver_without_the_right_token_is_refused(nodes: Nodes) -> None:
         assert sent in refused["message"]
 
 
+@pytest.mark.long
 def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
     odd = nodes.folder / "odd" / "confluent_kafka"
     odd.mkdir(parents=True)

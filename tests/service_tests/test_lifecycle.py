@@ -26,6 +26,7 @@ def begun(served: Serving, name: str) -> None:
     eventually(lambda: trials_of(served, name) > 0)
 
 
+@pytest.mark.long
 def test_limits_and_constraints_change_when_the_file_is_submitted_again(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     with serving(root) as served:
@@ -77,7 +78,7 @@ def test_pause_resume_cancel_and_graceful_shutdown(tmp_path: Path) -> None:
     kept = len(on_record(root / "long"))
     with serving(root) as served:
         eventually(lambda: len(on_record(root / "long")) > kept)
-        assert state_of(served, "waiting") == "cancelled"
+        assert ended(served, "waiting") == "cancelled"
         assert served.client.cancel("long")["state"] in ("cancelling", "cancelled")
         assert ended(served, "long") == "cancelled"
 

@@ -17,7 +17,7 @@ from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.campaign
 
-EXAMPLES: Final = 200 if LONG_CAMPAIGN else 10
+EXAMPLES: Final = 200 if LONG_CAMPAIGN else 4
 PHASES: Final = "examples,coverage,fuzzing,stateful" if LONG_CAMPAIGN else "examples,fuzzing"
 CHECKS: Final = (
     "not_a_server_error",

@@ -64,7 +64,7 @@ def confirmations(served: Serving, name: str) -> int:
     return sum(trial.kind is Kind.CONFIRM for size in sizes for trial in size.trials)
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_options_alone_make_a_study_for_the_service(served: Serving, tmp_path: Path) -> None:
     words = ("--record-bytes", "500", "--target", "simulated", "--trials", "4", "--rounds", "2", "--max-rounds", "2")
     baseline = ("--current", properties(tmp_path, "linger.ms=20\n"))

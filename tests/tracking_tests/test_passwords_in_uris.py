@@ -1,8 +1,6 @@
 """The password of a URI in a study file reaches nothing that a study writes or prints."""
 
 import gzip
-import os
-import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.helpers.command import arguments
+from tests.helpers.command import tuner
 from tests.helpers.postgres_server import PASSWORD
 from tuner.study_file import StudyFileError, parse_study
 from tuner.tracking import TrackingLocation
@@ -39,7 +37,9 @@ def contents(folder: Path) -> str:
     return "\n".join((gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1") for data in found)
 
 
-def test_a_password_from_a_variable_is_in_no_output(tmp_path: Path, database: str) -> None:
+def test_a_password_from_a_variable_is_in_no_output(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """MLflow and the results share the database, so one search covers both."""
     before, password, after = database.partition(quote(PASSWORD, safe=""))
     assert password
@@ -53,12 +53,9 @@ def test_a_password_from_a_variable_is_in_no_output(tmp_path: Path, database: st
         tracking: {{uri: "{before}${{THE_PASSWORD}}{after}"}}
         """
     )
-    environ = {
-        **os.environ,
-        "THE_PASSWORD": password,
-        "KAFKA_TUNER_STUDIES": str(folder / "studies"),
-        "KAFKA_TUNER_STORAGE": database,
-    }
+    monkeypatch.setenv("THE_PASSWORD", password)
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(folder / "studies"))
+    monkeypatch.setenv("KAFKA_TUNER_STORAGE", database)
     said = ""
     for words in (
         ["plan", str(file)],
@@ -69,9 +66,9 @@ def test_a_password_from_a_variable_is_in_no_output(tmp_path: Path, database: st
         ["export", "night", "--to", f"sqlite:///{folder / 'optuna.db'}"],
         ["sync", "night", "--tracking-uri", database],
     ):
-        ran = subprocess.run(arguments(*words), env=environ, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr
-        said += ran.stdout + ran.stderr
+        ran = tuner(*words)
+        assert ran.code == 0, ran.err
+        said += ran.out + ran.err
     written = {"printed": said, "files": contents(folder), "database": rows(database)}
     assert all("night" in text for text in written.values())
     assert [place for place, text in written.items() if any(form in text for form in FORMS)] == []
