@@ -82,8 +82,8 @@ def test_consumers_beside_a_load_take_every_record(
 
 
 @pytest.mark.broker
-@pytest.mark.campaign
-@pytest.mark.parametrize("rate", [pytest.param(2_000.0, marks=pytest.mark.long), None])
+@pytest.mark.long
+@pytest.mark.parametrize("rate", [2_000.0, None])
 def test_java_consumers_beside_a_java_producer_take_every_record(
     broker: RunningCluster, new_topic: TopicMaker, rate: float | None
 ) -> None:

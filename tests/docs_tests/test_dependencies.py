@@ -3,7 +3,8 @@
 import ast
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import packages_distributions
 from typing import Final
 
@@ -32,6 +33,12 @@ def imported(folders: tuple[str, ...]) -> Iterator[str]:
                 yield node.module.partition(".")[0]
 
 
+@cache
+def distributions() -> Mapping[str, Sequence[str]]:
+    """Return which distributions each installed package comes from. Reading all their files takes seconds."""
+    return packages_distributions()
+
+
 @pytest.mark.parametrize(
     ("folders", "extras"),
     [
@@ -43,9 +50,10 @@ def test_every_imported_package_is_declared(folders: tuple[str, ...], extras: tu
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     texts = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
     declared = {canonicalize_name(Requirement(text).name) for text in texts}
-    sources = packages_distributions()
     others = set(imported(folders)) - {*sys.stdlib_module_names, *PROGRAM, *TOOLS, *NOT_DECLARED}
     missing = {
-        name for name in others if not declared & {canonicalize_name(each) for each in sources.get(name, [name])}
+        name
+        for name in others
+        if not declared & {canonicalize_name(each) for each in distributions().get(name, [name])}
     }
     assert not missing

@@ -149,7 +149,7 @@ def test_a_finished_study_is_confirmed_again(served: Serving) -> None:
     ended(served, "waits", "cancelled")
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_a_config_is_verified_with_the_exit_codes_of_the_command(
     served: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,7 +203,7 @@ def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
     assert "any goal" in str(refused.exception)
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_ctrl_c_ends_the_ui_without_a_traceback(root: Path) -> None:
     port = free_port()
     with server(root, port) as process:
