@@ -8,7 +8,7 @@ from pydantic import Field
 from objectives.row_metrics import ROW_METRICS
 from runners.pools.placement import Placement
 from runners.pools.ray_cluster import DEFAULT_WAIT_S, Code
-from runners.workload import MAX_RECORD_BYTES, MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
+from runners.workload import MOST_RATE_RECORDS_PER_S, RecordSizes, Workload
 from search_spaces.client import Client, librdkafka
 from tuner.model.paper import Artefact, Expectation
 from tuner.model.row import RowValue
@@ -19,12 +19,11 @@ from tuner.study_file.properties import study_client
 from tuner.study_file.sections import (
     NAME,
     Bytes,
-    DifferentKeys,
     Duration,
-    KeyRatio,
     Measured,
     Name,
     PeakRatio,
+    RecordsSection,
     SafetySection,
     Section,
     Seed,
@@ -129,17 +128,11 @@ Sentence = Annotated[str, fields.text()]
 Positive = Annotated[float, fields.number(0, 1e15, above=True)]
 
 
-class LoadSection(Section):
+class LoadSection(RecordsSection):
     """The load of a row, and the shape of its topic."""
 
     record_bytes: Annotated[Sizes, Field(json_schema_extra={"default": 1000})] = _LOAD.record_sizes
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight)."""
-    key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _LOAD.key_bytes
-    """Bytes of a record's key. 0 sends no keys."""
-    different_keys: DifferentKeys | None = _LOAD.different_keys
-    """Number of different keys. Without it, nearly all keys differ."""
-    most_frequent_key_ratio: KeyRatio = _LOAD.most_frequent_key_ratio
-    """Share of the records with the most frequent key; the others follow as in Zipf's law. 0: all are as frequent."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = 0.5
     """Share of each value that compression can remove. 0 sends random bytes."""
     payload: Annotated[str, fields.word((MANY, ONE))] = MANY

@@ -165,8 +165,6 @@ class PhaseSection(Section):
 
 
 PeakRatio = Annotated[float, fields.number(1, MOST_PEAK_RATIO)]
-DifferentKeys = Annotated[int, fields.whole(1, MOST_KEYS)]
-KeyRatio = Annotated[float, fields.number(0, 1, below=True)]
 
 
 class PacedSection(PhaseSection):
@@ -184,19 +182,26 @@ class PacedSection(PhaseSection):
     """Half of the records leave in bursts of about a second, at this many times the rate. 1: the rate is constant."""
 
 
-class WorkloadSection(Section):
+class RecordsSection(Section):
+    """The keys about records that study files and experiment files share."""
+
+    # Declared here only so that it stays the first key: the two kinds of files read it differently.
+    record_bytes: object
+    key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _WORKLOAD.key_bytes
+    """Bytes of a record's key. 0 sends no keys."""
+    different_keys: Annotated[int, fields.whole(1, MOST_KEYS)] | None = _WORKLOAD.different_keys
+    """Number of different keys. Without it, nearly all keys differ."""
+    most_frequent_key_ratio: Annotated[float, fields.number(0, 1, below=True)] = _WORKLOAD.most_frequent_key_ratio
+    """Share of the records with the most frequent key; the others follow as in Zipf's law. 0: all are as frequent."""
+
+
+class WorkloadSection(RecordsSection):
     """The records that are written."""
 
     record_bytes: Annotated[
         list[Sizes], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
     ]
     """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight). A search runs for each."""
-    key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _WORKLOAD.key_bytes
-    """Bytes of a record's key. 0 sends no keys."""
-    different_keys: DifferentKeys | None = _WORKLOAD.different_keys
-    """Number of different keys. Without it, nearly all keys differ."""
-    most_frequent_key_ratio: KeyRatio = _WORKLOAD.most_frequent_key_ratio
-    """Share of the records with the most frequent key; the others follow as in Zipf's law. 0: all are as frequent."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = _WORKLOAD.compressibility_ratio
     """Share of each value that compression can remove. 0 sends random bytes."""
     partitions: Annotated[int, fields.whole(1, 10_000)] = _WORKLOAD.partitions
