@@ -5,9 +5,9 @@ from typing import Final
 
 from search_spaces.catalogue import Property, Value
 from search_spaces.client import Client, ClientKind, librdkafka
-from search_spaces.errors import ConflictingSpellings, MisplacedProperty
+from search_spaces.errors import MisplacedProperty
 from search_spaces.roles import Role
-from search_spaces.values import canonical_value
+from search_spaces.values import CanonicalValues
 
 _GROUP: Final = "the load assigns the partitions itself, so that no group is left on the cluster; leave it out"
 _OFFSETS: Final = "the load chooses the offset at which it begins, and commits none; leave it out"
@@ -60,18 +60,13 @@ def consumer_values(mapping: Mapping[str, Value], client: Client | None = None) 
     if client is not None and client.kind is ClientKind.JAVA:
         return _java_values(mapping)
     catalogue = librdkafka().catalogue
-    values: dict[str, str] = {}
-    spellings: dict[str, str] = {}
+    given = CanonicalValues()
     for spelling, value in mapping.items():
         entry = catalogue.find(spelling)
         if (reason := _forbidden(entry)) is not None:
             raise MisplacedProperty(spelling, Role.RESERVED, reason)
-        canonical = canonical_value(entry, value)
-        if values.setdefault(entry.name, canonical) != canonical:
-            names, both = (spellings[entry.name], spelling), (values[entry.name], canonical)
-            raise ConflictingSpellings(entry.name, names, both, secret=entry.secret)
-        spellings.setdefault(entry.name, spelling)
-    return values
+        given.add(entry, spelling, value)
+    return given.values
 
 
 def _java_values(mapping: Mapping[str, Value]) -> dict[str, str]:

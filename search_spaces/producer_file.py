@@ -8,7 +8,7 @@ from typing import Final
 
 from search_spaces.catalogue import Property
 from search_spaces.client import Client, ClientKind, java, librdkafka
-from search_spaces.errors import ConfigError, ConfigProblems, ConflictingSpellings, InvalidValue, MisplacedProperty
+from search_spaces.errors import ConfigError, ConfigProblems, InvalidValue, MisplacedProperty
 from search_spaces.from_java import JavaFile, broken_rules, read_java, translate_from_java
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
@@ -16,7 +16,7 @@ from search_spaces.properties_file import read_properties
 from search_spaces.roles import TRANSACTIONAL_ID, Role
 from search_spaces.to_java import translate_to_java
 from search_spaces.transactions import transaction_timeout_ms, transactions
-from search_spaces.values import canonical_value
+from search_spaces.values import CanonicalValues
 
 _SERIALIZERS: Final = ("key.serializer", "value.serializer")
 
@@ -175,22 +175,18 @@ def _librdkafka_translated(found: ProducerFile, file: str, client: Client) -> Pr
 
 def _librdkafka(entries: Mapping[str, str], file: str, *, complete: bool, guessed: bool, advice: str) -> ProducerFile:
     problems: list[ConfigError] = []
-    values: dict[str, str] = {}
-    spellings: dict[str, str] = {}
+    given = CanonicalValues()
     aside: list[str] = []
     for name, value in entries.items():
         try:
             entry = _entry(name)
             if entry is None:
                 aside.append(name)
-                continue
-            canonical = canonical_value(entry, value)
-            if values.setdefault(entry.name, canonical) != canonical:
-                both, each = (spellings[entry.name], name), (values[entry.name], canonical)
-                raise ConflictingSpellings(entry.name, both, each, secret=entry.secret)
-            spellings.setdefault(entry.name, name)
+            else:
+                given.add(entry, name, value)
         except ConfigError as error:
             problems.append(error)
+    values = given.values
     within: dict[str, str] = {}
     try:
         within = transactions(librdkafka(), entries)

@@ -163,6 +163,31 @@ def lowered(entry: Property, value: str) -> str:
     return str(int(entry.high)) if entry.high < int(text) <= _LONG_MAX else value
 
 
+class CanonicalValues:
+    """Canonical values by canonical name, of properties that may be given under several names.
+
+    Attributes:
+        values: The values.
+    """
+
+    def __init__(self) -> None:
+        """Hold no values."""
+        self.values: dict[str, str] = {}
+        self._spellings: dict[str, str] = {}
+
+    def add(self, entry: Property, spelling: str, value: Value) -> None:
+        """Add a property that was given under the name `spelling`.
+
+        Raises:
+            InvalidValue: The property does not accept the value.
+            ConflictingSpellings: The property was already given under another name with a different value.
+        """
+        canonical = canonical_value(entry, value)
+        first = self._spellings.setdefault(entry.name, spelling)
+        if (kept := self.values.setdefault(entry.name, canonical)) != canonical:
+            raise ConflictingSpellings(entry.name, (first, spelling), (kept, canonical), secret=entry.secret)
+
+
 def canonical_values(catalogue: Catalogue, mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
     """Return canonical values by canonical name, after checking that every property has the role `role`.
 
@@ -177,20 +202,10 @@ def canonical_values(catalogue: Catalogue, mapping: Mapping[str, Value], role: R
         InvalidValue: A property does not accept its value.
         ConflictingSpellings: A property is given under two names with different values.
     """
-    values: dict[str, str] = {}
-    spellings: dict[str, str] = {}
+    given = CanonicalValues()
     for spelling, value in mapping.items():
         entry = catalogue.find(spelling)
         if entry.role is not role:
             raise MisplacedProperty(spelling, entry.role, entry.reason)
-        canonical = canonical_value(entry, value)
-        if values.get(entry.name, canonical) != canonical:
-            raise ConflictingSpellings(
-                entry.name,
-                (spellings[entry.name], spelling),
-                (values[entry.name], canonical),
-                secret=entry.secret,
-            )
-        values[entry.name] = canonical
-        spellings.setdefault(entry.name, spelling)
-    return values
+        given.add(entry, spelling, value)
+    return given.values
