@@ -69,25 +69,20 @@ def confirm(
                     burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
-        if not loop.may_start(None):
-            loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
-            return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
-        if beyond_plan and not loop.may_start(of_others.seconds, of_others.load_bytes):
-            loop.reporter.say(
-                f"{size} B: the confirmation ends, as too little time or too little of the byte budget is left for "
-                "more rounds"
-            )
-            return
-        rate_records_per_s = burn_in.of_baseline(size)
-        if not sessions.begin(step, rate_records_per_s):
-            loop.reporter.say(
-                f"{size} B: the confirmation ends, as the next round would begin after the end of the study's time"
-            )
-            return
-        loop.run_one(size, step.kind, Proposal(step.config), rate_records_per_s, step.round)
-        burn_in.check_rate(size)
-        measured += 1
+        if not loop.may_start(None):
+            over = "too little of the byte budget is left for a trial"
+        elif beyond_plan and not loop.may_start(of_others.seconds, of_others.load_bytes):
+            over = "too little time or too little of the byte budget is left for more rounds"
+        elif not sessions.begin(step, rate_records_per_s := burn_in.of_baseline(size)):
+            over = "the next round would begin after the end of the study's time"
+        else:
+            loop.run_one(size, step.kind, Proposal(step.config), rate_records_per_s, step.round)
+            burn_in.check_rate(size)
+            measured += 1
+            continue
+        loop.reporter.say(f"{size} B: the confirmation ends, as {over}")
+        return
 
 
 def _why_none(results: SizeResults, constraints: Sequence[str], goals: Sequence[str]) -> str:
