@@ -1,5 +1,6 @@
 """The limits that the service's operator sets for submitted studies."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, TypeVar
@@ -13,7 +14,7 @@ from tuner.study_file.sections import Bytes, Duration, Measured, Section
 _SAFETY: Final = SafetySpec()
 _MOST: Final = "the most that this service allows"
 _LEAST: Final = "the least that this service allows"
-Number = TypeVar("Number", int, float)
+Number = TypeVar("Number", int, float, int | None, float | None)
 
 
 class LimitsSection(Section):
@@ -74,16 +75,9 @@ def limited(
         changes.append(Limited(key, f"was {how} from {shown} to {used}, {why}"))
 
     def most(key: str, asked: Number, limit: Number, unit: str = "") -> Number:
-        if asked <= limit:
+        if _bound(asked) <= _bound(limit):
             return asked
         note(key, "lowered", _shown(asked, unit), _shown(limit, unit), _MOST)
-        return limit
-
-    def most_if_any(key: str, asked: Number | None, limit: Number | None, unit: str) -> Number | None:
-        if asked is not None:
-            return asked if limit is None else most(key, asked, limit, unit)
-        if limit is not None:
-            note(key, "lowered", "no limit", _shown(limit, unit), _MOST)
         return limit
 
     def phase(key: str, asked: PhaseSpec) -> PhaseSpec:
@@ -108,8 +102,8 @@ def limited(
         ),
         search=replace(
             search,
-            max_bytes=most_if_any("search.max_bytes", search.max_bytes, limits.max_bytes, " bytes"),
-            hours=most_if_any("search.hours", search.hours, limits.hours, " hours"),
+            max_bytes=most("search.max_bytes", search.max_bytes, limits.max_bytes, " bytes"),
+            hours=most("search.hours", search.hours, limits.hours, " hours"),
         ),
         safety=replace(
             safety,
@@ -125,5 +119,9 @@ def limited(
     return inside, tuple(changes)
 
 
-def _shown(value: float, unit: str) -> str:
-    return f"{value:,}".removesuffix(".0") + unit
+def _bound(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+def _shown(value: float | None, unit: str) -> str:
+    return "no limit" if value is None else f"{value:,}".removesuffix(".0") + unit
