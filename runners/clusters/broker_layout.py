@@ -12,7 +12,7 @@ from typing import Any
 
 from runners.clusters.java import KafkaJava
 from runners.clusters.memory import memory_root
-from runners.clusters.processes import free_ports
+from runners.clusters.ports import free_ports
 from runners.errors import DiskTooFull
 from runners.places import state_root
 from search_spaces.properties_file import format_ascii_properties

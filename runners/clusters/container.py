@@ -11,7 +11,7 @@ from runners.clusters.broker_layout import Node, broker_properties
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.keeper_control import failure_lines
-from runners.clusters.processes import free_ports
+from runners.clusters.ports import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
 from runners.reporting import Say, first_line, silent
 

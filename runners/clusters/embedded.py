@@ -10,15 +10,16 @@ from typing import Any, Protocol
 
 import psutil
 
+from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters import keeper
 from runners.clusters.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
-from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.first_start import first_start
 from runners.clusters.java import KafkaJava
 from runners.clusters.keeper_control import await_answers, identities, launch_keeper, remove_dead_brokers
-from runners.clusters.processes import ProcessIdentity, require_free
+from runners.clusters.ports import require_free
 from runners.errors import BrokerDidNotStart
+from runners.processes import ProcessIdentity
 from runners.reporting import Say, silent
 
 _STOP_TIMEOUT_S = keeper.GRACE_S + 10.0

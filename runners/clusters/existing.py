@@ -15,7 +15,7 @@ from runners.clusters.certificates import absolute_paths, certificate_fault, req
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import log_dir_of
-from runners.clusters.processes import listener, process_name
+from runners.clusters.ports import listener, process_name
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from runners.reporting import Say, silent
 

@@ -31,7 +31,7 @@ from confluent_kafka import Producer
 
 from runners.clusters.broker_layout import FirstStart, Node, broker_properties, new_id
 from runners.clusters.java import KafkaJava, java_environment, run_java
-from runners.clusters.processes import free_ports
+from runners.clusters.ports import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
 from runners.places import locked

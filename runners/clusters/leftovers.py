@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from runners.clusters.clean_up import clean_up_lists
+from runners.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import RECORD_KIND, run_of

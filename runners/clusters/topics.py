@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from runners.clusters.clean_up import CleanUpList
+from runners.clean_up import CleanUpList
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
-from runners.clusters.processes import ProcessIdentity, runs
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
+from runners.processes import ProcessIdentity, runs
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 
 RECORD_KIND = "topics"

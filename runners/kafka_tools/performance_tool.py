@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from runners.clusters.java import KafkaJava, run_java
-from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError
+from runners.temporary import temporary_folder
 from search_spaces.properties_file import format_ascii_properties
 
 SHOWN_COMPLAINTS: Final = 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clusters.clean_up import clean_up_lists
+from runners.clean_up import clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runners.clusters.clean_up import clean_up_lists
+from runners.clean_up import clean_up_lists
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.processes import listener
+from runners.clusters.ports import listener
 from runners.clusters.topics import OwnedTopics
 from runners.zones.link import Link
 from runners.zones.zoned_cluster import ZonedCluster

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
+from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters import memory
 from runners.clusters.broker_layout import (
     LOGS_KEPT,
@@ -22,15 +23,15 @@ from runners.clusters.broker_layout import (
     log_folder,
     remove_folders,
 )
-from runners.clusters.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.keeper_control import remove_dead_brokers
 from runners.clusters.memory import in_memory, memory_root
-from runners.clusters.processes import ProcessIdentity, listener
+from runners.clusters.ports import listener
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
+from runners.processes import ProcessIdentity
 from tests.clusters_tests.owner import running_owner
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import eventually

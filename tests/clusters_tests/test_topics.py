@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.clusters.clean_up import CleanUpList, clean_up_lists
+from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
 from runners.clusters.topic_admin import TopicAdmin

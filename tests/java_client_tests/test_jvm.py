@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clusters.clean_up import clean_up_lists
+from runners.clean_up import clean_up_lists
 from runners.errors import ByteBudgetExceeded, GeneratorError, LoadPaused, TargetRefused, WorkerLost, WorkloadRefused
 from runners.java_client.jvm import Jvm
 from runners.load.payload import payload_of

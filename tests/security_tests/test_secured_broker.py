@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.clusters.clean_up import clean_up_lists
+from runners.clean_up import clean_up_lists
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.leftovers import find_leftovers, remove_leftovers
 from runners.clusters.topics import RECORD_KIND, OwnedTopics

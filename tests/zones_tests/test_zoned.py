@@ -10,11 +10,12 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.processes import ProcessIdentity, listener
+from runners.clusters.ports import listener
 from runners.clusters.topics import OwnedTopics
 from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Window
+from runners.processes import ProcessIdentity
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from runners.zones.link import Link, LinkDirection

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from objectives.row_metrics import row_metrics_of
-from runners.clusters.temporary import remove_folders_of_dead
 from runners.errors import WorkloadRefused
 from runners.runner import Runner
+from runners.temporary import remove_folders_of_dead
 from tuner.course.beginning import mlflow_experiment, tracking_fact
 from tuner.course.bench import Bench
 from tuner.course.environment import machine_name, topic_shape

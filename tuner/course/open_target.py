@@ -17,7 +17,6 @@ from functools import partial
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
-from runners.clusters.temporary import remove_folders_of_dead
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.consumer_runs.own_topic import KEPT
@@ -31,6 +30,7 @@ from runners.limits import DEFAULT_LIMITS, Limits
 from runners.places import target_lock
 from runners.reporting import Say, counted, silent
 from runners.runner import Runner
+from runners.temporary import remove_folders_of_dead
 from runners.topic_for_run import TopicFor, WithTopic, named_topic, owned_topic
 from search_spaces.client import Client, ClientKind, librdkafka
 from tuner.model.setup import ONE_PRODUCER, Setup

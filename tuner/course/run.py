@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from runners.clusters.temporary import remove_folders_of_dead
 from runners.errors import TargetError
 from runners.reporting import Say, counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.temporary import remove_folders_of_dead
 from runners.workload import RecordSizes, Workload
 from search_spaces.sizes import DEFAULT_MAX_MESSAGE_BYTES
 from tuner.confirmation.stored_plans import (

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runners.clusters.processes import ProcessIdentity
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
+from runners.processes import ProcessIdentity
 from tuner.course.mirroring import Mirror
 from tuner.model.errors import TooManyFailures
 from tuner.model.trial import Kind, Progress, State, Trial

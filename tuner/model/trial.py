@@ -244,7 +244,7 @@ class Progress:
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.
         process_started: When that process started, counted from the boot of its host (see
-            `runners.clusters.processes`); empty in the reports of earlier releases.
+            `runners.processes`); empty in the reports of earlier releases.
         started_at: Start time of that process, ISO 8601.
         updated_at: Time of this report, ISO 8601.
         alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.

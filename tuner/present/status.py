@@ -222,7 +222,7 @@ def is_alive(progress: Progress) -> bool:
     # Imported here because a status without a running process does not need it.
     import psutil
 
-    from runners.clusters.processes import ProcessIdentity
+    from runners.processes import ProcessIdentity
 
     if progress.process_started:
         return ProcessIdentity(progress.pid, progress.process_started).process() is not None

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.clusters.clean_up import CleanUpList, clean_up_lists
+from runners.clean_up import CleanUpList, clean_up_lists
 from runners.clusters.keeper_control import remove_dead_brokers
-from runners.clusters.processes import ProcessIdentity, this_host
+from runners.processes import ProcessIdentity, this_host
 
 
 @pytest.fixture(autouse=True)
