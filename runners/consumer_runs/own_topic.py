@@ -12,9 +12,9 @@ from runners.consumer_runs.topic_consumption import TopicConsumption
 from runners.consumers.consumption import Consumption, ReadWindow
 from runners.consumers.reader import ReadWatch, read_on
 from runners.errors import DeliveryFailed, GeneratorError
+from runners.librdkafka.load_client import CALL_RECORDS
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import CALL_RECORDS
 from runners.limits import Limits
 from runners.load.payload import payload_of
 from runners.load.producer_run import check_records

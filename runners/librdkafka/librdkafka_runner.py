@@ -14,12 +14,12 @@ from runners.clusters.topics import Topic
 from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.opening import statistics_interval
 from runners.librdkafka.python import PythonClient
 from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import DrainDelay, Tally
-from runners.librdkafka.threads import LoadClient
 from runners.limits import DEFAULT_LIMITS, Limits
 from runners.load.interpreter import quiet_interpreter
 from runners.load.latency_sampling import first_sample_ratio

@@ -13,9 +13,11 @@ from typing import Final
 
 from runners.clock import NS_PER_S, Clock
 from runners.host.probe import HostProbe
+from runners.librdkafka.drain import Drain
+from runners.librdkafka.load_client import LoadClient
+from runners.librdkafka.sender import Sender, check_budget
 from runners.librdkafka.statistics import Account, StatisticsReport
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import Drain, LoadClient, Sender, check_budget
 from runners.load.pacing import Bursts, Schedule
 from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
@@ -77,8 +79,8 @@ class Load:
     def run(self, watch: Watch) -> LoadResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
 
-        Other threads send the records and take the deliveries; see `runners.librdkafka.threads`. These threads have
-        ended when this method returns or raises an error. Call this method only once.
+        Other threads send the records and take the deliveries; see `Sender` and `Drain`. These threads have ended when
+        this method returns or raises an error. Call this method only once.
 
         Args:
             watch: Called with the values of each window (a period of at most a second). It can stop the load early.

@@ -16,9 +16,9 @@ from typing_extensions import override
 
 from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
 from runners.librdkafka import capi
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.opening import Complaint, complaint_of, open_client
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import LoadClient
 from runners.load.payload import PayloadPool
 
 _MAX_EVENT_RECORDS = 1_000_000

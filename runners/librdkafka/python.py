@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import LoadClient
 from runners.load.payload import PayloadPool
 
 

@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from runners.clock import Clock, SystemClock
 from runners.errors import GeneratorError, WorkloadRefused
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import LoadClient
 from runners.load.payload import PayloadPool
 
 _KNOWN = {

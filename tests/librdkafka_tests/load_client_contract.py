@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from runners.errors import GeneratorError, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import OpenClient
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.statistics import StatisticsReport
 from runners.librdkafka.tally import Places, Tally
-from runners.librdkafka.threads import LoadClient
 from runners.load.payload import PayloadPool
 from tests.helpers.waiting import eventually
 

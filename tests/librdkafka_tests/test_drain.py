@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from runners.clock import NS_PER_MS
+from runners.librdkafka.drain import Drain
+from runners.librdkafka.sender import Sender
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import Drain, Sender
 from runners.load.payload import make_pool
 from runners.runner import WindowSchedule
 from runners.workload import RecordSizes, Workload

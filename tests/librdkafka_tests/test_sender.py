@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S, Clock
 from runners.errors import ByteBudgetExceeded
+from runners.librdkafka.drain import LONGEST_WAIT_NS, ROOM_SHARE, Drain, DrainWait
+from runners.librdkafka.load_client import CALL_RECORDS
+from runners.librdkafka.sender import TICK_NS, Sender
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import CALL_RECORDS, LONGEST_WAIT_NS, ROOM_SHARE, TICK_NS, Drain, DrainWait, Sender
 from runners.load.pacing import Schedule
 from runners.load.payload import PayloadPool, make_pool
 from runners.runner import WindowSchedule

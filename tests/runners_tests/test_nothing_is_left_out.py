@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import runners
 from runners.librdkafka.librdkafka_runner import GENERATORS
-from runners.librdkafka.threads import LoadClient
+from runners.librdkafka.load_client import LoadClient
 from runners.pools.pool import Pool
 from runners.runner import Runner
 from tests.helpers.runner_contract import RunnerContract
