@@ -25,8 +25,7 @@ from runners.load.producer_run import RawResult
 from runners.load.pulse import Counted, Pulse, count
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import Cut, Windows
-from runners.measurement import Window
-from runners.runner import Watch, WatchDecision, WindowSchedule
+from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -158,22 +157,17 @@ class JavaLoad:
         return self._control(schedule, start_ns, watch)
 
     def _control(self, schedule: WindowSchedule, start_ns: int, watch: Watch) -> JavaResult:
-        stopped = False
-        before, at_start = self.probe.read(), self._report()
         self._gauges.clear()
         windows = Windows(schedule, start_ns, self.pool.mean_bytes, self._cut(Histogram.merge(()), start_ns))
-        for _ in schedule.ends_ns:
-            window = windows.add(self._cut(histogram_of(self._await("window")["latency"])))
-            warm = (self.probe.read(), self._report()) if windows.warm_up_ends else None
-            if self._stops(window, watch):
-                stopped = True
-                break
-            if warm:
-                # The values of the warm-up are used only if the run is stopped during the warm-up.
-                before, at_start = warm
-                windows.measure_from_here()
-                self._gauges.clear()
-        after, at_end, gauges = self.probe.read(), self._report(), tuple(self._gauges)
+        (before, at_start), (after, at_end), stopped = windows.measure(
+            lambda: self._cut(histogram_of(self._await("window")["latency"])),
+            lambda: (self.probe.read(), self._report()),
+            self._gauges.clear,
+            watch,
+        )
+        if stopped:
+            self.jvm.send({"do": "stop"})
+        gauges = tuple(self._gauges)
         ended = self._flushed()
         self.jvm.send({"do": "close"})
         paced = self.workload.rate_records_per_s is not None and not windows.in_warm_up
@@ -197,12 +191,6 @@ class JavaLoad:
             flush_s=float(ended["flush_s"]),
             purged=self.watchdog.purged(self.heard),
         )
-
-    def _stops(self, window: Window, watch: Watch) -> bool:
-        if watch(window) is not WatchDecision.STOP:
-            return False
-        self.jvm.send({"do": "stop"})
-        return True
 
     def _cut(self, latency: Histogram, at_ns: int | None = None) -> Cut:
         report = self._report()

@@ -23,7 +23,7 @@ from runners.load.payload import PayloadPool
 from runners.load.producer_run import RawResult
 from runners.load.watchdog import Watchdog, check_delivered
 from runners.load.windows import Cut, Windows
-from runners.runner import Watch, WatchDecision, WindowSchedule
+from runners.runner import Watch, WindowSchedule
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -148,25 +148,11 @@ class Load:
     def _control(
         self, sender: Sender, drain: Drain, schedule: WindowSchedule, start_ns: int, watch: Watch
     ) -> LoadResult:
-        stopped = False
-        before, at_start = self.probe.read(), self._last
         origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
         windows = Windows(schedule, start_ns, self.pool.mean_bytes, origin)
-        for _ in schedule.ends_ns:
-            cut = self._next_cut(drain)
-            self._read_reports(self._account)
-            self._check()
-            window = windows.add(cut)
-            warm = (self.probe.read(), self._last) if windows.warm_up_ends else None
-            if watch(window) is WatchDecision.STOP:
-                stopped = True
-                break
-            if warm:
-                # The values of the warm-up are used only if the run is stopped during the warm-up.
-                before, at_start = warm
-                windows.measure_from_here()
-                self._account = Account()
-        after, at_end = self.probe.read(), self._last
+        (before, at_start), (after, at_end), stopped = windows.measure(
+            lambda: self._next_cut(drain), lambda: (self.probe.read(), self._last), self._forget, watch
+        )
         flushed_from_ns = self.clock.now_ns()
         self._flush(sender)
         flush_s = (self.clock.now_ns() - flushed_from_ns) / NS_PER_S
@@ -197,9 +183,15 @@ class Load:
     def _next_cut(self, drain: Drain) -> Cut:
         while True:
             with contextlib.suppress(queue.Empty):
-                return drain.cuts.get(timeout=_LOOK_S)
+                cut = drain.cuts.get(timeout=_LOOK_S)
+                self._read_reports(self._account)
+                self._check()
+                return cut
             self._check()
             self.probe.sockets.look()
+
+    def _forget(self) -> None:
+        self._account = Account()
 
     def _check(self) -> None:
         if self._trouble:

@@ -1,11 +1,15 @@
 """Windows of a load: parts of at most a second, each between two readings of the same counters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.measurement import TimePoint, Window
-from runners.runner import WindowSchedule
+from runners.runner import Watch, WatchDecision, WindowSchedule
+
+Reading = TypeVar("Reading")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,34 @@ class Windows:
         """Begin without a window."""
         self.last = self.origin
 
+    def measure(
+        self, next_cut: Callable[[], Cut], read: Callable[[], Reading], forget: Callable[[], None], watch: Watch
+    ) -> tuple[Reading, Reading, bool]:
+        """Wait for the end of each window, until the schedule ends or `watch` stops the load.
+
+        Args:
+            next_cut: Waits for the end of the next window, and returns the counters.
+            read: Reads the counters that are needed only at both ends of the measured phase.
+            forget: Called at the end of the warm-up, to drop what was added up during it.
+            watch: Called with each window.
+
+        Returns:
+            What `read` returned at both ends of the measured phase, and whether `watch` stopped the load.
+        """
+        before = read()
+        for _ in self.schedule.ends_ns:
+            window = self.add(next_cut())
+            warm_up_ends = len(self.series) == self.schedule.warm_windows
+            warm = read() if warm_up_ends else before
+            if watch(window) is WatchDecision.STOP:
+                # The values of the warm-up are used only if the run is stopped during the warm-up.
+                return before, read(), True
+            if warm_up_ends:
+                before = warm
+                self.origin, self.served = self.last, Histogram.merge(())
+                forget()
+        return before, read(), False
+
     def add(self, cut: Cut) -> Window:
         """Return the window that ends with this reading of the counters, and count it."""
         number, previous = len(self.series), self.last
@@ -78,15 +110,6 @@ class Windows:
         self.served = Histogram.merge((self.served, cut.latency))
         self.series.append(TimePoint.of(window))
         return window
-
-    def measure_from_here(self) -> None:
-        """Leave out of the totals all windows so far, which were the warm-up."""
-        self.origin, self.served = self.last, Histogram.merge(())
-
-    @property
-    def warm_up_ends(self) -> bool:
-        """Whether the newest window is the last one of the warm-up."""
-        return len(self.series) == self.schedule.warm_windows
 
     @property
     def in_warm_up(self) -> bool:

@@ -5,8 +5,8 @@ import pytest
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.load.windows import Cut, Windows
-from runners.measurement import WindowKind
-from runners.runner import WindowSchedule
+from runners.measurement import Window, WindowKind
+from runners.runner import WatchDecision, WindowSchedule
 
 START_NS = 5 * NS_PER_S
 
@@ -23,6 +23,24 @@ def cut(second: int) -> Cut:
     return Cut(at_ns, records, second, second * NS_PER_S // 4, Histogram.of([1_000 * second]))
 
 
+def measure(load: Windows, stop_after: int | None = None) -> tuple[int, int, bool, list[int]]:
+    """Complete the windows of a load.
+
+    Returns:
+        The seconds at both ends of the measured phase, whether the load was stopped, and the seconds at which the
+        values of the warm-up were dropped.
+    """
+    dropped = list[int]()
+
+    def watch(window: Window) -> WatchDecision:
+        return WatchDecision.STOP if window.number + 1 == stop_after else WatchDecision.GO_ON
+
+    before, after, stopped = load.measure(
+        lambda: cut(len(load.series) + 1), lambda: len(load.series), lambda: dropped.append(len(load.series)), watch
+    )
+    return before, after, stopped, dropped
+
+
 def test_a_window_is_the_difference_between_two_readings() -> None:
     load = windows(1.0)
     load.add(cut(1))
@@ -35,13 +53,8 @@ def test_a_window_is_the_difference_between_two_readings() -> None:
 
 
 def test_the_totals_leave_the_warm_up_out() -> None:
-    load, ended = windows(2.0), list[bool]()
-    for second in (1, 2, 3, 4):
-        load.add(cut(second))
-        ended.append(load.warm_up_ends)
-        if load.warm_up_ends:
-            load.measure_from_here()
-    assert ended == [False, True, False, False]
+    load = windows(2.0)
+    assert measure(load) == (2, 4, False, [2])
     assert (load.records, load.duration_ns, load.in_warm_up) == (700, 2 * NS_PER_S, False)
     assert load.served == Histogram.of([3_000, 4_000])
     assert len(load.series) == 4
@@ -50,8 +63,7 @@ def test_the_totals_leave_the_warm_up_out() -> None:
 @pytest.mark.parametrize("seconds", [1, 2])
 def test_the_totals_of_a_load_that_is_stopped_in_its_warm_up_are_those_of_all_windows(seconds: int) -> None:
     load = windows(2.0)
-    for second in range(1, seconds + 1):
-        load.add(cut(second))
+    assert measure(load, stop_after=seconds) == (0, seconds, True, [])
     assert load.in_warm_up
     assert (load.records, load.duration_ns) == (cut(seconds).acknowledged - 1, seconds * NS_PER_S)
     assert load.served == Histogram.of([1_000 * second for second in range(1, seconds + 1)])
@@ -59,7 +71,6 @@ def test_the_totals_of_a_load_that_is_stopped_in_its_warm_up_are_those_of_all_wi
 
 def test_without_a_warm_up_all_windows_are_measured() -> None:
     load = windows(0.0)
-    load.add(cut(1))
-    assert not load.warm_up_ends
+    assert measure(load, stop_after=1) == (0, 1, True, [])
     assert not load.in_warm_up
     assert load.records == 100
