@@ -194,7 +194,7 @@ class LatencyCheck:
         seen_us: The mean that we measured, from the hand-over of a record to the client until our thread handled its
             acknowledgement. Time before the hand-over is not included.
         client_us: The mean in the client's statistics: the sum of its times in queue, batch, output buffer and round
-            trip. `runners.librdkafka.statistics.Account` describes how they are weighted. For the Java client, see
+            trip. `runners.librdkafka.statistics.SendAccount` describes how they are weighted. For the Java client, see
             `runners.java_client.java_runner.latency_check_of`.
         queue_us: The part of `client_us` in which a record waited in the client's queue, for its batch to be closed or
             for an earlier request to be answered.

@@ -34,7 +34,7 @@ _COLLECTOR: Final = -1
 
 
 @dataclass(slots=True)
-class Heard:
+class JavaProgress:
     """What the Java client has reported last, as the watchdog asks for it."""
 
     report: JavaReport | None = None
@@ -107,7 +107,7 @@ class JavaLoad:
     probe: HostProbe
     max_bytes: int | None = None
     keeps_places: bool = False
-    heard: Heard = field(default_factory=Heard)
+    progress: JavaProgress = field(default_factory=JavaProgress)
     _pulse: Pulse = field(init=False)
     _gauges: list[tuple[ClientTotals, int]] = field(default_factory=list)
 
@@ -118,7 +118,7 @@ class JavaLoad:
     @property
     def sent_bytes(self) -> int:
         """Number of bytes of values and keys that the client was given so far; final when `run` has ended."""
-        return self.heard.report.sent_bytes if self.heard.report else 0
+        return self.progress.report.sent_bytes if self.progress.report else 0
 
     def run(self, properties: Mapping[str, str], topic: str, watch: Watch) -> JavaResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
@@ -189,7 +189,7 @@ class JavaLoad:
             deliveries=_deliveries(ended, windows.origin.at_ns, windows.last.at_ns) if self.keeps_places else None,
             stopped_early=stopped,
             flush_s=float(ended["flush_s"]),
-            purged=self.watchdog.purged(self.heard),
+            purged=self.watchdog.purged(self.progress),
         )
 
     def _cut(self, latency: Histogram, at_ns: int | None = None) -> Cut:
@@ -198,20 +198,20 @@ class JavaLoad:
         return Cut(at_ns or report.at_ns, report.acknowledged, sum(report.failed.values()), full_ns, latency)
 
     def _report(self) -> JavaReport:
-        assert self.heard.report is not None
-        return self.heard.report
+        assert self.progress.report is not None
+        return self.progress.report
 
     def _flushed(self) -> Message:
         """Wait until the client has delivered, or given up, every record."""
         gave_up = False
         while True:
             message = self._next()
-            if not gave_up and self.watchdog.flush_is_over(self.heard):
+            if not gave_up and self.watchdog.flush_is_over(self.progress):
                 self.jvm.send({"do": "give up"})
                 gave_up = True
             if message["is"] == "ended":
                 break
-        check_delivered(self.heard)
+        check_delivered(self.progress)
         return message
 
     def _await(self, kind: str) -> Message:
@@ -229,8 +229,8 @@ class JavaLoad:
 
     def _take(self, message: Message) -> None:
         if "at_ns" in message:
-            self.heard.report = JavaReport.parse(message)
-            self._gauges.append((self.heard.report.client, self.heard.waiting))
+            self.progress.report = JavaReport.parse(message)
+            self._gauges.append((self.progress.report.client, self.progress.waiting))
         if message["is"] == "refused":
             raise self._refused(message["kind"], message["because"])
         if "at_ns" in message:
@@ -238,8 +238,8 @@ class JavaLoad:
         self._look()
 
     def _look(self) -> None:
-        self.heard.say(self.jvm.complaints())
-        self.watchdog.look(self.heard, self.heard.waiting)
+        self.progress.say(self.jvm.complaints())
+        self.watchdog.look(self.progress, self.progress.waiting)
         self.probe.sockets.look()
 
     def _refused(self, kind: str, because: str) -> RunnerError:
@@ -256,7 +256,7 @@ class JavaLoad:
                 return GeneratorError(f"the Java load generator failed: {because}")
 
     def _reported_ns(self) -> int:
-        return self.heard.report.at_ns if self.heard.report else self.clock.now_ns()
+        return self.progress.report.at_ns if self.progress.report else self.clock.now_ns()
 
     def _counted(self) -> Counted:
         """Read how long the Java process's threads waited for a core, and how long garbage collection stopped them."""
@@ -265,7 +265,7 @@ class JavaLoad:
             waited_s = {number: each.waited_s for number, each in thread_times(self.jvm.pid).items()}
         except psutil.Error:  # it has ended, which its pipe tells
             waited_s = {os.getpid(): 0.0}
-        collected_s = self.heard.report.collector_ms / 1e3 if self.heard.report else 0.0
+        collected_s = self.progress.report.collector_ms / 1e3 if self.progress.report else 0.0
         return Counted({**waited_s, _COLLECTOR: collected_s}, host.cores_s, host.cores)
 
 

@@ -1,6 +1,6 @@
 """The `Runner` that measures one producer config on a real cluster, with librdkafka as the client.
 
-This module also turns the raw result of sending the records (`LoadResult`) into a `Measurement`.
+This module also turns the raw result of sending the records (`LibrdkafkaResult`) into a `Measurement`.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from runners.clusters.cluster import CLIENT_ID, RunningCluster
 from runners.clusters.topics import Topic
 from runners.host.probe import HostProbe, usage
 from runners.librdkafka import capi
-from runners.librdkafka.load import Load, LoadResult
+from runners.librdkafka.load import LibrdkafkaLoad, LibrdkafkaResult
 from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.opening import statistics_interval
@@ -94,7 +94,7 @@ class LibrdkafkaRunner:
             clock = SystemClock()
             probe = HostProbe(self.cluster.local_brokers)
             watchdog = Watchdog.over(self.cluster, self.limits, config, clock)
-            load = Load(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
+            load = LibrdkafkaLoad(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
             loads.append(load)
             result = load.run(watch)
         resources = usage(result.before, result.after)
@@ -119,7 +119,7 @@ class LibrdkafkaRunner:
         return GENERATORS[self.generator](properties, self.topic.name, pool, tally)
 
 
-def counts_of(result: LoadResult, tally: Tally, config: ProducerConfig) -> Counts:
+def counts_of(result: LibrdkafkaResult, tally: Tally, config: ProducerConfig) -> Counts:
     """Return the numbers of records that the client accepted and that were acknowledged.
 
     All these records are counted over the whole measurement, including the warm-up and the flush (the wait for the last
@@ -144,7 +144,7 @@ def counts_of(result: LoadResult, tally: Tally, config: ProducerConfig) -> Count
 
 
 def latency_check_of(
-    result: LoadResult, drain: DrainDelay, user_demand_cores: float | None = None
+    result: LibrdkafkaResult, drain: DrainDelay, user_demand_cores: float | None = None
 ) -> LatencyCheck | None:
     """Compare the mean latency that we measured with the mean latency that the client's own statistics give.
 
@@ -185,7 +185,7 @@ def _drain_wait_us(drain: DrainDelay) -> float | None:
     return drain.left_behind / drain.events / per_ns / NS_PER_US
 
 
-def activity_of(result: LoadResult) -> ClientActivity | None:
+def activity_of(result: LibrdkafkaResult) -> ClientActivity | None:
     """Return the values from the client's statistics for the measured phase (after the warm-up).
 
     The result is None if the client made no statistics report in that phase.
@@ -208,7 +208,7 @@ def activity_of(result: LoadResult) -> ClientActivity | None:
     )
 
 
-def _wire_bytes(result: LoadResult) -> int | None:
+def _wire_bytes(result: LibrdkafkaResult) -> int | None:
     """Return the number of bytes that the client sent to brokers for the records of the measured phase.
 
     This is their share of the bytes of the whole run, warm-up and flush included. The bytes that were sent within the

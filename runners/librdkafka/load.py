@@ -16,7 +16,7 @@ from runners.host.probe import HostProbe
 from runners.librdkafka.drain import Drain
 from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.sender import Sender, check_budget
-from runners.librdkafka.statistics import Account, StatisticsReport
+from runners.librdkafka.statistics import SendAccount, StatisticsReport
 from runners.librdkafka.tally import Tally
 from runners.load.pacing import Bursts, Schedule
 from runners.load.payload import PayloadPool
@@ -33,7 +33,7 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult(RawResult):
+class LibrdkafkaResult(RawResult):
     """The raw result of sending the records of a workload with one config.
 
     The counters in the client's statistics reports (`StatisticsReport`) start when the client starts. `account` covers
@@ -50,7 +50,7 @@ class LoadResult(RawResult):
     """
 
     queue_full_ratio: float
-    account: Account
+    account: SendAccount
     at_start: StatisticsReport | None
     at_end: StatisticsReport | None
     last: StatisticsReport | None
@@ -59,7 +59,7 @@ class LoadResult(RawResult):
 
 
 @dataclass(slots=True)
-class Load:
+class LibrdkafkaLoad:
     """Sends the records of a workload with one client, and measures throughput and latency."""
 
     client: LoadClient
@@ -73,10 +73,10 @@ class Load:
     _primed: int = 0
     _sender: Sender | None = None
     _trouble: list[BaseException] = field(default_factory=list)
-    _account: Account = field(default_factory=Account)
+    _account: SendAccount = field(default_factory=SendAccount)
     _last: StatisticsReport | None = None
 
-    def run(self, watch: Watch) -> LoadResult:
+    def run(self, watch: Watch) -> LibrdkafkaResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
 
         Other threads send the records and take the deliveries; see `Sender` and `Drain`. These threads have ended when
@@ -147,7 +147,7 @@ class Load:
 
     def _control(
         self, sender: Sender, drain: Drain, schedule: WindowSchedule, start_ns: int, watch: Watch
-    ) -> LoadResult:
+    ) -> LibrdkafkaResult:
         origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
         windows = Windows(schedule, start_ns, self.pool.mean_bytes, origin)
         (before, at_start), (after, at_end), stopped = windows.measure(
@@ -160,7 +160,7 @@ class Load:
         drain.over.set()
         drain.ended.wait()
         paced = self.workload.rate_records_per_s is not None and not windows.in_warm_up
-        return LoadResult(
+        return LibrdkafkaResult(
             duration_s=windows.duration_ns / NS_PER_S,
             records=windows.records,
             queue_full_ratio=min(1.0, (windows.last.full_ns - windows.origin.full_ns) / windows.duration_ns),
@@ -191,14 +191,14 @@ class Load:
             self.probe.sockets.look()
 
     def _forget(self) -> None:
-        self._account = Account()
+        self._account = SendAccount()
 
     def _check(self) -> None:
         if self._trouble:
             raise self._trouble[0]
         self.watchdog.look(self.tally, self.client.waiting())
 
-    def _read_reports(self, account: Account | None) -> None:
+    def _read_reports(self, account: SendAccount | None) -> None:
         while self.tally.statistics:
             self._last = StatisticsReport.parse(*self.tally.statistics.popleft())
             if account is not None:

@@ -103,7 +103,7 @@ def _total(windows: Iterable[dict[str, Any] | None]) -> Sum:
 
 
 @dataclass(slots=True)
-class Account:
+class SendAccount:
     """Totals of librdkafka's statistics reports over a period. They take the same memory for a period of any length.
 
     `queue_us`, `outbuf_us` and `rtt_us` hold the client's own latency values, summed over `records` records. Queue

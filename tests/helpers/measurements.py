@@ -7,8 +7,8 @@ import numpy as np
 from runners.end_to_end import EndToEnd
 from runners.histogram import Histogram
 from runners.host.probe import HostReading
-from runners.librdkafka.load import LoadResult
-from runners.librdkafka.statistics import Account, StatisticsReport
+from runners.librdkafka.load import LibrdkafkaResult
+from runners.librdkafka.statistics import SendAccount, StatisticsReport
 from runners.load.sums import Sum
 from runners.measurement import (
     ClientActivity,
@@ -151,7 +151,7 @@ def reading(**changes: Any) -> HostReading:
     return HostReading(**{**start, **changes})
 
 
-def load_result(**changes: Any) -> LoadResult:
+def load_result(**changes: Any) -> LibrdkafkaResult:
     """The result of a load of two seconds with a thousand records, all of them transmitted."""
     good: dict[str, Any] = {
         "duration_s": 2.0,
@@ -163,11 +163,11 @@ def load_result(**changes: Any) -> LoadResult:
         "series": (TimePoint.of(window()),),
         "before": reading(),
         "after": reading(at_s=2.0),
-        "account": Account(),
+        "account": SendAccount(),
         "at_start": None,
         "at_end": None,
         "last": report(tx_records=1_000),
         "handed_over": 1_000,
         "stopped_early": False,
     }
-    return LoadResult(**{**good, **changes})
+    return LibrdkafkaResult(**{**good, **changes})

@@ -5,7 +5,7 @@ import pytest
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.librdkafka.librdkafka_runner import activity_of, counts_of, latency_check_of
-from runners.librdkafka.statistics import Account, BrokerInterval
+from runners.librdkafka.statistics import BrokerInterval, SendAccount
 from runners.librdkafka.tally import DrainDelay, Tally
 from runners.load.sums import Sum
 from search_spaces.producer_config import ProducerConfig
@@ -14,9 +14,9 @@ from tests.helpers.measurements import load_result, report
 CONFIG = ProducerConfig.parse({"acks": 1})
 
 
-def account() -> Account:
+def account() -> SendAccount:
     """The sum of two reports: 1,000 records with 600 us in the queue, 100 us in the buffer and 200 us on the way."""
-    filled = Account()
+    filled = SendAccount()
     interval = BrokerInterval(Sum(300_000, 500), Sum(1_000, 10), Sum(2_000, 10), Sum(30, 10))
     filled.add(report(queued_records=100, queued_bytes=10_000, in_flight=1, brokers=(interval,)))
     filled.add(
@@ -70,7 +70,7 @@ def test_our_send_delay_is_subtracted_from_our_latency() -> None:
     assert check.seen_us == 950
 
 
-@pytest.mark.parametrize("missing", [{"account": Account()}, {"account": account(), "served": Histogram.of([])}])
+@pytest.mark.parametrize("missing", [{"account": SendAccount()}, {"account": account(), "served": Histogram.of([])}])
 def test_one_latency_alone_gives_no_latency_check(missing: dict[str, object]) -> None:
     assert latency_check_of(load_result(**missing), DrainDelay()) is None
 

@@ -6,7 +6,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.librdkafka.native import NativeClient
-from runners.librdkafka.statistics import Account, BrokerInterval, StatisticsReport
+from runners.librdkafka.statistics import BrokerInterval, SendAccount, StatisticsReport
 from runners.load.sums import Sum
 from tests.librdkafka_tests.load_client_contract import Opened, RememberingTally, pool_of
 
@@ -42,7 +42,7 @@ def test_partitions_are_those_of_the_topic(reports: list[StatisticsReport]) -> N
 
 
 def test_intervals_add_up_to_all_records(reports: list[StatisticsReport]) -> None:
-    account = Account()
+    account = SendAccount()
     for report in reports:
         account.add(report)
     assert account.reports == 3
@@ -84,8 +84,8 @@ def report(
     )
 
 
-def account_of(*given: StatisticsReport) -> Account:
-    account = Account()
+def account_of(*given: StatisticsReport) -> SendAccount:
+    account = SendAccount()
     for each in given:
         account.add(each)
     return account
@@ -116,7 +116,7 @@ def test_requests_of_an_interval_without_records_do_not_count() -> None:
 
 
 def test_no_records_give_no_latency() -> None:
-    assert math.isnan(Account().latency_us)
+    assert math.isnan(SendAccount().latency_us)
     assert math.isnan(account_of(report()).latency_us)
 
 
