@@ -95,7 +95,7 @@ class LocalPool:
         underway.begin(stop.set)
         job = underway.job
         count = len(job.runners)
-        wait_s = _LEAD_S + job.lead_s if count > 1 else 0.0
+        wait_s = job.wait_s(_LEAD_S)
         begin_unix_s = time.time() + wait_s
         for producer in range(count):
             thread = threading.Thread(

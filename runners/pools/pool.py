@@ -63,11 +63,15 @@ class Job:
     consumers: TailConsumers | None = None
     placement: Placement = ANYWHERE
 
-    @property
-    def lead_s(self) -> float:
-        """How long several producers wait for the consumers, which start before the first of them."""
-        waits = self.consumers is not None and self.workload.consumers and len(self.runners) > 1
-        return CONSUMERS_START_S if waits else 0.0
+    def wait_s(self, lead_s: float) -> float:
+        """Return how long the producers wait for their common start: not at all if there is only one.
+
+        Args:
+            lead_s: How long they wait without consumers. Consumers start before the first producer and need more time.
+        """
+        if len(self.runners) == 1:
+            return 0.0
+        return lead_s + (CONSUMERS_START_S if self.consumers is not None and self.workload.consumers else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class RayPool(Pool):
         job = underway.job
         if underway.attempts > 1:
             time.sleep(_SETTLE_S)  # until then, lost producers may send records that the new consumers must not read
-        wait_s = _LEAD_S + job.lead_s if count > 1 else 0.0
+        wait_s = job.wait_s(_LEAD_S)
         begin_unix_s = time.time() + wait_s
         slot.silent_s = dict.fromkeys(range(count), 0.0)
         slot.streams = {
