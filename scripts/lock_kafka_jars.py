@@ -5,13 +5,14 @@
 Afterwards, review the difference and run the tests marked `broker`.
 """
 
-import hashlib
 import re
 import sys
 import tempfile
 from pathlib import Path
 
 from jgo.maven import Artifact, MavenContext
+
+from runners.java_client.resolving import needed_at_run_time, pinned_by_checksum
 
 TARGET = Path(__file__).parent.parent / "runners" / "clusters" / "pinned_jars.py"
 # Only the tool `connect-plugin-path` needs Connect and its web server. Leaving it out saves 38 jars and 10 MB.
@@ -40,16 +41,13 @@ def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
     # Kafka's archive contains the bridge from SLF4J to Log4j, but its POM does not name it. With the "!", jgo ignores
     # the versions in Log4j's own POM, which would select kafka-clients 3.9.1.
     wanted.append(maven.create_dependency(f"org.apache.logging.log4j:log4j-slf4j-impl:{log4j}!"))
-    inputs, transitive = maven.resolver.resolve(wanted)
-    return [jar.artifact for jar in (*inputs, *transitive) if jar.scope in (None, "compile", "runtime")]
+    return needed_at_run_time(maven, wanted)
 
 
 def entry(jar: Artifact) -> str:
     """Return the Python source text that pins one jar: its coordinates, its size and its digest."""
-    content = jar.resolve().read_bytes()
-    coordinate = f"{jar.groupId}:{jar.artifactId}:{jar.version}"
-    digest = hashlib.sha256(content).hexdigest()
-    return f'    PinnedJar(\n        "{coordinate}",\n        {len(content):_},\n        "{digest}",\n    ),\n'
+    coordinate, size_bytes, digest = pinned_by_checksum(jar)
+    return f'    PinnedJar(\n        "{coordinate}",\n        {size_bytes:_},\n        "{digest}",\n    ),\n'
 
 
 if __name__ == "__main__":
