@@ -5,8 +5,8 @@
 
 The peers are Kafka's own `ConsumerPerformance` (`java`) and librdkafka's own tool in C (`c`), once
 `scripts/get-rdkafka-performance` has built it. For each record size, a topic is filled once. In each round all of them
-read it from the beginning to its end, one after another, in an order that changes from round to round. The time of ours
-and of the C tool is that from the first record to the last, and that of the Java tool is the one without joining a
+read it from the beginning to its end, one after another, in an order that changes from round to round. The time of our
+consumers and of the C tool runs from the first record to the last. The time of the Java tool leaves out joining the
 group.
 """
 

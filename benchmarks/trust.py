@@ -280,7 +280,7 @@ def _advice(
 def _shown(told: Recommendation) -> dict[str, Ratio]:
     """Return the gains of a recommendation with the intervals that a user sees.
 
-    The interval of a price (a loss in a metric that was not asked for) is wider than the interval of a tested gain.
+    The interval of a price (a loss in a metric outside the goal) is wider than the interval of a tested gain.
     """
     return {**told.gains, **{metric: price.ratio for metric, price in told.prices.items()}}
 

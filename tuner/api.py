@@ -331,7 +331,7 @@ def recommend(
         goal: `throughput`, `latency` or `balanced`; by default balanced if a config is proven better for it, otherwise
             the goal of the proven config with the greatest mean gain.
         allow_loss: The part of any objective that a balanced config may give up, from 0 to 1: 0.1 is 10 %. A metric
-            that was not asked for is called "not worse" or "at most N % worse" if it loses no more. By default
+            outside the goal is called "not worse" or "at most N % worse" if its loss is at most this part. By default
             `confirm.allow_loss` of the study.
 
     Raises:

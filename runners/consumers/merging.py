@@ -10,7 +10,7 @@ from runners.merged_resources import merge_resources, sum_of_known
 
 
 def merge_read_windows(windows: Sequence[ReadWindow], ended_before_s: float) -> ReadWindow:
-    """Merge windows with the same number, one from each consumer that had not read everything before.
+    """Merge windows with the same number, one from each consumer that was still reading.
 
     Args:
         windows: The windows, at least one.

@@ -1,9 +1,9 @@
 """Chooses which record batches of topics are read, and keeps to a number of bytes.
 
-The newest batches of a partition can't be asked for: a broker reads forwards, and nobody knows how many records a batch
-has. So a partition is read twice. The first time, reading begins as many records before the end as batches are wanted.
-If that gives fewer batches, because they have several records each, those before them are read too: as many as it takes
-by what the first time has shown.
+The newest batches of a partition can't be requested: a broker reads forwards, and nobody knows how many records a batch
+has. So a partition is read up to twice. To get N batches, the first reading begins N records before the end. If this
+reading finds fewer than N batches, because batches have several records, the second reading begins earlier. How much
+earlier follows from the records per batch in the first reading.
 
 A broker sends no part of a batch. If the next batch of a partition is larger than what was asked for, the partition
 comes back empty. It is then asked for alone, since a broker sends the first batch of a request whatever its size.
@@ -19,7 +19,7 @@ from runners.inspection.batch_reader import FetchedBatches, ResponseNotRead, Wan
 from runners.inspection.record_batch import BatchSequence
 
 LEAST_BYTES: Final = 1_000_000
-"""The least that a sample may be allowed to read: batches of a megabyte are usual."""
+"""The smallest limit on bytes that a user may set, because batches of a megabyte are usual."""
 _RESPONSES: Final = 5
 """A response may have at most the bytes of the whole sample, divided by this number."""
 _SHARE: Final = 0.4
@@ -29,7 +29,7 @@ _LEAST_BATCHES: Final = 10
 _OVERHEAD_BYTES: Final = 120
 """What a response needs for a partition, besides the topic's name and the batches."""
 _FILL: Final = 0.9
-"""How much of a response is asked for: the protocol needs the rest."""
+"""The part of a response that is requested for batches: the protocol needs the rest."""
 _ALONE_BYTES: Final = 65_536
 
 

@@ -28,8 +28,8 @@ _P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
 # These were chosen by eye, so that the model resembles our grid where one limit gives way to another.
 _FULL_QUEUE_SPREAD: Final = 1.15  # the 99th percentile of the wait in a full queue, relative to its median
 _BURST_RATIO: Final = 0.3  # the part of a burst that a late record still has to wait for
-_OUTRUN_POWER: Final = 6.0  # how sharply the queue goes from empty to full as the sender becomes the faster part
-_OVERFLOW_POWER: Final = 60.0  # the same as the rate nears the capacity
+_OUTRUN_POWER: Final = 6.0  # steepness of the change from an empty to a full queue, as the sender becomes faster
+_OVERFLOW_POWER: Final = 60.0  # steepness of that change when the rate approaches the capacity
 _FULL_QUEUE_POWER: Final = 3.0  # how much shorter the queue is if the sender is hardly faster
 _FULL_WAIT_RATIO: Final = 0.9  # the share of its time in which a sender waits for room if the queue is full
 _BUSIEST: Final = 1.05  # above 1, so that the wait on a fully busy host is finite

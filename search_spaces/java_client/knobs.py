@@ -25,7 +25,10 @@ _MOST_REQUEST_BYTES: Final = 16_777_216
 
 
 def knobs_of(minor: Minor) -> tuple[Knob, ...]:
-    """Return the knobs of a minor version, in the order in which they are drawn: a knob that bounds another first."""
+    """Return the knobs of a minor version, in the order in which they are drawn.
+
+    A knob that limits the range of another knob is drawn before it.
+    """
     adaptive = _ADAPTIVE if minor >= ADAPTIVE_SINCE else ()
     levels = _LEVEL_KNOBS if minor >= LEVELS_SINCE else ()
     return (*_FIRST, *adaptive, *_COMPRESSION, *levels, *_SOCKET)

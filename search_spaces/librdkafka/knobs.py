@@ -17,7 +17,7 @@ _MOST_QUEUED: Final = 2_000_000
 _MOST_IN_BATCH: Final = 1_000_000
 """The highest `batch.num.messages` that the client accepts. Source: librdkafka 2.16 CONFIGURATION.md."""
 RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
-"""The words of `partitioner` with which records without a key go to all partitions."""
+"""The values of `partitioner` that spread records without a key over all partitions."""
 
 _THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
 _MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"

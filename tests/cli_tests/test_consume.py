@@ -44,7 +44,7 @@ def test_without_a_cluster_a_topic_is_filled_and_read() -> None:
     assert ran.code == 0, ran.err
     assert "writing 10,000 records (0.01 GB of values)" in ran.complaint
     assert "10,000 taken" in ran.out
-    assert "embedded cluster" in ran.out
+    assert "local cluster" in ran.out
 
 
 @pytest.mark.campaign

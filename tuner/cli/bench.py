@@ -98,7 +98,8 @@ def bench(
         float,
         typer.Option(
             metavar="RATIO",
-            help="Half of the records leave in bursts of about a second, at this many times the --rate, such as 3.",
+            help="Rate of the bursts, as a multiple of --rate, such as 3. Half of the records then leave in bursts of "
+            "about a second.",
             rich_help_panel=_WORKLOAD,
         ),
     ] = 1.0,

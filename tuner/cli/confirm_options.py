@@ -26,11 +26,12 @@ def max_rounds(least: int, default: str, panel: Panel = None, uncertain: str = "
     )
 
 
-def width_ratio(default: Default, panel: Panel = None, example: str = "0.05 for a twentieth") -> Any:
+def width_ratio(default: Default, panel: Panel = None, example: str = "0.05") -> Any:
     """Return the option for the width of the interval at which the rounds end; see `max_rounds` for the arguments."""
     return typer.Option(
         min=0.001,
-        help=f"Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: {example}.",
+        help=f"Largest width of the gain's confidence interval, as a share of the gain, such as {example}. Rounds are "
+        "added until the interval is narrower or --max-rounds is reached.",
         show_default=default,
         rich_help_panel=panel,
     )

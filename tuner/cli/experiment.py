@@ -176,7 +176,7 @@ def report(
     as_json: options.Json = False,
     as_csv: options.Csv = False,
 ) -> None:
-    """Report an experiment: a table of its rows beside the paper's values, and what came out of the paper's findings.
+    """Report an experiment: its rows with the paper's values, and whether each finding of the paper holds here.
 
     With papers, the report begins with all findings of the experiments that were run.
 

@@ -174,8 +174,8 @@ Until = Annotated[
     typer.Option(
         metavar="[DATE] HH:MM",
         parser=parse_until,
-        help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. If "
-        "you resume a study, 07:00 still means the first seven o'clock after the study began; another time, such as "
+        help="Local time by which the study normally ends, such as 07:00. No trial of the search starts after it. When "
+        "you resume the study with the same value, it means the same moment as before. Another value, such as "
         "'2026-11-25 07:00', replaces it.",
         rich_help_panel="How long",
     ),

@@ -72,7 +72,9 @@ Brokers = Annotated[
 
 
 def _retention_s(text: str) -> float:
-    """Return the seconds of a retention time. It must have a unit: `retention.ms` is in milliseconds, and ours is not.
+    """Return the seconds of a retention time.
+
+    A number without a unit is refused: `retention.ms` counts milliseconds, and a duration without a unit is in seconds.
 
     Raises:
         typer.BadParameter: The text is not a duration, or has no unit.

@@ -55,8 +55,8 @@ AllowLoss = Annotated[
         min=0,
         max=1,
         metavar="RATIO",
-        help="The part of any objective that a balanced config may give up: 0.1 is 10 %. A metric that was not asked "
-        "for is called 'not worse' or 'at most N % worse' if it loses no more than this.",
+        help="The part of any objective that a balanced config may give up: 0.1 is 10 %. The output calls a "
+        "metric outside the goal 'not worse' or 'at most N % worse' if its loss is at most RATIO.",
         show_default="confirm.allow_loss of the study file",
     ),
 ]

@@ -48,9 +48,9 @@ def verify(
     of --study is broken. It is 99 without any measurement if the file promises less than the baseline (or than the
     durability of --study), or if the latencies can't be compared because one side uses acks=0.
 
-    The exit code is 98 if an interval is too wide to tell: it contains 1, and its upper end is more than twice its
-    lower end. With --tolerance-ratio, 1 minus the tolerance takes the place of 1. With --min-gain, such a wide
-    interval contains both 1 and the gain that is asked for.
+    The exit code is 98 if an interval is too wide to tell: it contains the threshold, and its upper end is more than
+    twice its lower end. The threshold is 1, or 1 - T with --tolerance-ratio T. With --min-gain G, the interval must
+    contain both 1 and G.
 
     The rounds end early if records are lost, or if a number is certainly worse than allowed. They also end early if all
     numbers are certainly good enough, except that constraints of --study need all rounds.

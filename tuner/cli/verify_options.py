@@ -53,12 +53,12 @@ Rounds = Annotated[
     typer.Option(
         min=2,
         show_default="8, or less with a lower --max-rounds",
-        help="Minimum number of rounds; fewer if the outcome is certain. One round measures the baseline and the file "
-        "once.",
+        help="Number of first rounds. The command stops earlier only if the outcome is already certain. One round "
+        "measures the baseline and the file once.",
     ),
 ]
 MaxRounds = Annotated[int | None, confirm_options.max_rounds(2, "20", uncertain="result")]
-WidthRatio = Annotated[float, confirm_options.width_ratio(True, example="0.1 for a tenth")]
+WidthRatio = Annotated[float, confirm_options.width_ratio(True, example="0.1")]
 MinGain = Annotated[
     float | None,
     typer.Option(

@@ -10,12 +10,12 @@ ends and the next one begins. With two configs the rounds are AB, BA, AB, BA and
 first-order balanced design. Source: Williams, "Experimental designs balanced for the estimation of residual effects of
 treatments" (1949).
 
-The predecessor is no part of the model that gives the gains, and there is no pause or wash-out before a measurement.
-With balanced pairs, the predecessor's effect is in the means of all configs alike, so a term for it would not change a
-gain, but cost degrees of freedom. With few rounds it would also be nearly collinear with the configs. A wash-out of one
-more load before each measurement would double the time of a confirmation, and thereby halve its rounds. In simulated
-studies, carry-over of 5 and 10 % led to no wrong claim (docs/evidence/trust.md). The model with the predecessor only
-serves the warning (`tuner.confirmation.carry_over`).
+The model of the gains has no term for the predecessor. With balanced pairs, the predecessor has the same part in the
+mean of every config, so a term would change no gain, and it would cost degrees of freedom. With few rounds, the term
+would also be nearly collinear with the configs. There is no pause and no wash-out before a measurement either. A
+wash-out load before each measurement would double the time of a confirmation, and thereby halve its rounds. In
+simulated studies, carry-over of 5 and 10 % led to no wrong claim (docs/evidence/trust.md). Only the warning uses a
+model with the predecessor (`tuner.confirmation.carry_over`).
 """
 
 from collections import Counter

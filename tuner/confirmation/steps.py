@@ -113,7 +113,7 @@ def next_step(measured: MeasuredPlan, configs: Mapping[str, ProducerConfig], see
 def _are_decided(measured: MeasuredPlan) -> bool:
     """Return whether the rounds may end early, because their outcome is certain for every winner.
 
-    The outcome for a winner is certain if it lost records, if one of its gains is certainly below the plan's
+    The outcome for a winner is certain if the winner lost records, if one of its gains is certainly below the plan's
     `decides_at`, or if all of its gains are certainly above. The rounds are checked after each round, and each check
     could err. So a check uses intervals of the level `_CERTAIN`: 18 checks of two metrics add at most 1.8 % to the
     probability that a config is wrongly called worse.

@@ -1,7 +1,8 @@
 """Running an experiment: measure all its rows in each round, store every measurement, and resume after a kill.
 
-The parts are those of a study: the bench with its limits, lost brokers and attempts; the results store; the copy in
-MLflow; the lock on the cluster. A study asks a sampler for its next config, and an experiment takes the next row.
+An experiment uses the parts of a study: the bench, which applies limits, waits for lost brokers and repeats attempts;
+the results store; the copy in MLflow; the lock on the cluster. A study asks a sampler for its next config, and an
+experiment takes the next row.
 """
 
 import datetime

@@ -154,7 +154,7 @@ class LoadSection(RecordsSection):
     rate_records_per_s: Annotated[float, fields.number(0, MOST_RATE_RECORDS_PER_S, above=True)] | None = None
     """Records per second of all producers together. Without it, records are sent as fast as the client takes them."""
     peak_ratio: PeakRatio = _LOAD.peak_ratio
-    """Half of the records leave in bursts of about a second, at this many times the rate. 1: the rate is constant."""
+    """Rate of the bursts, as a multiple of the rate. Half of the records leave in bursts of about a second. 1: none."""
     warmup: Duration = _LOAD.warmup_s
     """Duration of the load before the measurement, in seconds or as a text such as 3s."""
     measured: Measured = _LOAD.measured_s

@@ -114,8 +114,9 @@ def best_codec(coded_bytes: Mapping[str, int], plain_bytes: int) -> str:
 def ranked(inspections: Iterable[Inspection]) -> list[RankedTopic]:
     """Return topics in the order of what could be saved, the most first.
 
-    Only what was written since the time that was asked about counts. The batches that could be saved in a topic are
-    divided by the batches of all topics, and the bytes by all bytes. The mean of the two decides.
+    Only what was written since the time that was asked about counts. Topics are ranked by the mean of two shares: the
+    batches that could be saved divided by the batches of all topics, and the bytes that could be saved divided by the
+    bytes of all topics.
     """
     found = list(inspections)
     batches = sum(each.recent_batches for each in found)

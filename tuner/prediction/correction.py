@@ -44,7 +44,7 @@ _AMPLITUDE: Final[Mapping[str, float]] = MappingProxyType(
 )
 """How much the factors of different configs differ, as the standard deviation of their logarithm. Source: the same."""
 _LENGTHS: Final = np.array([2.0, 0.5, 2.0, *[1.5] * 9, 0.6])
-"""Over which distance the factor changes noticeably, for each setting; 1 is the usual span of a setting.
+"""The length scale of each setting in the Gaussian process, in units of the setting's usual range.
 
 Source: as for `NOISE`, for linger.ms, batch.size, requests in flight (the first three) and the codec (the last). The
 others do not vary within a table, so they are assumed.

@@ -16,3 +16,9 @@ def _parts(used: BrokerUse) -> Iterator[str]:
         yield f"received {used.received_mb_per_s:,.1f} MB/s, sent {used.sent_mb_per_s:,.1f} MB/s"
     if used.disk_mb_per_s is not None:
         yield f"wrote {used.disk_mb_per_s:,.1f} MB/s to disk" if used.disk_mb_per_s else "wrote nothing to disk"
+
+
+def cluster_text(label: str) -> str:
+    """Return a cluster in words, from its stored label: `local cluster (2 ms each way)`."""
+    kind, _, link = label.partition(" ")
+    return f"{'local' if kind == 'embedded' else kind} cluster {link}".rstrip()

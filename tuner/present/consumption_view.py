@@ -12,7 +12,7 @@ from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurement import Measurement
 from runners.reporting import counted, percent
-from tuner.present.brokers_view import broker_lines
+from tuner.present.brokers_view import broker_lines, cluster_text
 from tuner.present.console import OUT, warn
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
@@ -45,7 +45,7 @@ def _rows(seen: Consumption, verdict: Verdict, written: Measurement | None) -> l
         (
             "consumers",
             f"{counted(reading.consumers, 'consumer')} of {origin.client_version} on "
-            f"{counted(origin.partitions, 'partition')} of topic {origin.topic}, {origin.cluster} cluster",
+            f"{counted(origin.partitions, 'partition')} of topic {origin.topic}, {cluster_text(origin.cluster)}",
         ),
         ("load", _load(seen)),
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),

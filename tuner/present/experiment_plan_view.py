@@ -11,6 +11,7 @@ from runners.workload import Workload
 from tuner.model.document import document
 from tuner.model.experiment import ExperimentSpec
 from tuner.model.row import Row
+from tuner.model.target import Target
 from tuner.present.number_text import aligned
 
 _LOAD_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
@@ -62,7 +63,7 @@ def planned_lines(spec: ExperimentSpec) -> list[str]:
     columns = {name: [show(row) for row in spec.rows] for name, show in _LOAD_COLUMNS.items()}
     same = {name: shown[0] for name, shown in columns.items() if len(set(shown)) == 1}
     lines += [
-        f"cluster: {spec.target.label}",
+        f"cluster: {_cluster(spec.target)}",
         f"client: {spec.client.label}; {properties_text(usual) or 'the defaults'}, unless the table says otherwise",
         *(
             [f"all rows: {', '.join(f'{name} {shown}' for name, shown in same.items() if shown != '-')}"]
@@ -148,3 +149,10 @@ def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
         ],
         findings=[asdict(finding) for finding in spec.findings],
     )
+
+
+def _cluster(target: Target) -> str:
+    if target.bootstrap is not None or target.container is not None:
+        return target.label
+    started = counted(target.brokers, "local broker")
+    return f"{started}, behind {target.link}" if target.link else started

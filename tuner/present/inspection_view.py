@@ -24,7 +24,8 @@ from tuner.present.inspection_words import (
 from tuner.present.number_text import aligned, number
 
 _RANKING_RULE: Final = (
-    "the saved batches divided by the batches of all topics, and the saved bytes by all bytes; the mean of the two"
+    "the mean of two shares: the saved batches divided by the batches of all topics, and the saved bytes divided by "
+    "the bytes of all topics"
 )
 
 

@@ -18,7 +18,7 @@ from runners.measurement import Measurement, Window
 from runners.reporting import counted, percent
 from runners.runner import Watch
 from search_spaces.client import ClientKind
-from tuner.present.brokers_view import broker_lines
+from tuner.present.brokers_view import broker_lines, cluster_text
 from tuner.present.console import OUT, warn
 from tuner.present.live_windows import live_windows
 
@@ -64,7 +64,10 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
             f"{load.record_sizes} B records, {offered}, {seen.duration_s:.1f} s after {load.warmup_s:g} s of warm-up, "
             f"{counted(load.partitions, 'partition')}, replication {load.replication}",
         ),
-        ("client", f"{seen.origin.client_version}, {seen.origin.generator} generator, {seen.origin.cluster} cluster"),
+        (
+            "client",
+            f"{seen.origin.client_version}, {seen.origin.generator} generator, {cluster_text(seen.origin.cluster)}",
+        ),
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
         ("latency", _percentiles(seen.latency) if seen.latency.count else "no latency was sampled"),
         *delay,

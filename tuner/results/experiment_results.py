@@ -1,4 +1,4 @@
-"""The results of an experiment so far: the values of each row, and what came out of the paper's findings."""
+"""The results of an experiment so far: the values of each row, and whether the paper's findings hold here."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing

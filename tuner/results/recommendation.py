@@ -20,7 +20,7 @@ class Conditions:
         max_p99_ms: Upper limit of the p99 latency at the study's fixed rate; None is no limit.
         min_mb_per_s: Lower limit of the throughput; None is no limit.
         allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
-            that was not asked for; None is as the study says.
+            outside the goal; None is as the study says.
     """
 
     max_p99_ms: float | None = None
@@ -58,7 +58,7 @@ NO_CONDITIONS: Final = Conditions()
 
 
 class SideEffect(StrEnum):
-    """What a recommended config does to a metric that was not asked for."""
+    """What a recommended config does to a metric outside the goal."""
 
     KEEPS = "keeps"
     COSTS = "costs"
@@ -67,7 +67,7 @@ class SideEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a recommended config does to one metric that was not asked for.
+    """What a recommended config does to one metric outside the goal.
 
     Attributes:
         ratio: How many times better than the baseline the config is in this metric, with an interval of 97.5 %.

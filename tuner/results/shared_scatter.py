@@ -1,4 +1,4 @@
-"""What the comparisons of an experiment know together about their scatter between rounds.
+"""Estimates the scatter between rounds from all comparisons of a metric together.
 
 Three or four rounds tell little about the scatter of one comparison: with 95 % certainty for 30 comparisons together,
 the t quantile for three rounds is 24, so hardly anything is decided. But there are many comparisons of the same metric.
@@ -80,7 +80,7 @@ class SharedScatter:
         """Return how many times larger the compared values are, with a confidence interval from the shared scatter.
 
         Args:
-            logs: The logarithms of its ratios, one per round; at least two.
+            logs: The logarithms of the comparison's ratios, one per round; at least two.
             level: Level of the confidence interval.
         """
         rounds, own = len(logs), len(logs) - 1

@@ -114,7 +114,9 @@ class SizeVerification:
         return bool(self.gains) or self.lost
 
     def outcomes(self, min_gain: float | None, tolerance_ratio: float) -> dict[str, VerificationOutcome]:
-        """Return how the config compares with the baseline in each metric; undecided are those that `undecided` names.
+        """Return how the config compares with the baseline in each metric.
+
+        A metric is undecided if its interval contains the threshold and is too wide (`_open`).
 
         Args:
             min_gain: As for `misses`.
@@ -167,7 +169,7 @@ class SizeVerification:
     def _open(self, min_gain: float | None, tolerance_ratio: float) -> list[str]:
         """Return the metrics whose interval contains the bound and is wider than a factor of 2.
 
-        If a gain is asked for, the interval must also contain 1: an interval below 1 shows that there is no gain.
+        With a `min_gain`, the interval must also contain 1: an interval below 1 shows that there is no gain.
         """
         bound = decides_at(min_gain, tolerance_ratio)
         return [
@@ -184,7 +186,7 @@ class SizeVerification:
 
 
 def decides_at(min_gain: float | None, tolerance_ratio: float) -> float:
-    """Return the gain above which a config certainly passes in a metric, and below which it certainly does not."""
+    """Return the threshold of a metric: a gain that is certainly above it passes, and one certainly below it fails."""
     return 1.0 - tolerance_ratio if min_gain is None else min_gain
 
 

@@ -179,7 +179,7 @@ class PacedSection(PhaseSection):
     rate_ratio: Annotated[float, fields.number(0, 1, above=True)] = _WORKLOAD.rate_ratio
     """The fixed rate as a share of the baseline's throughput: above 0, at most 1. Used without rate_records_per_s."""
     peak_ratio: PeakRatio = _WORKLOAD.peak_ratio
-    """Half of the records leave in bursts of about a second, at this many times the rate. 1: the rate is constant."""
+    """Rate of the bursts, as a multiple of the rate. Half of the records leave in bursts of about a second. 1: none."""
 
 
 class RecordsSection(Section):

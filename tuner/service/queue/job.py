@@ -166,8 +166,8 @@ def check_changeable(job: QueuedJob) -> None:
 def task_after(job: QueuedJob, kind: TaskKind, options: Mapping[str, Any]) -> Task:
     """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
 
-    A study that has failed is paused afterwards, because it can be resumed as well. If it was another task than its run
-    that failed or was paused, the study is afterwards what it was to be after that task.
+    A study that has failed is paused afterwards, because it can be resumed as well. If a task other than the run failed or
+    was paused, the new task leaves the study in the state that the old task would have left.
 
     Raises:
         WrongMove: The study is waiting or running, was cancelled, or has another task to do.
@@ -186,7 +186,7 @@ def task_after(job: QueuedJob, kind: TaskKind, options: Mapping[str, Any]) -> Ta
 
 
 def cancels_task(job: QueuedJob, to: JobState) -> bool:
-    """Return whether a move ends only the study's task, and the study is then what it was to be after the task.
+    """Return whether a move ends only the study's task, and leaves the study in the state that follows the task.
 
     A confirmation or a copy to MLflow is a task of a study that was at rest. If it is cancelled, the study is not.
     """
