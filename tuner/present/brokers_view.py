@@ -1,4 +1,4 @@
-"""What each broker on this host used in a measurement, in words."""
+"""A cluster in words, and what each broker on this host used in a measurement."""
 
 from collections.abc import Iterator
 

@@ -166,8 +166,8 @@ def check_changeable(job: QueuedJob) -> None:
 def task_after(job: QueuedJob, kind: TaskKind, options: Mapping[str, Any]) -> Task:
     """Return the task that a study at rest gets. Afterwards, the study is in its present state again.
 
-    A study that has failed is paused afterwards, because it can be resumed as well. If a task other than the run failed or
-    was paused, the new task leaves the study in the state that the old task would have left.
+    A study that has failed is paused afterwards, because it can be resumed as well. If a task other than the run failed
+    or was paused, the new task leaves the study in the state that the old task would have left.
 
     Raises:
         WrongMove: The study is waiting or running, was cancelled, or has another task to do.
