@@ -1,9 +1,10 @@
-"""What is shown of a measurement without a latency."""
+"""What is shown of a measurement's cluster, and of one without a latency."""
 
 import pytest
 
 from runners.histogram import Histogram
 from tests.helpers.measurements import measurement, window
+from tuner.present.brokers_view import cluster_text
 from tuner.present.measurement_view import live_view, print_spread
 
 
@@ -24,3 +25,15 @@ def test_the_spread_leaves_out_what_no_run_measured(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert "p99 ms" in shown
     assert "nan" not in shown
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("embedded", "local cluster"),
+        ("embedded (2 ms each way)", "local cluster (2 ms each way)"),
+        ("existing", "existing cluster"),
+    ],
+)
+def test_a_cluster_that_the_tuner_started_is_called_local(label: str, shown: str) -> None:
+    assert cluster_text(label) == shown

@@ -100,7 +100,7 @@ class StudyOptions:
         Method | None,
         typer.Option(
             help="How new configs are proposed; docs/evidence/search-methods.md compares the methods. grid measures "
-            "all combinations of the properties that --knob names.",
+            "all combinations of the values that --knob gives.",
             show_default="bayesian",
             rich_help_panel=_FILE,
         ),
