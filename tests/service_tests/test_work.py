@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,8 +17,11 @@ from tests.helpers.serving import Serving, ended, serving, state_of, study_file
 from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
+from tuner.model.facts import CLIENT_VERSION, FINISHED_AT
 from tuner.model.reserved_names import QUEUE_FILE
 from tuner.model.trial import Kind, Progress, StudyState
+from tuner.present.front_table import LIMITED_BY_HOST
+from tuner.present.grid_view import NO_GRID
 from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import load_results
 from tuner.service.http.tokens import TokenRole
@@ -280,6 +284,34 @@ def test_results_of_an_unfinished_study_have_the_warning_of_the_local_commands(
                 assert (there.code, there.out) == (here.code, here.out) == (0, there.out)
                 assert (warning in there.complaint) is (warning in here.complaint) is (name != "finished")
             assert warning not in at(service, command, "complete").complaint, "the service ran it to its end"
+
+
+def test_results_with_a_service_have_all_warnings_of_the_local_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "studies"
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    write_study(
+        root / "simulated",
+        trials=12,
+        change=lambda trial: replace(trial, flagged=trial.number == 7),
+        facts={CLIENT_VERSION: "simulated", FINISHED_AT: None},
+    )
+    with serving(root, "--no-access-log") as service:
+        for words, warnings in (
+            (("front",), (f"trial 7: {LIMITED_BY_HOST}", SIMULATED, "its front may still change")),
+            (("front", "--csv"), (SIMULATED, "its front may still change")),
+            (("front", "--json"), ()),
+            (("grid",), (SIMULATED, NO_GRID)),
+            (("grid", "--json"), (SIMULATED, NO_GRID)),
+            (("explain", "--record-bytes", "700"), ("700 B were not measured", SIMULATED, "recommendation may still")),
+            (("explain", "--json"), (SIMULATED, "the recommendation may still change")),
+        ):
+            command, *options = words
+            here = tuner(command, "simulated", *options)
+            assert at(service, command, "simulated", *options) == here
+            assert here.code == 0
+            assert all(warning in here.complaint for warning in warnings)
 
 
 @pytest.mark.campaign

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,7 +20,7 @@ from tuner.present.console import ERR, OUT, warn
 from tuner.present.export import Format, export_all, recommendation_of, study_record
 from tuner.present.number_text import number, title
 from tuner.results.reasons import none_keeps_constraints
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendation import NO_CONDITIONS, Conditions, Recommendation
 from tuner.service.queue.job import AT_WORK, JobState
 
 SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
@@ -161,10 +162,14 @@ def _line(trial: Mapping[str, Any]) -> str:
 
 
 def recommendations(
-    client: Client, study: str, record_bytes: str | None, goal: Goal | None = None, **conditions: float | None
+    client: Client,
+    study: str,
+    record_bytes: str | None,
+    goal: Goal | None = None,
+    conditions: Conditions = NO_CONDITIONS,
 ) -> list[Recommendation]:
-    """Return the recommendations of a study on a service; the arguments are those of `Client.recommend`."""
-    record = json.loads(client.recommend(study, record_bytes, goal and str(goal), **conditions).text)  # type: ignore[arg-type]
+    """Return the recommendations of a study on a service; the arguments are those of `recommend_each`."""
+    record = json.loads(client.recommend(study, record_bytes, goal and str(goal), **asdict(conditions)).text)
     return [recommendation_of(each) for each in record.get("recommendations", [record])]
 
 

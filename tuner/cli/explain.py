@@ -5,7 +5,8 @@ from tuner.cli import options
 from tuner.cli.options_from_dataclass import with_options
 from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import ExplainOptions
-from tuner.present.console import OUT, warn
+from tuner.cli.shown_warnings import warn_about_explanations
+from tuner.present.console import OUT
 from tuner.present.export.record import explanations_record
 from tuner.present.why import print_explanations
 from tuner.results.explanation import explain as explanation
@@ -33,9 +34,6 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
         print_json(explanations_record(results.name, found))
     else:
         print_explanations(found, OUT)
-    for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
-        warn(warning)
-    if not results.finished:
-        warn("the study is not finished, so the recommendation may still change")
+    warn_about_explanations(recommended, finished=results.finished)
     if missing:
         raise missing

@@ -27,6 +27,7 @@ from tuner.cli.recommend_options import ExplainOptions, RecommendOptions, form_a
 from tuner.cli.shown_recommendations import show_found
 from tuner.cli.shown_studies import print_studies
 from tuner.cli.shown_trials import Parquet, check_trials_output, show_trials
+from tuner.cli.shown_warnings import warn_about_explanations, warn_about_front, warn_about_grid
 from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
@@ -34,12 +35,12 @@ from tuner.model.errors import NothingToTell
 from tuner.model.trial import StudyState
 from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
-from tuner.present.grid_view import NO_GRID
 from tuner.present.study_list import ListedStudy, listed_study, newest_first
 from tuner.results.reasons import SIMULATED
 from tuner.service.queue.job import AT_WORK, JobState
 
 _WATCH_S: Final = 2.0
+_FINISHED: Final = (StudyState.FINISHED, JobState.COMPLETE)
 
 
 def status(
@@ -96,18 +97,16 @@ def front(
     """
     check_one_form(json=as_json, csv=as_csv)
     with service() as client:
+        record = client.front(study, record_bytes)
         if as_json:
-            print_json(client.front(study, record_bytes))
-        elif as_csv:
+            print_json(record)
+            return
+        if as_csv:
             print_csv(client.text(study, "front", form="csv", record_bytes=record_bytes))
         else:
             typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
-        if not as_json and not _is_finished(client, study):
-            warn("the study is not finished, so its front may still change")
-
-
-def _is_finished(client: Client, study: str) -> bool:
-    return client.status(study)["state"] in (StudyState.FINISHED, JobState.COMPLETE)
+        now = client.status(study)
+    warn_about_front(record, as_csv=as_csv, simulated=now["simulated"], finished=now["state"] in _FINISHED)
 
 
 def grid(
@@ -131,12 +130,8 @@ def grid(
         elif as_csv:
             print_csv(client.text(study, "grid", form="csv", record_bytes=record_bytes))
         else:
-            text = client.text(study, "grid", record_bytes=record_bytes)
-            typer.echo(printable(text), nl=False)
-            if not text:
-                warn(NO_GRID)
-        if found["simulated"]:
-            warn(SIMULATED)
+            typer.echo(printable(client.text(study, "grid", record_bytes=record_bytes)), nl=False)
+    warn_about_grid(found)
 
 
 def trials(
@@ -187,15 +182,7 @@ def recommend(study: Study, asked: RecommendOptions) -> None:
     """
     form = form_asked(asked.form, as_json=asked.as_json)
     with service() as client:
-        found = recommendations(
-            client,
-            study,
-            asked.record_bytes,
-            asked.goal,
-            max_p99_ms=asked.max_p99_ms,
-            min_mb_per_s=asked.min_mb_per_s,
-            allow_loss=asked.allow_loss,
-        )
+        found = recommendations(client, study, asked.record_bytes, asked.goal, asked.conditions)
     show_found(found, form, asked.output, force=asked.force, everything=asked.everything)
 
 
@@ -265,13 +252,13 @@ def explain(study: Study, asked: ExplainOptions, as_json: options.Json = False) 
     query = {**asdict(asked), "goal": asked.goal and str(asked.goal)}
     with service() as client:
         text = client.text(study, "explanation", form="json" if as_json else "text", **query)
-        finished = _is_finished(client, study)
+        found = recommendations(client, study, asked.record_bytes, asked.goal, asked.conditions)
+        finished = client.status(study)["state"] in _FINISHED
     if as_json:
         print_json(json.loads(text))
     else:
         typer.echo(printable(text), nl=False)
-    if not finished:
-        warn("the study is not finished, so the recommendation may still change")
+    warn_about_explanations(found, finished=finished)
 
 
 @with_options(PredictOptions)

@@ -16,13 +16,14 @@ from tuner.cli import options
 from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.cli.printing import check_one_form, print_csv, print_json, print_written
 from tuner.cli.shown_studies import print_studies_here
+from tuner.cli.shown_warnings import warn_about_front, warn_about_grid
 from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
-from tuner.present.front_table import front_csv, front_rows, fronts_record
+from tuner.present.front_table import front_csv, fronts_record
 from tuner.present.front_view import print_front
-from tuner.present.grid_view import NO_GRID, grid_csv, grid_record, print_grid
+from tuner.present.grid_view import grid_csv, grid_record, print_grid
 from tuner.present.status import Status, status_of
 from tuner.present.status_view import status_text
 from tuner.results.comparison import StudyComparison
@@ -117,21 +118,16 @@ def front(
     check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
+    record = fronts_record(results, sizes)
     if as_json:
-        print_json(fronts_record(results, sizes))
+        print_json(record)
         return
     if as_csv:
         print_csv(front_csv(*sizes))
-    for size in () if as_csv else sizes:
-        rows = front_rows(size)
-        print_front(results, size, rows, OUT)
-        for row in rows:
-            for remark in row.remarks:
-                warn(f"trial {row.trial.number}: {remark}")
-    if results.simulated:
-        warn(SIMULATED)
-    if not results.finished:
-        warn("the study is not finished, so its front may still change")
+    else:
+        for size in sizes:
+            print_front(results, size, OUT)
+    warn_about_front(record, as_csv=as_csv, simulated=results.simulated, finished=results.finished)
 
 
 def grid(
@@ -154,17 +150,15 @@ def grid(
     loaded = load_study(study)
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
+    record = grid_record(results.name, tables, simulated=results.simulated)
     if as_json:
-        print_json(grid_record(results.name, tables, simulated=results.simulated))
+        print_json(record)
     elif as_csv:
         print_csv(grid_csv(tables))
     else:
         for size, found in tables.items():
             print_grid(results.name, size, found, OUT)
-    if results.simulated:
-        warn(SIMULATED)
-    if not any(tables.values()):
-        warn(NO_GRID)
+    warn_about_grid(record)
 
 
 def report(

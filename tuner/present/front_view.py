@@ -5,7 +5,7 @@ from typing import Final
 
 from runners.reporting import counted
 from tuner.present.console import Unwrapped
-from tuner.present.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
+from tuner.present.front_table import IN_TURN, FrontRow, front_metrics, front_notes, front_rows, in_turn_rows
 from tuner.present.number_text import aligned, title
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
@@ -13,16 +13,16 @@ from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 _INDENT: Final = "      "
 
 
-def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRow], out: Unwrapped) -> None:
+def print_front(results: StudyResults, size: SizeResults, out: Unwrapped) -> None:
     """Print the front of one record size.
 
     Args:
         results: The study's results.
         size: The results of the record size.
-        rows: The rows of the front's table, from `front_rows`.
         out: The console to print to.
     """
     heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
+    rows = front_rows(size)
     if not rows:
         out.show(f"{heading}: nothing on the front yet")
         return

@@ -39,7 +39,6 @@ from tuner.present.study_list import listed_study
 from tuner.present.trial_record import trial_record
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
-from tuner.results.reasons import SIMULATED
 from tuner.results.recommend import recommend_each
 from tuner.results.recommendation import Conditions, Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
@@ -205,7 +204,7 @@ def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
 
 
 def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.front_table import front_csv, front_rows, fronts_record
+    from tuner.present.front_table import front_csv, fronts_record
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -215,8 +214,7 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
         case "text":
             from tuner.present.front_view import print_front
 
-            shown = [f"{SIMULATED}\n"] if results.simulated else []
-            shown += [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
+            shown = [_as_text(partial(print_front, results, size)) for size in sizes]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
             return CachedResponse.of(fronts_record(results, sizes))

@@ -1,0 +1,53 @@
+"""What `tuner front`, `grid` and `explain` warn of after their results, with and without a service."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runners.simulated.simulated_runner import WARNING
+from tuner.present.console import warn
+from tuner.present.grid_view import NO_GRID
+from tuner.results.reasons import SIMULATED
+from tuner.results.recommendation import Recommendation
+
+
+def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, simulated: bool, finished: bool) -> None:
+    """Print what makes fronts less reliable.
+
+    Args:
+        record: What `fronts_record` returned.
+        as_csv: Whether the fronts were printed as CSV, which has a column for the flags of each config.
+        simulated: Whether the study measured nothing on Kafka.
+        finished: Whether the study ran to its end.
+    """
+    for row in (row for front in record["fronts"] for row in front["front"] if not as_csv):
+        for flag in row["flags"]:
+            if flag != WARNING:
+                warn(f"trial {row['trial']}: {flag}")
+    if simulated:
+        warn(SIMULATED)
+    _warn_unless_finished("its front", finished=finished)
+
+
+def warn_about_grid(record: Mapping[str, Any]) -> None:
+    """Print whether the tables that `grid_record` returned are simulated, and whether there are none."""
+    if record["simulated"]:
+        warn(SIMULATED)
+    if not record["tables"]:
+        warn(NO_GRID)
+
+
+def warn_about_explanations(explained: Iterable[Recommendation], *, finished: bool) -> None:
+    """Print the warnings of the recommendations that were explained, each once.
+
+    Args:
+        explained: The recommendations.
+        finished: Whether the study ran to its end.
+    """
+    for warning in dict.fromkeys(warning for each in explained for warning in each.warnings):
+        warn(warning)
+    _warn_unless_finished("the recommendation", finished=finished)
+
+
+def _warn_unless_finished(what: str, *, finished: bool) -> None:
+    if not finished:
+        warn(f"the study is not finished, so {what} may still change")
