@@ -30,9 +30,10 @@ from tuner.course.steadiness import capacity_of, is_steady
 from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_keeper import TrialKeeper
 from tuner.course.trial_loop import TrialLoop
+from tuner.model.progress import Progress
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import UNBROKEN_S, trial_s
-from tuner.model.trial import Kind, Progress, Proposal, State, Trial
+from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.expectation import ModelExpectation

@@ -25,8 +25,9 @@ from tests.helpers.studies import (
 from tuner.course.reporter import Standing
 from tuner.course.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
+from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec
-from tuner.model.trial import Kind, State, StudyState, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import load_results
 
 

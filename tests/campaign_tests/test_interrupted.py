@@ -16,7 +16,8 @@ from tests.helpers.clients import CLIENTS, brokers_in, holders, left_by_java
 from tests.helpers.command import arguments, tuner
 from tests.helpers.studies import of_kind, on_record, simulated_study, state_told
 from tests.helpers.waiting import eventually
-from tuner.model.trial import Kind, StudyState, Trial
+from tuner.model.progress import StudyState
+from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import load_results
 
 STUDY = """\

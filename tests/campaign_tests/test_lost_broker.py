@@ -16,7 +16,8 @@ from tests.helpers.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import measure_study
 from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
-from tuner.model.trial import Kind, State, StudyState
+from tuner.model.progress import StudyState
+from tuner.model.trial import Kind, State
 
 pytestmark = pytest.mark.broker
 

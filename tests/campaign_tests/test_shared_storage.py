@@ -19,8 +19,9 @@ from tests.helpers.postgres_server import PASSWORD, PostgresServer, served
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.studies import Steady, Told, simulated_study
 from tuner.course.run import measure_study
+from tuner.model.progress import StudyState
 from tuner.model.spec import StudySpec
-from tuner.model.trial import PACED, SATURATED, StudyState, Trial
+from tuner.model.trial import PACED, SATURATED, Trial
 from tuner.results.study_results import load_results
 
 KILLS = 25 if LONG_CAMPAIGN else 6

@@ -21,7 +21,8 @@ from tuner import api as tuner_api
 from tuner.cli.recommend import recommend
 from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.trial import Kind, Progress, StudyState, Trial
+from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Kind, Trial
 from tuner.present.number_text import number
 from tuner.results.recommend import recommend_each
 from tuner.results.study_results import load_results

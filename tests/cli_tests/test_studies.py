@@ -20,8 +20,9 @@ from tests.helpers.postgres_server import PostgresServer
 from tests.helpers.shared_storage import storage_of
 from tests.helpers.stored_studies import WINNER, write_study
 from tuner.model.facts import IN_MLFLOW
+from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RESULTS_FILE
-from tuner.model.trial import Kind, Progress, StudyState, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.storage.home import ROOT_VARIABLE, STORAGE_VARIABLE
 from tuner.storage.sqlite import FolderStorage
 

@@ -15,7 +15,8 @@ from tests.helpers.studies import Told, on_record, simulated_study, state_told
 from tuner.course.reporter import Standing
 from tuner.course.run import measure_study
 from tuner.model.errors import DeadlinePassed
-from tuner.model.trial import StudyState, Trial
+from tuner.model.progress import StudyState
+from tuner.model.trial import Trial
 from tuner.results.study_results import StudyResults
 
 EVENING = datetime.datetime(2026, 3, 1, 22, 0)

@@ -4,7 +4,7 @@ import pytest
 
 from tuner.course.mirroring import SyncOutcome, finish_mirror
 from tuner.model.errors import DeadlinePassed, TooManyFailures
-from tuner.model.trial import StudyState
+from tuner.model.progress import StudyState
 
 
 class Listening:

@@ -12,7 +12,8 @@ from tests.helpers.studies import simulated_study, state_told
 from tests.helpers.watched_run import SHOWN, watched_run
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import measure_study
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, StudyState, Trial
+from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 from tuner.results.study_results import load_results
 from tuner.storage.files import read_progress
 

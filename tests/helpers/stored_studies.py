@@ -36,9 +36,10 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TOTALS,
 )
+from tuner.model.progress import Progress
 from tuner.model.spec import Goal, StudySpec, WorkloadSpec
 from tuner.model.target import Target
-from tuner.model.trial import Kind, Progress, State, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.files import write_progress
 from tuner.storage.sqlite import SqliteStore

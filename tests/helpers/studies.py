@@ -14,6 +14,7 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.reporter import SilentReporter, Standing
+from tuner.model.progress import StudyState
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -26,7 +27,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.target import Target
-from tuner.model.trial import Kind, StudyState, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.storage.files import read_progress
 from tuner.storage.sqlite import SqliteStore
 

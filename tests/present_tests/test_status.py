@@ -13,8 +13,9 @@ import pytest
 from objectives.ratios import Ratio, short
 from tests.helpers.stored_studies import failed, study
 from tests.helpers.watched_run import watched_run
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, Progress, StudyState, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.present.status import Recommended, Status, status_of
 
 UNFINISHED = {"finished_at": None}

@@ -19,7 +19,7 @@ from tuner.cli.options import target_of
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import measure_study
 from tuner.model.errors import EXPECTED, RecordDamaged, StudyError
-from tuner.model.trial import Progress, StudyState
+from tuner.model.progress import Progress, StudyState
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import load_results
 from tuner.service.cache.query import ResultQuery

@@ -18,8 +18,9 @@ from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import write_study
 from tests.helpers.waiting import eventually
 from tuner.model.facts import CLIENT_VERSION, FINISHED_AT
+from tuner.model.progress import Progress, StudyState
 from tuner.model.reserved_names import QUEUE_FILE
-from tuner.model.trial import Kind, Progress, StudyState
+from tuner.model.trial import Kind
 from tuner.present.front_table import LIMITED_BY_HOST
 from tuner.present.grid_view import NO_GRID
 from tuner.results.reasons import SIMULATED

@@ -11,7 +11,8 @@ import pytest
 
 from tests.helpers.trials import failed, trial
 from tuner.model.errors import RecordDamaged
-from tuner.model.trial import Kind, Progress, StudyState
+from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Kind
 from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]

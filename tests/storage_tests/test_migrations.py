@@ -25,8 +25,9 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import measure_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
 from tuner.model.identity import study_identity
+from tuner.model.progress import StudyState
 from tuner.model.spec import Executor
-from tuner.model.trial import Kind, StudyState
+from tuner.model.trial import Kind
 from tuner.present.export import Format, export_all
 from tuner.results.recommend import recommendations
 from tuner.results.study_results import load_results

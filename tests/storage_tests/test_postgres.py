@@ -18,8 +18,8 @@ from tests.helpers.trials import trial
 from tests.helpers.waiting import eventually
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
+from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE, SERVICE_FILES, STUDY_FILE
-from tuner.model.trial import Progress, StudyState
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore

@@ -19,8 +19,8 @@ from typing_extensions import override
 from tests.helpers.trials import trial
 from tests.storage_tests.store_contract import Damage, Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
+from tuner.model.progress import Progress, StudyState
 from tuner.model.study_files import RESULTS_FILE, STUDY_FILE
-from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import read_progress, write_for_everybody, write_progress
 from tuner.storage.protocols import ResultsStore

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from tests.helpers.small_experiment import ToldOfExperiment, run_small
 from tests.tracking_tests.looking import runs
 from tuner.model.facts import FINISHED_AT
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Progress, StudyState
 from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import sync
 

@@ -14,8 +14,9 @@ from tests.helpers.stored_studies import ENVIRONMENT, failed
 from tests.tracking_tests.looking import files, numbers, runs
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOST, RATES
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Kind, Progress, StudyState
+from tuner.model.trial import Kind
 from tuner.present.front_table import front_record
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync

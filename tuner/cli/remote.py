@@ -32,7 +32,7 @@ from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.client import Client, ServiceRefused
 from tuner.model.document import document
 from tuner.model.errors import NothingToTell
-from tuner.model.trial import StudyState
+from tuner.model.progress import StudyState
 from tuner.present.comparison_view import comparison_csv
 from tuner.present.console import say, warn
 from tuner.present.study_list import ListedStudy, listed_study, newest_first

@@ -18,8 +18,9 @@ from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_keeper import utc_now
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.facts import BASELINE_IN_GRID, FINISHED_AT, KEPT_FOR_ROUNDS, TOTALS
+from tuner.model.progress import Progress, StudyState
 from tuner.model.study_time import burn_in_trials, spreads_rounds
-from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
+from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.search_state import SearchState
 from tuner.results.study_results import StudyResults
 from tuner.search.expectation import ModelExpectation, expectation_of

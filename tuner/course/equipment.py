@@ -25,9 +25,9 @@ from tuner.course.mirroring import Mirror, finish_mirror, state_after
 from tuner.course.open_target import OpenTarget, lock_key, open_target, tell_waiting
 from tuner.course.trial_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.model.errors import RecordUnwritable
+from tuner.model.progress import Progress
 from tuner.model.study_files import RAY_FOLDER
 from tuner.model.target import Target
-from tuner.model.trial import Progress
 from tuner.storage.protocols import ResultsStore
 
 

@@ -50,8 +50,9 @@ from tuner.model.facts import (
     TOPIC_SHAPE,
     TRACKING,
 )
+from tuner.model.progress import Progress, StudyState
 from tuner.model.row import Row
-from tuner.model.trial import PACED, SATURATED, Kind, Progress, Proposal, StudyState, Trial
+from tuner.model.trial import PACED, SATURATED, Kind, Proposal, Trial
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 

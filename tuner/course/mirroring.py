@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from runners.reporting import counted
 from tuner.model.errors import DeadlinePassed
-from tuner.model.trial import StudyState
+from tuner.model.progress import StudyState
 
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0

@@ -20,7 +20,8 @@ from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.steps import Step
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.facts import ROUND_STARTED
-from tuner.model.trial import Kind, Progress, Proposal, StudyState
+from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Kind, Proposal
 
 _LOOK_S: Final = 20.0
 """The longest time in seconds for which we wait without reading the clock, because the host may be suspended."""

@@ -9,7 +9,8 @@ from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.processes import ProcessIdentity
 from tuner.course.mirroring import Mirror
 from tuner.model.errors import TooManyFailures
-from tuner.model.trial import Kind, Progress, State, Trial
+from tuner.model.progress import Progress
+from tuner.model.trial import Kind, State, Trial
 from tuner.storage.protocols import ResultsStore
 
 

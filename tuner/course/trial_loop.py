@@ -23,19 +23,11 @@ from tuner.course.trial_job import StartedTrial, TrialDone, TrialJob
 from tuner.course.trial_keeper import TrialKeeper, utc_now
 from tuner.model.errors import StudyError
 from tuner.model.facts import RESERVED_BYTES
+from tuner.model.progress import Progress, StudyState
 from tuner.model.setup import Setup
 from tuner.model.spec import StudySpec
 from tuner.model.study_time import OVERHEAD_S, UNBROKEN_S, starting_s, trial_s
-from tuner.model.trial import (
-    CONFIRMING_KINDS,
-    PACED,
-    SATURATED,
-    Kind,
-    Progress,
-    Proposal,
-    StudyState,
-    Trial,
-)
+from tuner.model.trial import CONFIRMING_KINDS, PACED, SATURATED, Kind, Proposal, Trial
 from tuner.results.search_state import SearchState
 from tuner.storage.protocols import ResultsStore
 

@@ -1,11 +1,11 @@
-"""The types for a trial with its measured values, for a proposed config, and for a study's progress.
+"""The types for a trial with its measured values, and for a proposed config.
 
 Their objects are immutable, and have the same fields in memory and in the results store.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -216,75 +216,3 @@ class Proposal:
     index: int = 0
     params: Mapping[str, int | float | str] = field(default_factory=dict)
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
-
-
-class StudyState(StrEnum):
-    """What a study is doing."""
-
-    RUNNING = "running"
-    CONFIRMING = "confirming"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
-    FINISHED = "finished"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a study is doing now, as the process that runs it reports it; each report replaces the previous one.
-
-    Attributes:
-        state: What the study is doing. If the process was killed, this is still its last report.
-        record_bytes: The record size or mix that is being measured; empty between two record sizes.
-        trial: Number of the running trial.
-        kind: Why that trial is run.
-        trials: Number of trials planned for this record size; None if only time or bytes limit the search.
-        phase: The running phase; empty until the first window of the phase is measured.
-        message: The progress in words; empty if nothing is being measured.
-        ends_at: Estimated end of the study, ISO 8601; None if unknown.
-        behind_mlflow: Number of stored trials that MLflow does not show yet.
-        pid: Process ID of the process that runs the study.
-        process_started: When that process started, counted from the boot of its host (see
-            `runners.processes`); empty in the reports of earlier releases.
-        started_at: Start time of that process, ISO 8601.
-        updated_at: Time of this report, ISO 8601.
-        alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.
-    """
-
-    state: StudyState
-    record_bytes: str = ""
-    trial: int | None = None
-    kind: Kind | None = None
-    trials: int | None = None
-    phase: str = ""
-    message: str = ""
-    ends_at: str | None = None
-    behind_mlflow: int = 0
-    pid: int | None = None
-    process_started: str = ""
-    started_at: str = ""
-    updated_at: str = ""
-    alive: bool | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether the study was running at the time of this report; its process may have been killed since."""
-        return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the stored fields by name, for `from_json` to read; `alive` is not stored."""
-        return {name: value for name, value in asdict(self).items() if name != "alive"}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the progress that `as_json` wrote. Missing fields get their defaults; unknown fields are ignored.
-
-        Raises:
-            KeyError: The field `state` is missing.
-            TypeError: A field is of the wrong type.
-            ValueError: This release does not know the state or the kind of trial.
-        """
-        known = {name: data[name] for name in cls.__slots__ if name in data}
-        check_types(cls, known)
-        known["state"] = StudyState(known["state"])
-        known["kind"] = Kind(known["kind"]) if known.get("kind") else None
-        return cls(**known)

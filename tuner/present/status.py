@@ -11,8 +11,9 @@ from search_spaces.client import client_of
 from tuner.model.document import document
 from tuner.model.facts import TOTALS, TRIALS_PER_SIZE
 from tuner.model.goals import goal_metrics, goals_of
+from tuner.model.progress import Progress, StudyState, state_of
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, Progress, State, StudyState, Trial
+from tuner.model.trial import CONFIRMING_KINDS, SEARCHING_KINDS, State, Trial
 from tuner.present.export import Format, offered
 from tuner.present.number_text import gain, gain_headings, levels_differ, title
 from tuner.present.recommendation_words import KEEP, NO_GAIN, advice_to_keep, in_short, shown_gains
@@ -22,7 +23,6 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 _SHOWN_FAILURES: Final = 3
 _RECENT: Final = 20
-_CLOCK_SLACK_S: Final = 5.0
 _AT_WORK: Final = (StudyState.RUNNING, StudyState.CONFIRMING)
 _SAME_IN_QUEUE: Final[Mapping[str, tuple[StudyState, ...]]] = {
     "running": _AT_WORK,
@@ -193,45 +193,6 @@ def _in_order(study: StudyResults) -> list[Trial]:
     newest = study.newest.record_bytes if study.newest is not None else ""
     sizes = sorted(study.sizes, key=lambda size: size.record_bytes == newest)
     return [trial for size in sizes for trial in size.trials]
-
-
-def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
-    """Return what a study or an experiment is doing, or how the process ended that ran it last.
-
-    Args:
-        progress: The last progress report; None if there is none.
-        finished: Whether the study ran to its end.
-    """
-    if progress is not None and progress.running:
-        return progress.state if is_alive(progress) else StudyState.INTERRUPTED
-    if finished:
-        return StudyState.FINISHED
-    failed = progress is not None and progress.state is StudyState.FAILED
-    return StudyState.FAILED if failed else StudyState.INTERRUPTED
-
-
-def is_alive(progress: Progress) -> bool:
-    """Return whether the process that wrote the progress report still runs.
-
-    A report from a shared storage says whether the process still runs. For any other report, the process is looked up
-    on this host by its ID and its start. Reports of earlier releases have no start: a process that started after the
-    report was written is a different process with the same ID.
-    """
-    if progress.alive is not None or progress.pid is None:
-        return bool(progress.alive)
-    # Imported here because a status without a running process does not need it.
-    import psutil
-
-    from runners.processes import ProcessIdentity
-
-    if progress.process_started:
-        return ProcessIdentity(progress.pid, progress.process_started).process() is not None
-    try:
-        process_started = psutil.Process(progress.pid).create_time()
-        reported = datetime.fromisoformat(progress.updated_at).timestamp()
-    except (ValueError, psutil.NoSuchProcess):
-        return False
-    return process_started <= reported + _CLOCK_SLACK_S
 
 
 def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:

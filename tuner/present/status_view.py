@@ -7,7 +7,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from runners.reporting import counted, duration
-from tuner.model.trial import StudyState
+from tuner.model.progress import StudyState
 from tuner.present.number_text import number, title
 from tuner.present.status import SizeStatus, Status
 from tuner.results.reasons import SIMULATED

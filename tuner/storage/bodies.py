@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tuner.model.errors import RecordDamaged
-from tuner.model.trial import Progress, Trial
+from tuner.model.progress import Progress
+from tuner.model.trial import Trial
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from runners import places
 from tuner.model.errors import RecordUnwritable
+from tuner.model.progress import Progress
 from tuner.model.study_files import BESIDE_RESULTS, PROGRESS_FILE, RESULTS_FILE, SERVICE_FILES, STUDY_FILE
-from tuner.model.trial import Progress
 from tuner.storage import bodies
 
 

@@ -12,7 +12,8 @@ from typing_extensions import override
 
 from runners.reporting import Say
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound
-from tuner.model.trial import Progress, Trial
+from tuner.model.progress import Progress
+from tuner.model.trial import Trial
 from tuner.storage.bodies import (
     attachment_body,
     read_attachment,

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from runners.reporting import Say
-from tuner.model.trial import Progress, Trial
+from tuner.model.progress import Progress
+from tuner.model.trial import Trial
 
 
 class ResultsStore(Protocol):

@@ -17,8 +17,9 @@ from typing_extensions import override
 from runners.places import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
+from tuner.model.progress import Progress
 from tuner.model.study_files import LOCK_FILE, RESULTS_FILE, STUDY_FILE, TRIALS_FOLDER
-from tuner.model.trial import Progress, Trial
+from tuner.model.trial import Trial
 from tuner.storage.bodies import attachment_body, read_attachment, read_facts, read_trials, trial_body, undamaged
 from tuner.storage.files import (
     read_progress,

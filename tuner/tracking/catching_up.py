@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import StudyState
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed
 from tuner.tracking.session import MirrorSession, Report

@@ -13,9 +13,8 @@ from typing import Any, Final
 from tuner.course.mirroring import SyncOutcome
 from tuner.model.errors import StorageUnreachable, StudyError
 from tuner.model.facts import FINISHED_AT, IN_MLFLOW
+from tuner.model.progress import StudyState, state_of
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import StudyState
-from tuner.present.status import state_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.tracking.catching_up import CatchingUp

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from search_spaces.errors import ConfigError
-from tuner.model.trial import StudyState, Trial
+from tuner.model.progress import StudyState
+from tuner.model.trial import Trial
 
 STUDY_ID_TAG: Final = "tuner.study_id"
 KEY_TAG: Final = "tuner.key"

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from runners.temporary import temporary_folder
 from tuner.model.facts import EXPERIMENT, MLFLOW_EXPERIMENT, STUDY_ID, TARGET
+from tuner.model.progress import StudyState
 from tuner.model.spec import TrackingSpec
-from tuner.model.trial import Kind, StudyState, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.results.experiment_results import experiment_results
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore

@@ -1,0 +1,123 @@
+"""What a study is doing, as the process that runs it reports it, and whether that process still runs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, Self
+
+from tuner.model.json_types import check_types
+from tuner.model.trial import Kind
+
+_CLOCK_SLACK_S: Final = 5.0
+
+
+class StudyState(StrEnum):
+    """What a study is doing."""
+
+    RUNNING = "running"
+    CONFIRMING = "confirming"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a study is doing now, as the process that runs it reports it; each report replaces the previous one.
+
+    Attributes:
+        state: What the study is doing. If the process was killed, this is still its last report.
+        record_bytes: The record size or mix that is being measured; empty between two record sizes.
+        trial: Number of the running trial.
+        kind: Why that trial is run.
+        trials: Number of trials planned for this record size; None if only time or bytes limit the search.
+        phase: The running phase; empty until the first window of the phase is measured.
+        message: The progress in words; empty if nothing is being measured.
+        ends_at: Estimated end of the study, ISO 8601; None if unknown.
+        behind_mlflow: Number of stored trials that MLflow does not show yet.
+        pid: Process ID of the process that runs the study.
+        process_started: When that process started, counted from the boot of its host (see
+            `runners.processes`); empty in the reports of earlier releases.
+        started_at: Start time of that process, ISO 8601.
+        updated_at: Time of this report, ISO 8601.
+        alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.
+    """
+
+    state: StudyState
+    record_bytes: str = ""
+    trial: int | None = None
+    kind: Kind | None = None
+    trials: int | None = None
+    phase: str = ""
+    message: str = ""
+    ends_at: str | None = None
+    behind_mlflow: int = 0
+    pid: int | None = None
+    process_started: str = ""
+    started_at: str = ""
+    updated_at: str = ""
+    alive: bool | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the study was running at the time of this report; its process may have been killed since."""
+        return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the stored fields by name, for `from_json` to read; `alive` is not stored."""
+        return {name: value for name, value in asdict(self).items() if name != "alive"}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return the progress that `as_json` wrote. Missing fields get their defaults; unknown fields are ignored.
+
+        Raises:
+            KeyError: The field `state` is missing.
+            TypeError: A field is of the wrong type.
+            ValueError: This release does not know the state or the kind of trial.
+        """
+        known = {name: data[name] for name in cls.__slots__ if name in data}
+        check_types(cls, known)
+        known["state"] = StudyState(known["state"])
+        known["kind"] = Kind(known["kind"]) if known.get("kind") else None
+        return cls(**known)
+
+
+def state_of(progress: Progress | None, *, finished: bool) -> StudyState:
+    """Return what a study or an experiment is doing, or how the process ended that ran it last.
+
+    Args:
+        progress: The last progress report; None if there is none.
+        finished: Whether the study ran to its end.
+    """
+    if progress is not None and progress.running:
+        return progress.state if is_alive(progress) else StudyState.INTERRUPTED
+    if finished:
+        return StudyState.FINISHED
+    failed = progress is not None and progress.state is StudyState.FAILED
+    return StudyState.FAILED if failed else StudyState.INTERRUPTED
+
+
+def is_alive(progress: Progress) -> bool:
+    """Return whether the process that wrote the progress report still runs.
+
+    A report from a shared storage says whether the process still runs. For any other report, the process is looked up
+    on this host by its ID and its start. Reports of earlier releases have no start: a process that started after the
+    report was written is a different process with the same ID.
+    """
+    if progress.alive is not None or progress.pid is None:
+        return bool(progress.alive)
+    # Imported here because a status without a running process does not need it.
+    import psutil
+
+    from runners.processes import ProcessIdentity
+
+    if progress.process_started:
+        return ProcessIdentity(progress.pid, progress.process_started).process() is not None
+    try:
+        process_started = psutil.Process(progress.pid).create_time()
+        reported = datetime.fromisoformat(progress.updated_at).timestamp()
+    except (ValueError, psutil.NoSuchProcess):
+        return False
+    return process_started <= reported + _CLOCK_SLACK_S
