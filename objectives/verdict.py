@@ -29,8 +29,9 @@ from objectives.bottlenecks import (
     quota,
 )
 from runners.end_to_end import EndToEnd
-from runners.measurement import Measurement, Resources
+from runners.measurement import Measurement
 from runners.reporting import percent
+from runners.resources import Resources
 
 DRAIN_BUSY_RATIO: Final = 0.8
 """From this share on, our thread that processes delivery reports counts as busy.

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from runners.end_to_end import EndToEnd, SampledDeliveries
 from runners.histogram import Histogram
+from runners.resources import Resources, cpu_ms_per_mb
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
@@ -230,81 +231,6 @@ class LatencyCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerUse:
-    """What one broker on this host used in the measured phase. A value is None if it is unknown.
-
-    Attributes:
-        port: Port of the broker's listener for clients.
-        cpu_cores: CPU that it used, in cores.
-        disk_mb_per_s: Megabytes per second that it wrote to disks; 0 if its partitions are in memory.
-        received_mb_per_s: Megabytes per second that it received from clients and other brokers.
-        sent_mb_per_s: Megabytes per second that it sent to clients and other brokers.
-    """
-
-    port: int
-    cpu_cores: float
-    disk_mb_per_s: float | None = None
-    received_mb_per_s: float | None = None
-    sent_mb_per_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """Use of CPU and sockets in the measured phase. A value is None if it is unknown.
-
-    CPU ratios of a thread are shares of one core, and socket ratios are shares of the elapsed time. A thread's demand
-    is the CPU that it used plus the CPU that it was ready to use while other threads had the cores. On a busy host,
-    only the demand tells whether a thread could have done more.
-
-    Attributes:
-        sender_cpu_ratio: CPU that our sender thread used.
-        sender_demand_ratio: Demand of our sender thread.
-        drain_cpu_ratio: CPU that our drain thread used, which handles delivery reports.
-        drain_demand_ratio: Demand of our drain thread.
-        client_thread_cpu_ratio: CPU that the busiest of the client's own threads used. They build, compress and send
-            batches.
-        client_thread_demand_ratio: The largest demand among the client's own threads.
-        client_user_demand_cores: User-mode part of the demand of all the client's own threads, in cores: building
-            batches, compression, checksums.
-        process_cpu_cores: CPU that the whole load-generating process used, in cores.
-        host_cpu_ratio: CPU that everything on this host used, as a share of all its cores.
-        host_cores: Number of cores of this host.
-        broker_cpu_cores: CPU that all local brokers used, in cores.
-        broker_thread_cpu_ratio: CPU that the busiest thread of a local broker used.
-        broker_thread_demand_ratio: The largest demand among the threads of local brokers.
-        network_limited_ratio: Share of the time in which a connection had unsent data and had to wait for the network,
-            not for the receiver's window or the send buffer. The connection with the largest share counts.
-        receiver_limited_ratio: Share of the time in which a connection had to wait for its receiver, which did not
-            read. The connection with the largest share counts.
-        collector_cpu_cores: CPU that the threads of the client's garbage collector used, in cores; None for a client
-            without one.
-        sender_in_client_ratio: Share of the time in which our sender thread was inside the client's own code and did
-            not wait for room in the client's queue. None if unknown. Kafka's Java client serialises and compresses in
-            the caller's thread, so that this, and not `client_thread_cpu_ratio`, can be its limit.
-        brokers: What each local broker used that ran for the whole phase; empty if there are none.
-    """
-
-    sender_cpu_ratio: float | None = None
-    sender_demand_ratio: float | None = None
-    drain_cpu_ratio: float | None = None
-    drain_demand_ratio: float | None = None
-    client_thread_cpu_ratio: float | None = None
-    client_thread_demand_ratio: float | None = None
-    client_user_demand_cores: float | None = None
-    process_cpu_cores: float | None = None
-    host_cpu_ratio: float | None = None
-    host_cores: int | None = None
-    broker_cpu_cores: float | None = None
-    broker_thread_cpu_ratio: float | None = None
-    broker_thread_demand_ratio: float | None = None
-    network_limited_ratio: float | None = None
-    receiver_limited_ratio: float | None = None
-    collector_cpu_cores: float | None = None
-    sender_in_client_ratio: float | None = None
-    brokers: tuple[BrokerUse, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ClientActivity:
     """What the client's statistics report about the measured phase.
 
@@ -454,9 +380,7 @@ class Measurement:
     @property
     def broker_cpu_ms_per_mb(self) -> float | None:
         """CPU milliseconds that local brokers used per million value bytes; None if unknown."""
-        if self.resources.broker_cpu_cores is None or not self.value_bytes:
-            return None
-        return self.resources.broker_cpu_cores * 1e3 / self.mb_per_s
+        return cpu_ms_per_mb(self.resources.broker_cpu_cores, self.value_bytes, self.duration_s)
 
     @property
     def client_cpu_ms_per_mb(self) -> float | None:
@@ -464,9 +388,7 @@ class Measurement:
 
         The load generator is in that process, too.
         """
-        if self.resources.process_cpu_cores is None or not self.value_bytes:
-            return None
-        return self.resources.process_cpu_cores * 1e3 / self.mb_per_s
+        return cpu_ms_per_mb(self.resources.process_cpu_cores, self.value_bytes, self.duration_s)
 
 
 def sent_bytes_of(measurement: Measurement) -> int:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.consumers.reading import Reading
-from runners.measurement import LoadWindow, Resources, WindowKind
+from runners.measurement import LoadWindow, WindowKind
+from runners.resources import Resources, cpu_ms_per_mb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,13 +240,9 @@ class Consumption:
     @property
     def client_cpu_ms_per_mb(self) -> float | None:
         """CPU milliseconds per million value bytes that the consumers' processes used; None if unknown."""
-        if self.resources.process_cpu_cores is None or not self.value_bytes:
-            return None
-        return self.resources.process_cpu_cores * 1e3 / self.mb_per_s
+        return cpu_ms_per_mb(self.resources.process_cpu_cores, self.value_bytes, self.duration_s)
 
     @property
     def broker_cpu_ms_per_mb(self) -> float | None:
         """CPU milliseconds that local brokers used per million value bytes; None if unknown."""
-        if self.resources.broker_cpu_cores is None or not self.value_bytes:
-            return None
-        return self.resources.broker_cpu_cores * 1e3 / self.mb_per_s
+        return cpu_ms_per_mb(self.resources.broker_cpu_cores, self.value_bytes, self.duration_s)

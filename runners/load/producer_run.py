@@ -17,15 +17,8 @@ from runners.errors import RunnerError
 from runners.histogram import Histogram
 from runners.host.probe import HostReading
 from runners.load.payload import PayloadPool, payload_of
-from runners.measurement import (
-    ClientActivity,
-    Counts,
-    LatencyCheck,
-    Measurement,
-    Origin,
-    Resources,
-    TimePoint,
-)
+from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint
+from runners.resources import Resources
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from runners.histogram import Histogram
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, TimePoint, Window
-from runners.merged_resources import merge_resources, sum_of_known
+from runners.resources import merge_resources, sum_of_known
 from runners.workload import Workload
 
 

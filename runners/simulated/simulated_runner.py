@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
-from runners.measurement import ClientActivity, Counts, Measurement, Origin, Resources, TimePoint, Window, WindowKind
+from runners.measurement import ClientActivity, Counts, Measurement, Origin, TimePoint, Window, WindowKind
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance
+from runners.resources import Resources
 from runners.runner import Watch, WatchDecision, WindowSchedule, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig

@@ -15,7 +15,8 @@ from runners.consumers.consumption import (
 )
 from runners.consumers.merging import merge_consumptions
 from runners.consumers.reading import Reading
-from runners.measurement import Resources, WindowKind
+from runners.measurement import WindowKind
+from runners.resources import Resources
 
 ACTIVITY = FetchActivity(
     fetches_per_s=10.0,

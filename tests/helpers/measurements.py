@@ -10,17 +10,8 @@ from runners.host.probe import HostReading
 from runners.librdkafka.load import LibrdkafkaResult
 from runners.librdkafka.statistics import SendAccount, StatisticsReport
 from runners.load.sums import Sum
-from runners.measurement import (
-    ClientActivity,
-    Counts,
-    LatencyCheck,
-    Measurement,
-    Origin,
-    Resources,
-    TimePoint,
-    Window,
-    WindowKind,
-)
+from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin, TimePoint, Window, WindowKind
+from runners.resources import Resources
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 

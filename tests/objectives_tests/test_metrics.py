@@ -17,7 +17,7 @@ from objectives.outcome import (
     shown_in,
 )
 from runners.histogram import Histogram
-from runners.measurement import Resources
+from runners.resources import Resources
 from tests.helpers.measurements import activity, counts, end_to_end, measurement
 
 RESOURCES = Resources(broker_cpu_cores=0.5, process_cpu_cores=0.4)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from objectives.bottlenecks import Bottleneck
 from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
-from runners.measurement import Resources
+from runners.resources import Resources
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, end_to_end, measurement
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners.histogram import Histogram
-from runners.measurement import LatencyCheck, Measurement, Resources, TimePoint, WindowKind
+from runners.measurement import LatencyCheck, Measurement, TimePoint, WindowKind
 from runners.pools.producers import merge, merge_windows, share
+from runners.resources import Resources
 from runners.workload import RecordSizes, Workload
 from tests.helpers.measurements import activity, counts, measurement, window
 

@@ -5,7 +5,8 @@ import math
 import pytest
 
 from runners.histogram import Histogram
-from runners.measurement import LATENCY_AGREEMENT_RATIO, LatencyCheck, Resources, TimePoint
+from runners.measurement import LATENCY_AGREEMENT_RATIO, LatencyCheck, TimePoint
+from runners.resources import Resources
 from tests.helpers.measurements import activity, counts, measurement, window
 
 

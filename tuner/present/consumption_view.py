@@ -12,8 +12,8 @@ from runners.consumers.consumption import Consumption, FetchActivity, ReadWindow
 from runners.consumers.reading import Start
 from runners.measurement import Measurement
 from runners.reporting import counted, percent
-from tuner.present.brokers_view import broker_lines, cluster_text
 from tuner.present.console import OUT, warn
+from tuner.present.resource_words import broker_lines, cluster_text, cost_text
 
 CELLS: Final[Mapping[str, Callable[[ReadWindow], str]]] = {
     "nothing to take": lambda window: percent(window.waiting_ratio),
@@ -60,7 +60,7 @@ def _rows(seen: Consumption, verdict: Verdict, written: Measurement | None) -> l
         *rows,
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),
-        ("cost", _cost(seen)),
+        ("cost", cost_text(seen, "clients")),
         *broker_lines(seen.resources),
     ]
 
@@ -96,17 +96,6 @@ def _counts(seen: Consumption) -> str:
     if counts.unread:
         said += f"; {counts.unread:,} of {counts.stored:,} were not reached"
     return said
-
-
-def _cost(seen: Consumption) -> str:
-    used, parts = seen.resources, []
-    if used.process_cpu_cores is not None and seen.client_cpu_ms_per_mb is not None:
-        parts.append(f"clients {used.process_cpu_cores:.2f} cores ({seen.client_cpu_ms_per_mb:.2f} ms of CPU per MB)")
-    if used.broker_cpu_cores is not None and seen.broker_cpu_ms_per_mb is not None:
-        parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.2f} ms of CPU per MB)")
-    if used.host_cpu_ratio is not None:
-        parts.append(f"host {percent(used.host_cpu_ratio)} of {used.host_cores} cores")
-    return ", ".join(parts) or "unknown"
 
 
 def weaknesses(seen: Consumption, verdict: Verdict) -> list[str]:

@@ -18,9 +18,9 @@ from runners.measurement import Measurement, Window
 from runners.reporting import counted, percent
 from runners.runner import Watch
 from search_spaces.client import ClientKind
-from tuner.present.brokers_view import broker_lines, cluster_text
 from tuner.present.console import OUT, warn
 from tuner.present.live_windows import live_windows
+from tuner.present.resource_words import broker_lines, cluster_text, cost_text
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000
@@ -56,6 +56,8 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
     load = seen.workload
     offered = f"paced at {load.rate_records_per_s:,.0f} records/s" if load.rate_records_per_s else "saturating"
     offered += "" if load.peak_ratio == 1 else f" with bursts of {load.peak_ratio:g} times that"
+    on_wire = seen.wire_bytes_per_value_byte
+    wire = [] if on_wire is None else [f"{on_wire:.2f} bytes on the wire per value byte"]
     delay = [("send delay", _percentiles(seen.send_delay))] if seen.send_delay.count else []
     return [
         ("config", f"{given}  [{seen.config.fingerprint}]"),
@@ -75,7 +77,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),
         ("latency check", _check(seen)),
-        ("cost", _cost(seen)),
+        ("cost", cost_text(seen, "client", *wire)),
         *broker_lines(seen.resources),
     ]
 
@@ -125,22 +127,6 @@ def _check(seen: Measurement) -> str:
         f"({check.difference_ratio:+.1%}): queue {check.queue_us / 1e3:.2f}{batch} "
         f"+ socket {check.outbuf_us / 1e3:.2f} + round trip {check.rtt_us / 1e3:.2f}{drain}"
     )
-
-
-def _cost(seen: Measurement) -> str:
-    used = seen.resources
-    parts = []
-    if seen.wire_bytes_per_value_byte is not None:
-        parts.append(f"{seen.wire_bytes_per_value_byte:.2f} bytes on the wire per value byte")
-    if used.process_cpu_cores is not None:
-        parts.append(f"client {used.process_cpu_cores:.2f} cores")
-    if used.broker_cpu_cores is not None:
-        parts.append(
-            f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms of CPU time per MB)"
-        )
-    if used.host_cpu_ratio is not None:
-        parts.append(f"host {percent(used.host_cpu_ratio)} of {used.host_cores} cores")
-    return ", ".join(parts) or "unknown"
 
 
 def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
