@@ -131,32 +131,22 @@ def run_study(
     from tuner.course.least_limits import check_limits
     from tuner.course.reporter import SilentReporter
     from tuner.course.run import measure_study
-    from tuner.model.spec import StudySpec
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
     from tuner.storage.home import storage_at, study_folder
-    from tuner.study_file import drop_used_secrets, parse_study, read_study_file
+    from tuner.study_file import drop_used_secrets
     from tuner.tracking import MlflowMirror
 
     told = reporter or SilentReporter()
-    if isinstance(study, StudySpec):
-        spec = study
-    elif isinstance(study, Mapping):
-        import yaml
-
-        text = yaml.safe_dump(dict(study), sort_keys=False)
-        spec = parse_study(text, name="study", folder=Path.cwd(), origin="the study", environ=os.environ)
-    else:
-        spec, text = read_study_file(Path(study))
+    spec, text = _spec_of(study, text)
     drop_used_secrets(text, os.environ)
     place = folder or study_folder(spec.name)
     if searching and not storage_at().has(place):
         check_limits(spec)
-    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = None
-    if tracking.enabled:
-        mirror = MlflowMirror(place, tracking, warn or told.say, extra_artifacts=write_all_artifacts)
+    if spec.tracking.enabled and mlflow:
+        mirror = MlflowMirror(place, spec.tracking, warn or told.say, extra_artifacts=write_all_artifacts)
     if sampler is not None:
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
@@ -168,6 +158,21 @@ def run_study(
     told.say("writing the report")
     write_study(results)
     return Study(results)
+
+
+def _spec_of(study: "StudySpec | Mapping[str, Any] | str | Path", text: str) -> "tuple[StudySpec, str]":
+    """Return the settings of a study, and the text of its file; the arguments are those of `run_study`."""
+    from tuner.model.spec import StudySpec
+    from tuner.study_file import parse_study, read_study_file
+
+    if isinstance(study, StudySpec):
+        return study, text
+    if isinstance(study, Mapping):
+        import yaml
+
+        text = yaml.safe_dump(dict(study), sort_keys=False)
+        return parse_study(text, name="study", folder=Path.cwd(), origin="the study", environ=os.environ), text
+    return read_study_file(Path(study))
 
 
 def run_experiment(
@@ -224,8 +229,8 @@ def run_experiment(
         spec, reporter=study_reporter, warn=warn or told.say, mlflow=mlflow, mix_environments=mix_environments
     )
     folder = study_folder(spec.name)
-    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
-    mirror = MlflowMirror(folder, tracking, warn or told.say) if tracking.enabled else None
+    mirrored = spec.tracking.enabled and mlflow
+    mirror = MlflowMirror(folder, spec.tracking, warn or told.say) if mirrored else None
     measure_experiment(spec, text, folder, told, mirror, mix_environments=mix_environments)
     results = load_experiment(folder)
     write_experiment(results, folder / REPORT_FILE)
