@@ -18,7 +18,7 @@ from tuner.course.run import measure_study
 from tuner.model.spec import Goal
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
-from tuner.present.export import Format, export, is_translated, offered, recommendation_of, recommendation_record
+from tuner.present.export import Format, export, is_translated, offered, recommendation_json, recommendation_of
 from tuner.results.comparison import compare
 from tuner.results.recommend import recommend
 
@@ -55,7 +55,7 @@ def test_a_study_of_the_java_client_is_kept_and_exported_in_its_own_words() -> N
     again = [Trial.from_json(trial.as_json()) for trial in size.trials]
     assert [trial.config().fingerprint for trial in again] == [trial.fingerprint for trial in size.trials]
     found = recommend(study.results, "1000", Goal.BALANCED)
-    record = recommendation_record(found)
+    record = recommendation_json(found)
     assert record["config"]["client"] == "java 3.9.1"
     assert record["java"]["label"] == "measured with this client"
     assert recommendation_of(record).config == found.config

@@ -19,9 +19,9 @@ from tuner.model.paper import Comparison, Expectation, Finding
 from tuner.present.experiment_plan_view import planned_lines
 from tuner.present.experiment_view import (
     because,
+    experiment_json,
     experiment_lines,
     experiment_markdown,
-    experiment_record,
     experiments_csv,
     experiments_markdown,
     overview_lines,
@@ -125,7 +125,7 @@ def test_the_report_stands_beside_the_paper(results: ExperimentResults) -> None:
     assert "does not hold here" in text
     assert "Rate cap: the tool was given 102400 records/s" in text
     assert "| 95.0 |" in experiment_markdown(results)
-    record = json.loads(json.dumps(experiment_record(results)))
+    record = json.loads(json.dumps(experiment_json(results)))
     assert record["rows"][2]["paper"] == {"mb_per_s": 95.0}
     assert record["findings"][0]["outcome"] == "holds here"
     lines = experiments_csv([results]).splitlines()

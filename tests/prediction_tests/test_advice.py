@@ -16,7 +16,7 @@ from tuner.inspection.topic_savings import Inspection, inspected
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import calibrate, uncalibrated
 from tuner.prediction.observations import Observation
-from tuner.present.advice_view import advice_lines, advice_record, command
+from tuner.present.advice_view import advice_json, advice_lines, command
 
 DAY_S = 86_400.0
 RECORDS = arrivals(2_000, mean_ms=2.0)
@@ -122,7 +122,7 @@ def test_the_text_says_what_it_is_and_how_to_measure_it() -> None:
     assert command(found, "orders") in text
     assert "--like orders" in command(found, "orders")
     assert "calibrated by overnight" in "\n".join(advice_lines(found, "orders", "overnight"))
-    record = advice_record(found, "orders", None)
+    record = advice_json(found, "orders", None)
     assert len(record["others"]) == len(found.others) == 4
     assert record["today"]["latency_p50_ms"]["low"] < record["today"]["latency_p50_ms"]["high"]
 
@@ -134,14 +134,14 @@ def test_records_with_keys_are_named_and_measured_with_keys(key_bytes: int, word
     assumed = next(line for line in advice_lines(found, "orders", None) if line.startswith("assumed: "))
     assert assumed.endswith("compressible, with keys" if key_bytes else "compressible")
     assert command(found, "orders").partition("--compressibility 0.67")[2] == words
-    assert advice_record(found, "orders", None)["key_bytes"] == key_bytes
+    assert advice_json(found, "orders", None)["key_bytes"] == key_bytes
 
 
 def test_settings_that_fall_behind_have_no_latency_in_text_and_json() -> None:
     found = advised(10)
     found = replace(found, today=replace(found.today, falls_behind=True))
     assert sum("falls behind" in line for line in advice_lines(found, "orders", None)) == 1
-    record = advice_record(found, "orders", None)
+    record = advice_json(found, "orders", None)
     assert (record["today"]["latency_p50_ms"], record["today"]["latency_p99_ms"]) == (None, None)
     assert record["others"][0]["latency_p99_ms"]["value"] > 0
 

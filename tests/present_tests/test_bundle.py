@@ -14,7 +14,7 @@ from tests.helpers.stored_studies import WINNER, study
 from tuner.model.errors import StudyError
 from tuner.model.trial import Trial
 from tuner.present.export import SUFFIXES, offered
-from tuner.present.front_table import front_csv, front_markdown, front_record, front_rows, in_turn_rows
+from tuner.present.front_table import front_csv, front_json, front_markdown, front_rows, in_turn_rows
 from tuner.present.report import bundle
 from tuner.present.report.bundle import write_artifacts, write_study
 
@@ -85,7 +85,7 @@ def test_the_front_starts_with_the_baseline(tmp_path: Path) -> None:
 def test_a_gain_is_told_apart_from_the_ratio_of_one_trial(tmp_path: Path) -> None:
     results = study(tmp_path)
     rows = {row.trial.number: row for row in front_rows(results.sizes[0])}
-    record = {each["trial"]: each for each in front_record(results, results.sizes[0])["front"]}
+    record = {each["trial"]: each for each in front_json(results, results.sizes[0])["front"]}
     assert "to" not in rows[7].versus("mb_per_s")
     (_, again) = in_turn_rows(results.sizes[0], ["mb_per_s"])
     assert again[0] == "7"

@@ -33,8 +33,8 @@ from tuner.present.export import (
     export_all,
     offered,
     pasted_values,
+    recommendation_json,
     recommendation_of,
-    recommendation_record,
 )
 from tuner.present.number_text import shown_metrics
 from tuner.present.recommendation_words import KEEP, NO_GAIN
@@ -235,7 +235,7 @@ def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
     "broken", [{}, {"kind": "measurement"}, {"schema_version": 2}, {"config": {}}, {"gains": None}, {"goal": "best"}]
 )
 def test_a_record_that_is_no_recommendation_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
-    record = {**recommendation_record(confirmed), **broken} if broken else {}
+    record = {**recommendation_json(confirmed), **broken} if broken else {}
     with pytest.raises(RecordDamaged, match="recommendation must"):
         recommendation_of(record)
 
@@ -368,7 +368,7 @@ def test_a_price_is_named_by_the_bad_end_of_its_interval(confirmed: Recommendati
         told = replace(traded, prices={"mb_per_s": Price.of(price, 0.1)})
         for form in (Format.TABLE, Format.PROPERTIES):
             assert words in in_words(told, form)
-        assert export(recommendation_of(recommendation_record(told)), Format.TABLE) == export(told, Format.TABLE)
+        assert export(recommendation_of(recommendation_json(told)), Format.TABLE) == export(told, Format.TABLE)
     slower = replace(traded, goal=Goal.THROUGHPUT, gains={"mb_per_s": gain, "latency_p99_ms": loss})
     words = "at least 5.10 times better throughput, costs at most 1.20 times the latency p99 (gain 0.83 to 0.89)"
     assert words in in_words(replace(slower, prices={"latency_p99_ms": Price.of(loss, 0.1)}))
@@ -382,7 +382,7 @@ def test_a_goal_without_a_winner_names_that_of_another_goal(kept: Recommendation
         assert "keep the baseline for the goal throughput: no config is proven better for it" in told
         assert "tuner recommend overnight --record-bytes 1000 --goal latency" in told
         assert "keep what you have" not in told
-    assert export(recommendation_of(recommendation_record(found)), Format.TABLE) == export(found, Format.TABLE)
+    assert export(recommendation_of(recommendation_json(found)), Format.TABLE) == export(found, Format.TABLE)
 
 
 def test_without_a_goal_the_output_says_what_is_not_proven_and_what_else_is(confirmed: Recommendation) -> None:
@@ -396,7 +396,7 @@ def test_without_a_goal_the_output_says_what_is_not_proven_and_what_else_is(conf
         assert "balanced: no config is proven better and keeps the limits" in limited
         assert "--goal latency --max-p99-ms 30" in limited
         assert "tuner recommend overnight --record-bytes 1000 --goal latency" in told
-    assert export(recommendation_of(recommendation_record(found)), Format.TABLE) == export(found, Format.TABLE)
+    assert export(recommendation_of(recommendation_json(found)), Format.TABLE) == export(found, Format.TABLE)
 
 
 def test_a_wide_interval_is_inconclusive_and_says_what_decides(confirmed: Recommendation) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tests.helpers.stored_studies import failed, study
 from tuner.model.trial import Trial
-from tuner.present.frames import changed_properties, frame_of, trials_csv, trials_frame, trials_record
+from tuner.present.frames import changed_properties, frame_of, trials_csv, trials_frame, trials_json
 
 
 def _idempotent(trial: Trial) -> Trial:
@@ -27,7 +27,7 @@ def test_truth_values_and_numbers_have_their_types(tmp_path: Path) -> None:
 
 def test_a_table_is_the_same_after_json(tmp_path: Path) -> None:
     frame = trials_frame(study(tmp_path, trials=30, change=_idempotent).sizes)
-    again = frame_of(json.loads(json.dumps(trials_record("overnight", frame, [])))["trials"])
+    again = frame_of(json.loads(json.dumps(trials_json("overnight", frame, [])))["trials"])
     pd.testing.assert_frame_equal(again, frame, check_exact=True)
     assert trials_csv(again) == trials_csv(frame)
 

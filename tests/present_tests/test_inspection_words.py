@@ -9,7 +9,7 @@ from runners.inspection.record_batch import BatchSequence, Merged, RecordBatch
 from tests.helpers.batches import arrivals, batch_of, batched, sample_of, stored
 from tuner.inspection.batch_ending import BatchEnding, Ending
 from tuner.inspection.topic_savings import Inspection, inspected, ranked
-from tuner.present.inspection_view import inspection_lines, inspection_record, print_ranking, ranking_record
+from tuner.present.inspection_view import inspection_json, inspection_lines, print_ranking, ranking_json
 from tuner.present.inspection_words import in_short, linger, notes, remarks, share
 
 HALVED = Merged(40, 10, 40, 6_440, 4_610, {"lz4": 3_220, "zstd": 3_300, "gzip": 3_200, "snappy": 4_000})
@@ -103,13 +103,13 @@ def test_the_figures_have_a_line_each() -> None:
 def test_json_has_all_figures() -> None:
     sample = sample_of(single(), merged=HALVED)
     found = found_in(sample)
-    record = inspection_record(found, sample, 99)
+    record = inspection_json(found, sample, 99)
     assert (record["kind"], record["topic"], record["received_bytes"]) == ("inspection", "orders", 99)
     assert record["traffic"]["merged"]["after"] == 10
     assert record["ending"]["ending"] == "each record"
     assert record["savings"]["codec"] == "lz4"
     assert record["says"]
-    ranking = ranking_record(ranked([found]), {"old": "no record in the last 24 hours"}, 99, 86_400)
+    ranking = ranking_json(ranked([found]), {"old": "no record in the last 24 hours"}, 99, 86_400)
     assert (ranking["kind"], ranking["topics"][0]["topic"]) == ("inspections", "orders")
     assert ranking["unread"] == {"old": "no record in the last 24 hours"}
 

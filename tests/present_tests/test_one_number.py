@@ -13,14 +13,14 @@ from tests.helpers.stored_studies import failed, study
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.present.comparison_view import comparison_rows
-from tuner.present.frames import trials_frame, trials_record
-from tuner.present.front_table import front_csv, front_notes, front_record, front_rows
+from tuner.present.frames import trials_frame, trials_json
+from tuner.present.front_table import front_csv, front_json, front_notes, front_rows
 from tuner.present.number_text import number
 from tuner.present.recommendation_words import shown_gains
 from tuner.present.report.interactive import front_figure
 from tuner.present.report.page import report_page
 from tuner.present.status import status_of
-from tuner.present.trial_record import trial_record
+from tuner.present.trial_json import trial_json
 from tuner.results.by_goal import recommendations_by_goal
 from tuner.results.comparison import compare
 from tuner.results.recommend import recommend
@@ -47,11 +47,11 @@ def drifting(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
 
 def test_a_trial_has_the_same_values_in_all_documents(drifting: StudyResults) -> None:
     (size,) = drifting.sizes
-    rows = {each["number"]: each for each in trials_record("overnight", trials_frame([size]), METRICS)["trials"]}
-    fronts = {each["trial"]: each for each in front_record(drifting, size)["front"]}
+    rows = {each["number"]: each for each in trials_json("overnight", trials_frame([size]), METRICS)["trials"]}
+    fronts = {each["trial"]: each for each in front_json(drifting, size)["front"]}
     corrected = 0
     for trial in size.trials:
-        record = json.loads(json.dumps(trial_record(size, trial)))
+        record = json.loads(json.dumps(trial_json(size, trial)))
         for place, name in enumerate(METRICS):
             value, raw = rows[trial.number][name], rows[trial.number][f"raw_{name}"]
             assert (record["metrics"][name], record["metrics"][f"raw_{name}"]) == (value, raw)

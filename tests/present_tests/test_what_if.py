@@ -13,7 +13,7 @@ from tuner.prediction.observations import Observation
 from tuner.prediction.question import Changes, Question, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source
-from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
+from tuner.present.prediction_view import prediction_json, prediction_lines, sweep_lines, what_if_json
 from tuner.results.reasons import SIMULATED
 from tuner.service.http.pages import what_if_page
 
@@ -33,7 +33,7 @@ def test_the_rate_ends_at_the_throughput_of_the_asked_record_size() -> None:
     source, ends = source_of(), {}
     for record_bytes in ("500", "1000", "3000"):
         asked = Question.of(source).changed(Changes(record_bytes=record_bytes))
-        record = what_if_record(source, source.calibrated(), asked, None, {})
+        record = what_if_json(source, source.calibrated(), asked, None, {})
         (rate,) = (each for each in record["fields"] if each["name"] == "rate")
         ends[record_bytes] = float(rate["high"])
     assert ends["500"] > 1.2 * ends["1000"] > 1.44 * ends["3000"]
@@ -41,10 +41,10 @@ def test_the_rate_ends_at_the_throughput_of_the_asked_record_size() -> None:
 
 def test_a_low_rate_lies_in_the_range_of_its_slider() -> None:
     source = source_of(replace(LOAD, rate_records_per_s=500.0))
-    record = what_if_record(source, source.calibrated(), Question.of(source))
+    record = what_if_json(source, source.calibrated(), Question.of(source))
     (rate,) = (each for each in record["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("500", "500")
-    higher = what_if_record(source, source.calibrated(), Question.of(source).changed(Changes(rate=9000)))
+    higher = what_if_json(source, source.calibrated(), Question.of(source).changed(Changes(rate=9000)))
     (rate,) = (each for each in higher["fields"] if each["name"] == "rate")
     assert (rate["value"], rate["low"]) == ("9000", "500"), "the slider can go back"
 
@@ -55,9 +55,9 @@ def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records
     told = side_by_side(source, asked, calibration)
     assert prediction_lines(source, calibration, told)[:2] == [SIMULATED, OLD]
     assert sweep_lines(source, "linger.ms", told)[:2] == [SIMULATED, OLD]
-    for record in (prediction_record(source, calibration, told), what_if_record(source, calibration, asked)):
+    for record in (prediction_json(source, calibration, told), what_if_json(source, calibration, asked)):
         assert (record["simulated"], record["assumed"]) == (True, OLD)
-    assert f"{OLD}." in what_if_page("orders", what_if_record(source, calibration, asked))
+    assert f"{OLD}." in what_if_page("orders", what_if_json(source, calibration, asked))
     assert SIMULATED not in "\n".join(prediction_lines(source_of(), calibration, told))
 
 
@@ -67,7 +67,7 @@ def test_a_disk_that_is_never_full_differs_from_one_of_which_nothing_is_known() 
     calibration, asked = source.calibrated(), Question.of(source).changed(Changes(rate=1_000.0))
     retention = Retention(retention_s=3_600.0, disk_bytes=10**13)
     told = side_by_side(source, asked, calibration)
-    unknown, never = prediction_record(source, calibration, told, retention)["predictions"].values()
+    unknown, never = prediction_json(source, calibration, told, retention)["predictions"].values()
     assert never["disk_full_after_days"] is None
     assert {"kept_days", "kept_gb_per_broker"} <= never.keys()
     assert not {"disk_full_after_days", "kept_days", "kept_gb_per_broker"} & unknown.keys()

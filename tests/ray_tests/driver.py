@@ -24,7 +24,7 @@ from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.model.measurement_record import measurement_record
+from tuner.model.measurement_json import measurement_json
 
 
 def measured(asked: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
                 "handed_over": done.outcome.counts.handed_over,
                 "records": done.outcome.records,
                 "attempts": done.attempts,
-                "end_to_end": measurement_record(done.outcome)["end_to_end"],
+                "end_to_end": measurement_json(done.outcome)["end_to_end"],
             }
     except RunnerError as error:
         answer |= {"error": type(error).__name__, "message": str(error)}

@@ -25,7 +25,7 @@ from tests.helpers.choosers import Replay
 from tests.helpers.trials import OBJECTIVES, baseline, results, trial
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
-from tuner.present.plan_view import plan_record
+from tuner.present.plan_view import plan_json
 from tuner.search import strategy as strategy_module
 from tuner.search.bayesian import observations
 from tuner.search.expectation import begins_with_model
@@ -479,7 +479,7 @@ def test_the_second_stage_does_not_wait_if_the_performance_model_knows_its_knobs
 def test_a_plan_says_from_when_on_each_knob_is_searched() -> None:
     spec = StudySpec("planned", WorkloadSpec((RecordSizes.fixed(1_000),)), objectives=OBJECTIVES)
     for each, knows in ((spec, True), (replace(spec, search=replace(spec.search, performance_model=False)), False)):
-        (size,) = plan_record(each, each.spaces, 100.0, ["embedded"])["sizes"]
+        (size,) = plan_json(each, each.spaces, 100.0, ["embedded"])["sizes"]
         told = {knob["name"]: knob["searched_from_configs"] for knob in size["parameters"]}
         begin = searched_from(SPACE, knows_effects=knows)
         assert begins_with_model(each) is knows

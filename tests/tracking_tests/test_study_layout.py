@@ -17,7 +17,7 @@ from tuner.model.facts import CLUSTER, CONFIRMING, CONSTRAINTS, FINISHED_AT, HOS
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind
-from tuner.present.front_table import front_record
+from tuner.present.front_table import front_json
 from tuner.results.study_results import load_results
 from tuner.tracking import TrackingLocation, sync
 from tuner.tracking.catching_up import CatchingUp
@@ -160,7 +160,7 @@ def test_a_trial_has_the_numbers_that_tuner_front_prints(root: Path, client: "Ml
     found = runs(client)
     parent = found["night 1000 B"]
     results = load_results(root / "night")
-    (row,) = [each for each in front_record(results, results.sizes[0])["front"] if not each["is_baseline"]]
+    (row,) = [each for each in front_json(results, results.sizes[0])["front"] if not each["is_baseline"]]
     mean = row["metrics"]["mb_per_s"]
     assert mean > 20.0
     assert parent.data.metrics["best_mb_per_s"] == mean

@@ -17,7 +17,7 @@ from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachabl
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, warn
-from tuner.present.export import Format, export_all, recommendation_of, study_record
+from tuner.present.export import Format, export_all, recommendation_of, study_json
 from tuner.present.number_text import number, title
 from tuner.results.reasons import none_keeps_constraints
 from tuner.results.recommendation import NO_CONDITIONS, Conditions, Recommendation
@@ -194,7 +194,7 @@ def show_recommendations(client: Client, name: str, *, as_json: bool) -> None:
     """
     found = recommendation_for_each_size(client, name)
     if as_json:
-        print_json(study_record(name, None, found))
+        print_json(study_json(name, None, found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
     if not found:

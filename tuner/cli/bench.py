@@ -23,7 +23,7 @@ from tuner.cli.output import Force, check_picture, write_picture
 from tuner.cli.printing import check_one_form, print_csv, print_json
 from tuner.course.open_target import open_alone
 from tuner.model.document import document
-from tuner.model.measurement_record import measurement_record
+from tuner.model.measurement_json import measurement_json
 from tuner.model.target import Target
 from tuner.present.console import say
 from tuner.present.csv_text import csv_of
@@ -218,9 +218,9 @@ def bench(
     with open_alone(target, "tuner bench", say, silent if alone else say, chosen) as opened:
         runs = _measure(opened.runner(str(generator), limits), measured, workload, repeat, alone=alone)
     if as_csv:
-        print_csv(csv_of(map(measurement_record, runs)))
+        print_csv(csv_of(map(measurement_json, runs)))
     elif as_json:
-        print_json(_record(runs))
+        print_json(_json(runs))
     else:
         print_measurement(runs[-1], bootstrap or "HOST:9092", command_config, plot=plot)
         if repeat > 1:
@@ -249,9 +249,9 @@ def _measure(
     return runs
 
 
-def _record(runs: Sequence[Measurement]) -> dict[str, Any]:
+def _json(runs: Sequence[Measurement]) -> dict[str, Any]:
     """Return the JSON values of one measurement, or of several."""
-    records = [measurement_record(run) for run in runs]
+    records = [measurement_json(run) for run in runs]
     if len(records) == 1:
         return records[0]
     return document("measurements", runs=records)

@@ -20,7 +20,7 @@ from tuner.prediction.calibration import similar_host
 from tuner.prediction.observations import observations_in
 from tuner.prediction.probes import calibration_file
 from tuner.present.console import OUT, say
-from tuner.present.prediction_view import calibration_lines, calibration_record
+from tuner.present.prediction_view import calibration_json, calibration_lines
 from tuner.storage.home import storage_at
 
 _STEM: Final = "calibration"
@@ -91,6 +91,6 @@ def calibrate(
         )
     calibration = fitted(observations_in(results), similar_host(bootstrap))
     if as_json:
-        print_json(calibration_record(name, calibration))
+        print_json(calibration_json(name, calibration))
         return
     OUT.show(*calibration_lines(name, calibration))

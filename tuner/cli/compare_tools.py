@@ -71,7 +71,7 @@ def compare_tools(
         columns = ("round", "tuner_records_per_s", "kafka_tool_records_per_s")
         print_csv(csv_of(dict(zip(columns, (number, *rates), strict=True)) for number, rates in rows))
     elif as_json:
-        print_json(_record(ours, theirs, ratio))
+        print_json(_json(ours, theirs, ratio))
     else:
         _print_ratio(ours, theirs, ratio)
 
@@ -96,7 +96,7 @@ def _measured_in_turn(
     return ours, theirs
 
 
-def _record(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, Any]:
+def _json(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, Any]:
     interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
     return document(
         "tool_comparison",

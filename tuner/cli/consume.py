@@ -28,7 +28,7 @@ from search_spaces.record_size import check_record
 from tuner.cli import options, workload_options
 from tuner.cli.printing import print_json
 from tuner.course.open_target import OpenTarget, open_alone
-from tuner.model.consumption_record import consumption_record
+from tuner.model.consumption_json import consumption_json
 from tuner.present.console import say
 from tuner.present.consumption_view import CELLS, print_consumption, rest_of_line
 from tuner.present.live_windows import live_windows
@@ -170,7 +170,7 @@ def consume(
             with opening() as opened:
                 seen, written = _own_topic(opened, chosen, reading, config, workload, *sizes, watch)
     if as_json:
-        print_json(consumption_record(seen, written))
+        print_json(consumption_json(seen, written))
     else:
         print_consumption(seen, written)
 

@@ -11,7 +11,7 @@ from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import AskedGoal, RecordBytes
 from tuner.prediction.observations import assumed_shape, stored_load
 from tuner.present.console import OUT, warn
-from tuner.present.cost_view import cost_lines, cost_record
+from tuner.present.cost_view import cost_json, cost_lines
 from tuner.results.cost import cost_of
 from tuner.results.recommend import recommend_each
 from tuner.study_file.prices import read_prices
@@ -49,7 +49,7 @@ def cost(
             costs["recommended"] = cost_of(each.metrics, replication, unit)
         found.append((each, costs))
     if as_json:
-        print_json(cost_record(results.name, found, unit))
+        print_json(cost_json(results.name, found, unit))
     else:
         OUT.show(*cost_lines(found, unit))
         for each in recommended:

@@ -22,14 +22,14 @@ from tuner.model.document import document
 from tuner.model.errors import StudyNotFound
 from tuner.model.experiment import ExperimentSpec
 from tuner.present.console import OUT, say, warn
-from tuner.present.experiment_plan_view import planned_lines, planned_record
+from tuner.present.experiment_plan_view import planned_json, planned_lines
 from tuner.present.experiment_view import (
+    experiment_json,
     experiment_lines,
     experiment_markdown,
-    experiment_record,
     experiments_csv,
+    experiments_json,
     experiments_markdown,
-    experiments_record,
     overview_lines,
 )
 from tuner.present.number_text import aligned
@@ -69,7 +69,7 @@ def list_experiments(as_json: options.Json = False) -> None:
     """
     found = [(read_experiment(name)[0], read_experiment(name, quick=True)[0]) for name in named_experiments()]
     if as_json:
-        listed = [{"full": planned_record(full), "quick": planned_record(quick)} for full, quick in found]
+        listed = [{"full": planned_json(full), "quick": planned_json(quick)} for full, quick in found]
         print_json(document("experiments", experiments=listed))
         return
     rows = [
@@ -97,7 +97,7 @@ def show(
     if as_yaml:
         OUT.show(text, end="")
     elif as_json:
-        print_json(planned_record(spec))
+        print_json(planned_json(spec))
     else:
         OUT.show(*planned_lines(spec))
 
@@ -155,7 +155,7 @@ def run(
         if not as_json:
             _print(found[-1])
     if as_json:
-        print_json(_record(found))
+        print_json(_json(found))
     elif len(found) > 1:
         OUT.show(*overview_lines(found))
 
@@ -204,7 +204,7 @@ def report(
         case ReportForm.CSV:
             text = experiments_csv(found)
         case ReportForm.JSON:
-            text = json.dumps(_record(found), indent=2) + "\n"
+            text = json.dumps(_json(found), indent=2) + "\n"
         case ReportForm.HTML:
             from tuner.present.report.page import experiment_page  # it imports plotly
 
@@ -230,8 +230,8 @@ def _only(found: Sequence[ExperimentResults], name: str, what: str) -> Experimen
     return found[0]
 
 
-def _record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
-    return experiment_record(found[0]) if len(found) == 1 else experiments_record(found)
+def _json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+    return experiment_json(found[0]) if len(found) == 1 else experiments_json(found)
 
 
 def _stored_results(name: str) -> list[ExperimentResults]:

@@ -7,7 +7,7 @@ from tuner.cli.printing import print_json
 from tuner.cli.recommend_options import ExplainOptions
 from tuner.cli.shown_warnings import warn_about_explanations
 from tuner.present.console import OUT
-from tuner.present.export.record import explanations_record
+from tuner.present.export.recommendation_json import explanations_json
 from tuner.present.why import print_explanations
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
@@ -31,7 +31,7 @@ def explain(study: options.Study, asked: ExplainOptions, as_json: options.Json =
     recommended, missing = recommend_each(results, asked.record_bytes, asked.goal, asked.conditions)
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
-        print_json(explanations_record(results.name, found))
+        print_json(explanations_json(results.name, found))
     else:
         print_explanations(found, OUT)
     warn_about_explanations(recommended, finished=results.finished)

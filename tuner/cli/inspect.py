@@ -16,9 +16,9 @@ from tuner.cli import options
 from tuner.cli.printing import print_json
 from tuner.inspection.topic_savings import Inspection, inspected, ranked
 from tuner.model.errors import NothingToTell
-from tuner.present.advice_view import advice_lines, advice_record
+from tuner.present.advice_view import advice_json, advice_lines
 from tuner.present.console import OUT, say, warn
-from tuner.present.inspection_view import inspection_record, print_inspection, print_ranking, ranking_record
+from tuner.present.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
 from tuner.results.reasons import SIMULATED
 from tuner.storage.home import find_study
 
@@ -173,11 +173,11 @@ def _inspect_one(
             f"no record batch of {topic.name} can be used: {', '.join(dict.fromkeys(reasons)) or 'none was found'}"
         )
     if as_json:
-        record = inspection_record(found, sample, received_bytes)
+        record = inspection_json(found, sample, received_bytes)
         try:
             if model is not None:
                 told = _advice(found, model.calibration, topic.replication)
-                record["advice"] = advice_record(told, topic.name, model.study, simulated=model.simulated)
+                record["advice"] = advice_json(told, topic.name, model.study, simulated=model.simulated)
         finally:
             print_json(record)  # what was read is shown, even if no advice follows from it
         return
@@ -211,7 +211,7 @@ def _inspect_all(
             unread[sample.topic.name] = next(iter(sample.unread.values()), "no batch of it tells anything")
     rows = ranked(inspections)
     if as_json:
-        print_json(ranking_record(rows[:top], unread, received_bytes, _PERIOD_S))
+        print_json(ranking_json(rows[:top], unread, received_bytes, _PERIOD_S))
     else:
         print_ranking(rows, unread, received_bytes, top or _TOP)
 

@@ -12,7 +12,7 @@ from tuner.cli import options
 from tuner.cli.printing import print_json
 from tuner.model.errors import ExitCode
 from tuner.present.console import OUT, say
-from tuner.present.lint_view import lint_record, report_foot, report_head
+from tuner.present.lint_view import lint_json, report_foot, report_head
 
 _STYLES: Final = {LintLevel.ERROR: "red", LintLevel.WARNING: "yellow", LintLevel.HINT: "dim"}
 
@@ -62,7 +62,7 @@ def lint(
     load = None if record_bytes is None else LintLoad(record_bytes, rate)
     report = lint_file(file, client, client_version, load)
     if as_json:
-        print_json(lint_record(report, file, load))
+        print_json(lint_json(report, file, load))
     else:
         OUT.show(report_head(report, file), style="bold")
         for finding in report.findings:

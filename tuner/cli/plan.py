@@ -14,7 +14,7 @@ from tuner.cli.study_arguments import MbPerS
 from tuner.cli.study_from_options import StudyFromOptions
 from tuner.model.spec import Executor
 from tuner.present.console import OUT, say, warn
-from tuner.present.plan_view import plan_csv, plan_record, plan_warning, print_plan
+from tuner.present.plan_view import plan_csv, plan_json, plan_warning, print_plan
 from tuner.study_file import json_schema, starter_text
 
 
@@ -76,7 +76,7 @@ def plan(
     spaces = spec.spaces
     simulated = spec.executor is Executor.SIMULATED
     targets = [str(spec.executor)] if simulated else [target.label for target in spec.targets]
-    record = plan_record(spec, spaces, mb_per_s, targets)
+    record = plan_json(spec, spaces, mb_per_s, targets)
     if as_json:
         print_json(record)
     elif as_csv:

@@ -20,7 +20,7 @@ from tuner.prediction.question import Changes, Question, Sweep, side_by_side
 from tuner.prediction.retention import Retention
 from tuner.prediction.source import Source, source_in
 from tuner.present.console import OUT, say, warn
-from tuner.present.prediction_view import IN_INTERVAL, caveats, prediction_lines, prediction_record, sweep_lines
+from tuner.present.prediction_view import IN_INTERVAL, caveats, prediction_json, prediction_lines, sweep_lines
 from tuner.storage.home import find_study
 
 _HEADING_LETTERS: Final = 90
@@ -98,7 +98,7 @@ def _show(source: Source, asked: Question, limits: Retention | None, *, as_json:
     if isinstance(wanted, str):
         raise NothingToTell(f"{source.name} can't predict this: {wanted}")
     if as_json:
-        print_json(prediction_record(source, calibration, told, limits))
+        print_json(prediction_json(source, calibration, told, limits))
         return
     OUT.show(*prediction_lines(source, calibration, told, limits))
 
@@ -110,7 +110,7 @@ def _show_sweep(source: Source, sweep: Sweep, png: Path | None, *, force: bool, 
     if len(reasons) == len(told):
         raise NothingToTell(f"{source.name} can't predict this: {reasons[-1]}")
     if as_json:
-        print_json(prediction_record(source, calibration, told, setting=sweep.setting))
+        print_json(prediction_json(source, calibration, told, setting=sweep.setting))
     else:
         OUT.show(*sweep_lines(source, sweep.setting, told))
     if png is not None:

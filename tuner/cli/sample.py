@@ -15,7 +15,7 @@ from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import print_json
 from tuner.present.console import say
-from tuner.present.sample_view import print_sample, sample_record, sampled_study
+from tuner.present.sample_view import print_sample, sample_json, sampled_study
 from tuner.study_file import name_line
 
 
@@ -62,7 +62,7 @@ def sample(
         counted.add(newest_records(connection, stored, records), largest_bytes)
     found = counted.result(len(stored.partitions))
     if as_json:
-        print_json(sample_record(topic, found))
+        print_json(sample_json(topic, found))
     else:
         print_sample(topic, found)
     if output is None:

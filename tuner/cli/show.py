@@ -21,9 +21,9 @@ from tuner.cli.study_arguments import ShownSize, StudyOrAll, Watch, check_named
 from tuner.model.study_files import REPORT_FILE
 from tuner.present.comparison_view import comparison_csv, print_comparison
 from tuner.present.console import OUT, say, warn
-from tuner.present.front_table import front_csv, fronts_record
+from tuner.present.front_table import front_csv, fronts_json
 from tuner.present.front_view import print_front
-from tuner.present.grid_view import grid_csv, grid_record, print_grid
+from tuner.present.grid_view import grid_csv, grid_json, print_grid
 from tuner.present.status import Status, status_of
 from tuner.present.status_view import status_text
 from tuner.results.comparison import StudyComparison
@@ -118,7 +118,7 @@ def front(
     check_one_form(json=as_json, csv=as_csv)
     loaded = load_study(study)
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
-    record = fronts_record(results, sizes)
+    record = fronts_json(results, sizes)
     if as_json:
         print_json(record)
         return
@@ -150,7 +150,7 @@ def grid(
     loaded = load_study(study)
     results, sizes = loaded.results, options.asked_sizes(loaded.results, record_bytes)
     tables = {size.record_bytes: grid_tables(results, size) for size in sizes}
-    record = grid_record(results.name, tables, simulated=results.simulated)
+    record = grid_json(results.name, tables, simulated=results.simulated)
     if as_json:
         print_json(record)
     elif as_csv:

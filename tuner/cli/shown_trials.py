@@ -54,13 +54,13 @@ def show_trials(
     force: bool,
 ) -> None:
     """Print a table of trials, or write it to a Parquet file."""
-    from tuner.present.frames import trials_csv, trials_parquet, trials_record
+    from tuner.present.frames import trials_csv, trials_json, trials_parquet
 
     if parquet is not None:
         write_output(parquet, trials_parquet(frame), force=force)
         say(f"{counted(len(frame), 'trial')} written to {parquet}")
     elif as_json:
-        print_json(trials_record(study, frame, objectives, simulated=simulated))
+        print_json(trials_json(study, frame, objectives, simulated=simulated))
     elif as_csv:
         print_csv(trials_csv(frame))
     else:

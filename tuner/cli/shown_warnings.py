@@ -14,7 +14,7 @@ def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, simulated: bool
     """Print what makes fronts less reliable.
 
     Args:
-        record: What `fronts_record` returned.
+        record: What `fronts_json` returned.
         as_csv: Whether the fronts were printed as CSV, which has a column for the flags of each config.
         simulated: Whether the study measured nothing on Kafka.
         finished: Whether the study ran to its end.
@@ -29,7 +29,7 @@ def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, simulated: bool
 
 
 def warn_about_grid(record: Mapping[str, Any]) -> None:
-    """Print whether the tables that `grid_record` returned are simulated, and whether there are none."""
+    """Print whether the tables that `grid_json` returned are simulated, and whether there are none."""
     if record["simulated"]:
         warn(SIMULATED)
     if not record["tables"]:

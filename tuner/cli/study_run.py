@@ -9,7 +9,7 @@ from tuner import api
 from tuner.cli.printing import print_json
 from tuner.model.spec import StudySpec
 from tuner.present.console import OUT, warn
-from tuner.present.export import Format, export_all, study_record
+from tuner.present.export import Format, export_all, study_json
 from tuner.present.study_view import StudyView
 from tuner.results.reasons import SIMULATED
 from tuner.results.recommendation import Recommendation
@@ -46,7 +46,7 @@ def run_with_view(
 def print_found(results: StudyResults, found: list[Recommendation], *, as_json: bool) -> None:
     """Print the recommendations, and warn of what users should know before they use a config, each warning once."""
     if as_json:
-        print_json(study_record(results.name, str(results.folder), found))
+        print_json(study_json(results.name, str(results.folder), found))
     else:
         OUT.show(export_all(found, Format.TABLE), end="")
     simulated = [SIMULATED] if results.simulated else []

@@ -13,7 +13,7 @@ from tuner.cli import options
 from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.printing import print_json
 from tuner.present.console import ERR, OUT, say
-from tuner.present.translation_view import translated_text, translation_lines, translation_record
+from tuner.present.translation_view import translated_text, translation_json, translation_lines
 
 
 def translate(
@@ -62,7 +62,7 @@ def translate(
     if output is not None:
         write_output(output, text, force=force)
     if as_json:
-        print_json(translation_record(translation, file))
+        print_json(translation_json(translation, file))
     else:
         table = ERR if output is None else OUT
         table.show(*translation_lines(translation, file))

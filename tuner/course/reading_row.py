@@ -17,7 +17,7 @@ from search_spaces.client import ClientKind
 from tuner.course.open_target import OpenTarget
 from tuner.course.trial_job import StartedTrial
 from tuner.course.trial_target import FILLING
-from tuner.model.consumption_record import consumption_record
+from tuner.model.consumption_json import consumption_json
 from tuner.model.row import Row
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import State, Trial
@@ -57,7 +57,7 @@ def measure_reading(
         load_s=0.0 if seen is None else seen.duration_s,
         sent_bytes=sent_bytes,
     )
-    return trial, {} if seen is None else {"consumption": consumption_record(seen)}, error
+    return trial, {} if seen is None else {"consumption": consumption_json(seen)}, error
 
 
 def _read(opened: OpenTarget, topic: Topic, row: Row) -> Consumption:

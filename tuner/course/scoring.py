@@ -12,7 +12,7 @@ from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
 from tuner.course.steadiness import capacity_of
 from tuner.course.trial_job import TrialDone
-from tuner.model.measurement_record import measurement_record
+from tuner.model.measurement_json import measurement_json
 from tuner.model.trial import PACED, SATURATED, Kind, State, Trial
 
 
@@ -76,7 +76,7 @@ def trial_of(
         saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,
         window_values=window_values,
     )
-    return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
+    return trial, {name: measurement_json(measured) for name, measured in done.measurements.items()}
 
 
 def _violations(judged: Score, metrics: Mapping[str, float], constraints: Sequence[Constraint]) -> dict[str, float]:

@@ -60,7 +60,7 @@ def command(advice: Advice, topic: str) -> str:
     )
 
 
-def advice_record(advice: Advice, topic: str, calibrated_by: str | None, *, simulated: bool = False) -> dict[str, Any]:
+def advice_json(advice: Advice, topic: str, calibrated_by: str | None, *, simulated: bool = False) -> dict[str, Any]:
     """Return estimates as a JSON document.
 
     Args:
@@ -82,13 +82,13 @@ def advice_record(advice: Advice, topic: str, calibrated_by: str | None, *, simu
         "uncovered": list(advice.uncovered),
         "uncounted_producers": advice.uncounted,
         "beyond_one_broker": advice.crowded,
-        "today": _record(advice.today),
-        "others": [_record(each) for each in advice.others],
+        "today": _json(advice.today),
+        "others": [_json(each) for each in advice.others],
         "command": command(advice, topic),
     }
 
 
-def _record(each: SettingsEstimate) -> dict[str, Any]:
+def _json(each: SettingsEstimate) -> dict[str, Any]:
     no_latency = {"latency_p50_ms": None, "latency_p99_ms": None} if each.falls_behind else {}
     return {**asdict(each), **no_latency}
 

@@ -27,7 +27,7 @@ def rest_of_line(window: ReadWindow) -> str:
 
 
 def print_consumption(seen: Consumption, written: Measurement | None = None) -> None:
-    """Print the result with its verdict and its checks; the arguments are those of `consumption_record`."""
+    """Print the result with its verdict and its checks; the arguments are those of `consumption_json`."""
     verdict = judge_reading(ReadEvidence.of(seen))
     table = Table(Column(style="bold"), Column(overflow="fold"), show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in _rows(seen, verdict, written):

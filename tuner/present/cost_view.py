@@ -47,7 +47,7 @@ def _remarks(recommendation: Recommendation, costs: Costs, prices: Prices) -> li
     return said
 
 
-def cost_record(study: str, found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> dict[str, Any]:
+def cost_json(study: str, found: Sequence[tuple[Recommendation, Costs]], prices: Prices) -> dict[str, Any]:
     """Return the costs of each record size as JSON types; a cost is null if it was not measured or has no price."""
     return document(
         "costs",

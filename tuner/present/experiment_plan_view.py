@@ -117,7 +117,7 @@ def properties_text(values: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
-def planned_record(spec: ExperimentSpec) -> dict[str, Any]:
+def planned_json(spec: ExperimentSpec) -> dict[str, Any]:
     """Return what an experiment will do, as JSON types."""
     return document(
         "experiment_plan",

@@ -195,7 +195,7 @@ def _markdown(rows: Sequence[Sequence[str]]) -> Iterable[str]:
     yield from map(line, rows[1:])
 
 
-def experiment_record(results: ExperimentResults) -> dict[str, Any]:
+def experiment_json(results: ExperimentResults) -> dict[str, Any]:
     """Return the results of an experiment as JSON types; unknown values are null."""
     return document(
         "experiment",
@@ -284,9 +284,9 @@ def experiments_markdown(found: Sequence[ExperimentResults]) -> str:
     return "\n".join(parts)
 
 
-def experiments_record(found: Sequence[ExperimentResults]) -> dict[str, Any]:
+def experiments_json(found: Sequence[ExperimentResults]) -> dict[str, Any]:
     """Return the results of several experiments as JSON types; unknown values are null."""
-    return document("experiments", experiments=[experiment_record(each) for each in found])
+    return document("experiments", experiments=[experiment_json(each) for each in found])
 
 
 def experiments_csv(found: Sequence[ExperimentResults]) -> str:

@@ -34,7 +34,7 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return the DataFrame whose rows are in the form of `trials_record`."""
+    """Return the DataFrame whose rows are in the form of `trials_json`."""
     # Imported here because pandas takes half a second to import.
     import pandas as pd
 
@@ -88,7 +88,7 @@ def trials_parquet(frame: "pd.DataFrame") -> bytes:
     return out.getvalue()
 
 
-def trials_record(
+def trials_json(
     study: str, frame: "pd.DataFrame", objectives: Sequence[str], *, simulated: bool = False
 ) -> dict[str, Any]:
     """Return a table of trials as a JSON object; a value that a trial does not have is null.

@@ -13,7 +13,7 @@ from tuner.model.document import document
 from tuner.model.trial import Trial
 from tuner.present.changes import Change, changes
 from tuner.present.csv_text import csv_of
-from tuner.present.export.record import gains_record
+from tuner.present.export.recommendation_json import gains_json
 from tuner.present.number_text import gain, gain_headings, levels_differ, number, shown_metrics, title
 from tuner.results.reasons import SIMULATED
 from tuner.results.study_results import SizeResults, StudyResults
@@ -132,7 +132,7 @@ def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
     return [["trial", "rounds", *heads], *rows] if rows else []
 
 
-def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
+def front_json(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     """Return a JSON object that holds the front of one record size."""
     return document(
         "front",
@@ -142,16 +142,16 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         trials=len(size.trials),
         rate_records_per_s=size.rate_records_per_s,
         hypervolume=size.hypervolume[-1][1] if size.hypervolume else None,
-        front=[_record(row, size) for row in front_rows(size)],
+        front=[_json(row, size) for row in front_rows(size)],
         near_front=list(size.near_front),
         baseline_drift_ratio=dict(size.estimates.drift_ratio),
         missed_constraints=[asdict(each) for each in missed_constraints(size)],
     )
 
 
-def fronts_record(study: StudyResults, sizes: Iterable[SizeResults]) -> dict[str, Any]:
+def fronts_json(study: StudyResults, sizes: Iterable[SizeResults]) -> dict[str, Any]:
     """Return a JSON object that holds the front of each record size."""
-    fronts = [front_record(study, size) for size in sizes]
+    fronts = [front_json(study, size) for size in sizes]
     return document("fronts", study=study.name, fronts=fronts)
 
 
@@ -252,7 +252,7 @@ def _objectives(size: SizeResults) -> list[str]:
     return [objective.metric for objective in size.objectives]
 
 
-def _record(row: FrontRow, size: SizeResults) -> dict[str, Any]:
+def _json(row: FrontRow, size: SizeResults) -> dict[str, Any]:
     trial = row.trial
     return {
         "trial": trial.number,
@@ -262,7 +262,7 @@ def _record(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "metrics": {**row.metrics, **row.raw_metrics},
         "estimates": {metric: {**asdict(each), "level": 0.95} for metric, each in row.estimates.items()},
         "times_baseline_in_one_trial": dict(row.times),
-        "gains": gains_record(row.gains),
+        "gains": gains_json(row.gains),
         "guarantee": trial.guarantee,
         "verdict": trial.verdict,
         "because": trial.because,

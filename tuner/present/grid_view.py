@@ -97,7 +97,7 @@ def _green(good: float) -> str:
     return f"rgb({red},{green},{blue})"
 
 
-def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulated: bool) -> dict[str, Any]:
+def grid_json(study: str, tables: Mapping[str, Sequence[GridTable]], *, simulated: bool) -> dict[str, Any]:
     """Return the tables as a JSON object, given by record size.
 
     Args:
@@ -118,7 +118,7 @@ def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]], *, simula
                 "rows": list(table.rows),
                 "columns": list(table.columns),
                 "averaged_over": list(table.averaged),
-                "cells": [_cell_record(*place, cell) for place, cell in table.cells.items()],
+                "cells": [_cell_json(*place, cell) for place, cell in table.cells.items()],
             }
             for record_bytes, found in tables.items()
             for table in found
@@ -128,14 +128,14 @@ def grid_record(study: str, tables: Mapping[str, Sequence[GridTable]], *, simula
 
 def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:
     """Return the tables as CSV with a line for each cell, given by record size."""
-    columns = ("record_bytes", "metric", "row_knob", "column_knob", *_cell_record("", "", Cell(None, 0)))
+    columns = ("record_bytes", "metric", "row_knob", "column_knob", *_cell_json("", "", Cell(None, 0)))
     cells = (
         {
             "record_bytes": record_bytes,
             "metric": table.metric,
             "row_knob": table.row_knob,
             "column_knob": table.column_knob,
-            **_cell_record(*place, cell),
+            **_cell_json(*place, cell),
         }
         for record_bytes, found in tables.items()
         for table in found
@@ -144,7 +144,7 @@ def grid_csv(tables: Mapping[str, Sequence[GridTable]]) -> str:
     return csv_of(cells, columns)
 
 
-def _cell_record(row: str, column: str, cell: Cell) -> dict[str, Any]:
+def _cell_json(row: str, column: str, cell: Cell) -> dict[str, Any]:
     return {
         "row": row,
         "column": column,

@@ -29,7 +29,7 @@ _RANKING_RULE: Final = (
 )
 
 
-def inspection_record(found: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
+def inspection_json(found: Inspection, sample: BatchSample, received_bytes: int) -> dict[str, Any]:
     """Return what was found in a topic as a JSON document.
 
     Args:
@@ -40,12 +40,12 @@ def inspection_record(found: Inspection, sample: BatchSample, received_bytes: in
     return document(
         "inspection",
         received_bytes=received_bytes,
-        **_record(found),
+        **_json(found),
         says=[*remarks(found), *notes(sample, found)],
     )
 
 
-def ranking_record(
+def ranking_json(
     rows: Sequence[RankedTopic], unread: Mapping[str, str], received_bytes: int, period_s: float
 ) -> dict[str, Any]:
     """Return the topics of a cluster in the order of what they could save, as a JSON document.
@@ -68,7 +68,7 @@ def ranking_record(
                 "bytes_ratio": row.bytes_ratio,
                 "recent_batches": row.inspection.recent_batches,
                 "recent_bytes": row.inspection.recent_bytes,
-                **_record(row.inspection),
+                **_json(row.inspection),
             }
             for row in rows
         ],
@@ -76,16 +76,16 @@ def ranking_record(
     )
 
 
-def _record(found: Inspection) -> dict[str, Any]:
+def _json(found: Inspection) -> dict[str, Any]:
     return {
         "topic": found.topic,
         "traffic": asdict(found.traffic),
-        "ending": _ending_record(found.ending),
+        "ending": _ending_json(found.ending),
         "savings": asdict(found.savings),
     }
 
 
-def _ending_record(ending: BatchEnding) -> dict[str, Any]:
+def _ending_json(ending: BatchEnding) -> dict[str, Any]:
     return {**asdict(ending), "ending": str(ending.ending)}
 
 

@@ -24,7 +24,7 @@ def report_foot(report: LintReport) -> Iterator[str]:
     yield ", ".join(counted(report.count(level), level) for level in LintLevel)
 
 
-def lint_record(report: LintReport, file: Path, load: LintLoad | None) -> dict[str, Any]:
+def lint_json(report: LintReport, file: Path, load: LintLoad | None) -> dict[str, Any]:
     """Return a report as JSON types."""
     return document(
         "lint",

@@ -25,7 +25,7 @@ from tuner.search.schedule import searched_from, trials_in_all
 _UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def plan_record(
+def plan_json(
     spec: StudySpec, spaces: Mapping[RecordSizes, SearchSpace], mb_per_s: float, targets: Sequence[str]
 ) -> dict[str, Any]:
     """Return the plan of a study as JSON values, in the form of `tuner plan --json`.
@@ -100,7 +100,7 @@ def print_plan(
     Args:
         spec: The study.
         spaces: The search space of each record size.
-        record: What `plan_record` returned.
+        record: What `plan_json` returned.
         out: The console.
     """
     own = " ".join(map(str, changed_values(spec.client, spec.baseline.values, {})))

@@ -99,7 +99,7 @@ def _retention_rows(retention: Retention, found: Sequence[Prediction]) -> Iterat
         yield ["disks full after, days", *cells]
 
 
-def what_if_record(
+def what_if_json(
     source: Source,
     calibration: Calibration,
     asked: Question,
@@ -211,7 +211,7 @@ def calibration_lines(name: str, calibration: Calibration) -> list[str]:
     ]
 
 
-def calibration_record(name: str, calibration: Calibration) -> dict[str, Any]:
+def calibration_json(name: str, calibration: Calibration) -> dict[str, Any]:
     """Return what an experiment has calibrated, as JSON types."""
     return document(
         "calibration",
@@ -260,7 +260,7 @@ def sweep_lines(source: Source, setting: str, told: Mapping[str, Prediction | st
     ]
 
 
-def prediction_record(
+def prediction_json(
     source: Source,
     calibration: Calibration,
     told: Mapping[str, Prediction | str],
@@ -287,13 +287,13 @@ def prediction_record(
         means=len(calibration.observations),
         undetermined=list(calibration.undetermined),
         predictions={
-            heading: {"outside": each} if isinstance(each, str) else _record(each, retention)
+            heading: {"outside": each} if isinstance(each, str) else _json(each, retention)
             for heading, each in told.items()
         },
     )
 
 
-def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:
+def _json(each: Prediction, retention: Retention | None) -> dict[str, Any]:
     return {
         "config": each.config.values,
         "record_bytes": str(each.workload.record_sizes),
@@ -310,11 +310,11 @@ def _record(each: Prediction, retention: Retention | None) -> dict[str, Any]:
         "falls_behind": each.falls_behind,
         "no_latency": each.no_latency,
         "stored_gb_per_day": each.stored_gb_per_day,
-        **({} if retention is None else _retention_record(retention, each)),
+        **({} if retention is None else _retention_json(retention, each)),
     }
 
 
-def _retention_record(retention: Retention, each: Prediction) -> dict[str, float | None]:
+def _retention_json(retention: Retention, each: Prediction) -> dict[str, float | None]:
     """Return what is known of stored records; nothing if it can't be computed, so that None always means never."""
     if not retention.covers(each.workload):
         return {}

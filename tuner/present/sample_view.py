@@ -22,7 +22,7 @@ _BURSTS_RATIO: Final = 1.5
 """There are bursts if the busiest second has this many times the mean number of records."""
 
 
-def sample_record(topic: str, sample: TopicSample) -> dict[str, Any]:
+def sample_json(topic: str, sample: TopicSample) -> dict[str, Any]:
     """Return the statistics as a JSON document."""
     found = asdict(sample)
     found["sizes"] = {str(size): count for size, count in sample.sizes.items()}

@@ -61,7 +61,7 @@ def translation_lines(translation: FileTranslation, file: Path) -> list[str]:
     ]
 
 
-def translation_record(translation: FileTranslation, file: Path) -> dict[str, Any]:
+def translation_json(translation: FileTranslation, file: Path) -> dict[str, Any]:
     """Return a translation as JSON types."""
     before, after = translation.guarantees
     return document(

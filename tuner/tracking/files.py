@@ -13,7 +13,7 @@ from runners.temporary import temporary_folder
 from tuner.model.study_files import STUDY_FILE
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export
-from tuner.present.front_table import front_csv, front_record
+from tuner.present.front_table import front_csv, front_json
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.study_layout import SizeRuns
 
@@ -31,7 +31,7 @@ _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
 def parent_files(runs: SizeRuns) -> dict[str, str]:
     """Return the files to store with the MLflow run for a record size, as a mapping from path to text."""
     files = {
-        "front.json": json.dumps(front_record(runs.study, runs.size), indent=2),
+        "front.json": json.dumps(front_json(runs.study, runs.size), indent=2),
         "front.csv": front_csv(runs.size),
     }
     if runs.study.study_file:

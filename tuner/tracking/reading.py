@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
-    """Read a study's recommendation for a goal from MLflow, in the format of `export.recommendation_record`.
+    """Read a study's recommendation for a goal from MLflow, in the format of `export.recommendation_json`.
 
     Args:
         uri: The tracking URI. None: MLFLOW_TRACKING_URI, or else the SQLite file beside the studies.

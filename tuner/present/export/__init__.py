@@ -2,11 +2,11 @@
 
 from tuner.present.export.forms import SUFFIXES, Format, export, export_all, is_translated, offered
 from tuner.present.export.pasted import pasted_values
-from tuner.present.export.record import (
+from tuner.present.export.recommendation_json import (
     RECORD_KIND,
+    recommendation_json,
     recommendation_of,
-    recommendation_record,
-    study_record,
+    study_json,
 )
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "is_translated",
     "offered",
     "pasted_values",
+    "recommendation_json",
     "recommendation_of",
-    "recommendation_record",
-    "study_record",
+    "study_json",
 ]

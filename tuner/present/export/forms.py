@@ -20,7 +20,7 @@ from search_spaces.properties_file import format_properties
 from search_spaces.to_java import for_java
 from tuner.model.document import document
 from tuner.present.export.pasted import pasted_values
-from tuner.present.export.record import recommendation_record
+from tuner.present.export.recommendation_json import recommendation_json
 from tuner.present.export.table import recommendation_table
 from tuner.present.number_text import shown_value
 from tuner.present.recommendation_words import gain_sentences, not_advice, proven_for_other_goals
@@ -96,7 +96,7 @@ def export(recommendation: Recommendation, form: Format, *, everything: bool = F
     if form not in offered(client):
         raise FormNotOffered(form, _CLIENTS[form], client.label, offered(client))
     if form is Format.JSON:
-        return _dumped(recommendation_record(recommendation))
+        return _dumped(recommendation_json(recommendation))
     if form in _FORMS:
         values = _entries(recommendation, form, everything=everything)
         return _dumped(values) if _is_json(form) else _commented(recommendation, form, values)
@@ -115,7 +115,7 @@ def export_all(recommendations: Sequence[Recommendation], form: Format, *, every
     if len(recommendations) == 1:
         return export(recommendations[0], form, everything=everything)
     if form is Format.JSON:
-        records = [recommendation_record(recommendation) for recommendation in recommendations]
+        records = [recommendation_json(recommendation) for recommendation in recommendations]
         return _dumped(document("recommendations", recommendations=records))
     if _is_json(form):
         return _dumped({each.record_bytes: _entries(each, form, everything=everything) for each in recommendations})

@@ -19,7 +19,7 @@ from tuner.model.errors import StudyError
 from tuner.model.spec import Goal
 from tuner.model.study_files import RECOMMENDED, REPORT_FILE
 from tuner.present.export import SUFFIXES, export, offered
-from tuner.present.front_table import front_csv, front_markdown, front_record
+from tuner.present.front_table import front_csv, front_json, front_markdown
 from tuner.present.grid_view import grid_csv
 from tuner.present.report.page import experiment_page, front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_grid, draw_hypervolume, draw_importance
@@ -49,7 +49,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     out.mkdir(parents=True, exist_ok=True)
     by_goal = recommendations_by_goal(results, size)
     heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'measurement')}"
-    _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
+    _write(out / "front.json", json.dumps(front_json(results, size), indent=2) + "\n")
     _write(out / "front.csv", front_csv(size))
     _write(out / "front.md", front_markdown(results, size))
     _write(out / "front.html", front_html(results, [size]))
@@ -57,7 +57,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     draw_hypervolume(size, out / "hypervolume.png")
     importance = knob_importance(size)
     if importance:
-        _write(out / "importance.json", json.dumps(_importance_record(results, size, importance), indent=2) + "\n")
+        _write(out / "importance.json", json.dumps(_importance_json(results, size, importance), indent=2) + "\n")
         draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
     explanations = [explain(results, recommendation, importance) for recommendation in by_goal.values()]
     if explanations:
@@ -134,7 +134,7 @@ def _write_recommended(by_goal: Mapping[Goal, Recommendation], folder: Path) -> 
             _write(folder / f"{goal}{SUFFIXES[form]}", export(recommendation, form))
 
 
-def _importance_record(
+def _importance_json(
     results: StudyResults, size: SizeResults, importance: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Any]:
     return document(

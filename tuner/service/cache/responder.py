@@ -36,7 +36,7 @@ from tuner.present.export import SUFFIXES, Format, export_all, offered
 from tuner.present.newest_trials import newest_trials
 from tuner.present.status import status_of
 from tuner.present.study_list import listed_study
-from tuner.present.trial_record import trial_record
+from tuner.present.trial_json import trial_json
 from tuner.results.comparison import compare
 from tuner.results.grid_tables import grid_tables
 from tuner.results.recommend import recommend_each
@@ -149,7 +149,7 @@ def _recommended(
 
 
 def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.export.record import explanations_record
+    from tuner.present.export.recommendation_json import explanations_json
     from tuner.present.why import print_explanations
     from tuner.results.explanation import explain, knob_importance
 
@@ -162,14 +162,14 @@ def _explanation(kept: KeptResults, study: str, store: ResultsStore, given: Mapp
     found = [explain(results, *each) for each in zip(recommended, importances, strict=True)]
     if given.get("form") == "text":
         return CachedResponse.of(_as_text(partial(print_explanations, found)), TEXT)
-    return CachedResponse.of(explanations_record(results.name, found))
+    return CachedResponse.of(explanations_json(results.name, found))
 
 
 def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     from tuner.prediction.question import Changes, Question, Sweep, side_by_side
     from tuner.prediction.retention import TYPED, Retention
     from tuner.prediction.source import source_of
-    from tuner.present.prediction_view import prediction_lines, prediction_record, sweep_lines, what_if_record
+    from tuner.present.prediction_view import prediction_json, prediction_lines, sweep_lines, what_if_json
 
     form, swept, settings = given.get("form"), given.get("sweep"), dict(given.get("changes", ()))
     limits = (given.get(name) for name in ("retention_s", "retention_bytes", "disk_bytes", "brokers"))
@@ -190,7 +190,7 @@ def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
         raise Problem(422, "invalid", str(error)) from None
     calibration = kept.calibration(study, store, source)
     if form == "page":
-        return CachedResponse.of(what_if_record(source, calibration, asked, retention, typed))
+        return CachedResponse.of(what_if_json(source, calibration, asked, retention, typed))
     told = side_by_side(source, asked, calibration) if sweep is None else sweep.answers(source, calibration)
     if form == "text":
         lines = (
@@ -200,11 +200,11 @@ def _prediction(kept: KeptResults, study: str, store: ResultsStore, given: Mappi
         )
         return CachedResponse.of("\n".join(lines) + "\n", TEXT)
     setting = None if sweep is None else sweep.setting
-    return CachedResponse.of(prediction_record(source, calibration, told, retention, setting=setting))
+    return CachedResponse.of(prediction_json(source, calibration, told, retention, setting=setting))
 
 
 def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.front_table import front_csv, fronts_record
+    from tuner.present.front_table import front_csv, fronts_json
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -217,11 +217,11 @@ def _front(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[st
             shown = [_as_text(partial(print_front, results, size)) for size in sizes]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
-            return CachedResponse.of(fronts_record(results, sizes))
+            return CachedResponse.of(fronts_json(results, sizes))
 
 
 def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.grid_view import grid_csv, grid_record, print_grid
+    from tuner.present.grid_view import grid_csv, grid_json, print_grid
 
     results = kept.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -233,7 +233,7 @@ def _grid(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str
             shown = [_as_text(partial(print_grid, results.name, size, found)) for size, found in tables.items()]
             return CachedResponse.of("".join(shown), TEXT)
         case _:
-            return CachedResponse.of(grid_record(results.name, tables, simulated=results.simulated))
+            return CachedResponse.of(grid_json(results.name, tables, simulated=results.simulated))
 
 
 def _status(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
@@ -284,7 +284,7 @@ def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
     known = {(trial.record_bytes, trial.number): (size, trial) for size in sizes for trial in size.trials}
     shown = {size.record_bytes for size in sizes}
     rows = [
-        {"sequence": sequence, **trial_record(*known[trial.record_bytes, trial.number])}
+        {"sequence": sequence, **trial_json(*known[trial.record_bytes, trial.number])}
         for sequence, trial in found
         if asked is None or trial.record_bytes in shown
     ]
@@ -297,14 +297,14 @@ def _trials(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[s
 
 def _trials_table(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     # Imported here, because it imports pandas.
-    from tuner.present.frames import trials_csv, trials_frame, trials_record
+    from tuner.present.frames import trials_csv, trials_frame, trials_json
 
     results = kept.results(study, store)
     frame = trials_frame(_sizes(results, given.get("record_bytes")))
     if given["form"] == "csv":
         return CachedResponse.of(trials_csv(frame), CSV)
     objectives = [each.metric for each in results.objectives]
-    return CachedResponse.of(trials_record(results.name, frame, objectives, simulated=results.simulated))
+    return CachedResponse.of(trials_json(results.name, frame, objectives, simulated=results.simulated))
 
 
 def _report(kept: KeptResults, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:

@@ -23,7 +23,7 @@ from tuner.model.errors import StudyNotFound
 from tuner.model.spec import Goal, check_rounds
 from tuner.model.study_files import SERVICE_FILES
 from tuner.present.console import Unwrapped
-from tuner.present.plan_view import plan_record, plan_warning, print_plan
+from tuner.present.plan_view import plan_json, plan_warning, print_plan
 from tuner.results.judgement import FEWEST_ROUNDS, MOST_ROUNDS, Terms, verification_rounds
 from tuner.service.cache.kept_results import no_study
 from tuner.service.errors import NameTaken
@@ -281,7 +281,7 @@ class Work:
             check_limits(spec)
             spaces = spec.spaces
             # The addresses of the clusters belong to the operator.
-            record = plan_record(spec, spaces, mb_per_s, submission.targets)
+            record = plan_json(spec, spaces, mb_per_s, submission.targets)
             if as_text:
                 written = io.StringIO()
                 print_plan(spec, spaces, record, Unwrapped(file=written, highlight=False, no_color=True))

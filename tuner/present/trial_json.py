@@ -6,7 +6,7 @@ from tuner.model.trial import Trial
 from tuner.results.study_results import SizeResults
 
 
-def trial_record(size: SizeResults, trial: Trial) -> dict[str, Any]:
+def trial_json(size: SizeResults, trial: Trial) -> dict[str, Any]:
     """Return a trial as a JSON object.
 
     `metrics` and `objectives` have the values of `tuner front` and `tuner trials`: corrected for drift, and the mean of

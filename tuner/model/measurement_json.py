@@ -17,7 +17,7 @@ from tuner.model.document import document
 PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
-def measurement_record(seen: Measurement) -> dict[str, Any]:
+def measurement_json(seen: Measurement) -> dict[str, Any]:
     """Return a measurement and its verdict, converted to JSON types; unknown values become null."""
     verdict = judge(Evidence.of(seen))
     check = seen.latency_check

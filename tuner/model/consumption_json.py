@@ -12,7 +12,7 @@ from runners.measurement import Measurement
 from tuner.model.document import document
 
 
-def consumption_record(seen: Consumption, written: Measurement | None = None) -> dict[str, Any]:
+def consumption_json(seen: Consumption, written: Measurement | None = None) -> dict[str, Any]:
     """Return the result and its verdict as a JSON document; unknown values are null.
 
     Args:

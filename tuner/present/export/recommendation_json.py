@@ -28,7 +28,7 @@ SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
 
 
-def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
+def recommendation_json(recommendation: Recommendation) -> dict[str, Any]:
     """Return a JSON object that holds everything about a recommendation."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -44,13 +44,11 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "confirmed": recommendation.confirmed,
         "proven": recommendation.proven,
         "measured_again": recommendation.measured_again,
-        "gains": gains_record(recommendation.gains),
+        "gains": gains_json(recommendation.gains),
         "prices": {
             metric: {"cost": str(price.cost), **asdict(price.ratio)} for metric, price in recommendation.prices.items()
         },
-        "alternatives": {
-            str(goal): recommendation_record(other) for goal, other in recommendation.alternatives.items()
-        },
+        "alternatives": {str(goal): recommendation_json(other) for goal, other in recommendation.alternatives.items()},
         "unproven": list(map(str, recommendation.unproven)),
         "limits": list(recommendation.limits),
         "in_words": [
@@ -73,7 +71,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
     }
 
 
-def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
+def study_json(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
     """Return the recommendations of a study as one JSON document.
 
     Args:
@@ -85,58 +83,58 @@ def study_record(name: str, folder: str | None, found: Sequence[Recommendation])
         "study",
         name=name,
         folder=folder,
-        recommendations=[recommendation_record(each) for each in found],
+        recommendations=[recommendation_json(each) for each in found],
     )
 
 
-def gains_record(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
+def gains_json(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
     """Return a JSON object that holds each gain with its interval, by metric."""
     return {metric: asdict(ratio) for metric, ratio in gains.items()}
 
 
-def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
-    """Return the recommendation that is stored in a record which `recommendation_record` made.
+def recommendation_of(stored: Mapping[str, Any]) -> Recommendation:
+    """Read a recommendation from the JSON that `recommendation_json` made.
 
     Raises:
-        RecordDamaged: The record does not hold a recommendation, or a newer release wrote it.
+        RecordDamaged: The JSON does not hold a recommendation, or a newer release wrote it.
     """
-    if record.get("kind") != RECORD_KIND or record.get("schema_version") != SCHEMA_VERSION:
+    if stored.get("kind") != RECORD_KIND or stored.get("schema_version") != SCHEMA_VERSION:
         raise RecordDamaged(
             f"a recommendation must have kind {RECORD_KIND} and schema_version {SCHEMA_VERSION}, but has "
-            f"{record.get('kind')!r} and {record.get('schema_version')!r}; upgrade kafka-tuner "
+            f"{stored.get('kind')!r} and {stored.get('schema_version')!r}; upgrade kafka-tuner "
             "if a newer release wrote it"
         )
     try:
-        baseline = record["baseline"]
+        baseline = stored["baseline"]
         recommendation = Recommendation(
-            study=record["study"],
-            record_bytes=record["record_bytes"],
-            goal=Goal(record["goal"]),
-            trial=_read_trial(record, record["record_bytes"]),
-            baseline=_read_trial(baseline, record["record_bytes"]),
-            gains={metric: _ratio(kept) for metric, kept in record["gains"].items()},
-            metrics=dict(record["metrics"]),
+            study=stored["study"],
+            record_bytes=stored["record_bytes"],
+            goal=Goal(stored["goal"]),
+            trial=_read_trial(stored, stored["record_bytes"]),
+            baseline=_read_trial(baseline, stored["record_bytes"]),
+            gains={metric: _ratio(kept) for metric, kept in stored["gains"].items()},
+            metrics=dict(stored["metrics"]),
             baseline_metrics=dict(baseline["metrics"]),
-            is_baseline=record["is_baseline"],
-            how=record["how"],
-            warnings=tuple(record["warnings"]),
-            proven=record.get("proven", False),
-            measured_again=record.get("measured_again", record["confirmed"]),
-            objectives=tuple(record.get("objectives", ())),
+            is_baseline=stored["is_baseline"],
+            how=stored["how"],
+            warnings=tuple(stored["warnings"]),
+            proven=stored.get("proven", False),
+            measured_again=stored.get("measured_again", stored["confirmed"]),
+            objectives=tuple(stored.get("objectives", ())),
             prices={
                 metric: Price(_ratio(kept), SideEffect(kept["cost"]))
-                for metric, kept in record.get("prices", {}).items()
+                for metric, kept in stored.get("prices", {}).items()
             },
             alternatives={
-                Goal(goal): recommendation_of(other) for goal, other in record.get("alternatives", {}).items()
+                Goal(goal): recommendation_of(other) for goal, other in stored.get("alternatives", {}).items()
             },
-            unproven=tuple(map(Goal, record.get("unproven", ()))),
-            limits=tuple(record.get("limits", ())),
+            unproven=tuple(map(Goal, stored.get("unproven", ()))),
+            limits=tuple(stored.get("limits", ())),
         )
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise RecordDamaged(
-            f"the record of a recommendation must have every field with a valid value, but reading it gave {error!r}; "
+            f"the JSON of a recommendation must have every field with a valid value, but reading it gave {error!r}; "
             "run tuner sync to write it again"
         ) from None
     return recommendation
@@ -163,12 +161,12 @@ def _trial(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
-    """Return the trial from a record that `recommendation_record` made.
+def _read_trial(stored: Mapping[str, Any], record_bytes: str) -> Trial:
+    """Read the trial of a config from the JSON that `recommendation_json` made.
 
-    Fields that the record lacks get their default values.
+    Missing fields get their default values.
     """
-    kept, config = record["trial"], record["config"]
+    kept, config = stored["trial"], stored["config"]
     return Trial(
         record_bytes=record_bytes,
         number=kept["number"],
@@ -176,9 +174,9 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
         state=State.COMPLETE,
         values=dict(config["values"]),
         fingerprint=config["fingerprint"],
-        guarantee=record["guarantee"],
+        guarantee=stored["guarantee"],
         client=config.get("client", "librdkafka"),
-        metrics=dict(record["metrics"]),
+        metrics=dict(stored["metrics"]),
         verdict=kept["verdict"],
         because=kept["because"],
         flagged=kept["flagged"],
@@ -188,16 +186,16 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
     )
 
 
-def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
+def explanations_json(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
     """Return a JSON object that holds several explanations of one study."""
     return document(
         "explanations",
         study=study,
-        explanations=[explanation_record(each) for each in explanations],
+        explanations=[explanation_json(each) for each in explanations],
     )
 
 
-def explanation_record(why: Explanation) -> dict[str, Any]:
+def explanation_json(why: Explanation) -> dict[str, Any]:
     """Return a JSON object that holds everything about an explanation."""
     found = why.found
     return document(
@@ -209,11 +207,11 @@ def explanation_record(why: Explanation) -> dict[str, Any]:
         confirmed=found.confirmed,
         trial=_trial_in_short(found.trial),
         baseline=_trial_in_short(found.baseline),
-        gains=gains_record(found.gains),
+        gains=gains_json(found.gains),
         changes=[asdict(change) for change in changes(found.trial, found.baseline.values)],
         ablation_rounds=why.effects.rounds,
         effects=[_effect(each) for each in why.effects.each],
-        product=gains_record(why.effects.product),
+        product=gains_json(why.effects.product),
         closest=_closest(why.closest) if why.closest else None,
         importance={name: dict(shares) for name, shares in why.importance.items()},
         sections=[asdict(section) for section in why_sections(why)],
@@ -226,7 +224,7 @@ def _effect(effect: Effect) -> Mapping[str, Any]:
         "knobs": list(effect.knobs),
         "measured": effect.measured,
         "shows": effect.shows,
-        "gains": gains_record(effect.gains),
+        "gains": gains_json(effect.gains),
         "misses_without": list(effect.misses),
         "because": effect.undoing.because,
         "variant": variant.fingerprint if variant else None,
@@ -236,7 +234,7 @@ def _effect(effect: Effect) -> Mapping[str, Any]:
 def _closest(closest: Closest) -> Mapping[str, Any]:
     return {
         "trial": _trial_in_short(closest.trial),
-        "gains": gains_record(closest.gains),
+        "gains": gains_json(closest.gains),
         "times_baseline_in_one_trial": closest.times,
         "but": closest.but,
     }
